@@ -1,0 +1,3 @@
+//! The cargo subcommand and link driver of Pullback.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Analyses and transforms.

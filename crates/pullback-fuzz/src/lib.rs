@@ -1,0 +1,1 @@
+//! Random programs that check Pullback's engine.

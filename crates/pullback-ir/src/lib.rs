@@ -1,0 +1,35 @@
+//! The small SSA IR on which Pullback differentiates.
+//!
+//! A [`Module`] holds functions, globals and source locations. A [`Function`] is a control-flow graph of basic
+//! [`Block`]s; blocks take parameters instead of phi instructions, and each instruction has at most one result.
+//! Memory is untyped: pointers are opaque, addresses are computed in bytes by [`Op::PtrAdd`], and the type of an access
+//! stands on the load or store.
+//!
+//! Nothing here knows LLVM. `pullback-llvm` translates rustc's bitcode into this form and back; what it cannot model
+//! arrives as [`Op::Opaque`], an instruction with operands and effects that is copied from the original on the way out.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`types`] | the types of values |
+//! | [`entities`] | index newtypes: `Value`, `Block`, `Inst`, `FuncId`, … |
+//! | [`inst`] | the instruction set |
+//! | [`math`] | the float functions (`sin`, `pow`, …) as data |
+//! | [`function`] | functions, blocks, constants, and how to edit them |
+//! | [`module`] | modules, globals, source locations |
+//! | [`builder`] | a cursor that appends instructions |
+
+pub mod builder;
+pub mod entities;
+pub mod function;
+pub mod inst;
+pub mod math;
+pub mod module;
+pub mod types;
+
+pub use builder::Builder;
+pub use entities::{Block, FuncId, GlobalId, Inst, OpaqueId, SourceLoc, Value};
+pub use function::{BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef};
+pub use inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, Terminator};
+pub use math::MathFn;
+pub use module::{Global, Location, Module};
+pub use types::Type;

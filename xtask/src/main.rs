@@ -1,0 +1,3 @@
+//! Pullback's own build tasks.
+
+fn main() {}
