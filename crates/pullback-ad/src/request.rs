@@ -1,0 +1,123 @@
+//! What is asked of the engine: a mode, and for each argument its activity and the layout of its memory.
+
+/// Forward or reverse.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mode {
+    /// Tangents beside values.
+    Forward,
+    /// Cotangents after values.
+    Reverse,
+}
+
+/// Whether an argument takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Activity {
+    /// It does not: no shadow.
+    Const,
+    /// It has a shadow beside it.
+    Duplicated,
+    /// It has a shadow, and nobody looks at the primal afterwards.
+    DuplicatedNoNeed,
+}
+
+impl Activity {
+    /// Whether there is a shadow.
+    pub fn has_shadow(self) -> bool {
+        self != Activity::Const
+    }
+}
+
+/// A layout of [`Layouts`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LayoutId(pub usize);
+
+/// What lies at an offset of a layout.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FieldKind {
+    /// A single-precision float.
+    F32,
+    /// A double-precision float.
+    F64,
+    /// A pointer to one or more values of a layout; `None` if nothing behind it is differentiated.
+    Pointer(Option<LayoutId>),
+    /// So many bytes without a derivative.
+    Int(u64),
+    /// So many values of a layout in a row.
+    Nested(LayoutId, u64),
+    /// So many bytes whose content depends on a variant.
+    Opaque(u64),
+}
+
+/// A field of a layout.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Field {
+    /// Offset in bytes.
+    pub offset: u64,
+    /// What is there.
+    pub kind: FieldKind,
+}
+
+/// The memory layout of a type.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// The type's name, for messages.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// The fields; bytes not covered are padding.
+    pub fields: Vec<Field>,
+}
+
+/// The layouts of a request. They may refer to each other in cycles.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Layouts {
+    nodes: Vec<Layout>,
+}
+
+impl Layouts {
+    /// Add a layout; give it its fields later with [`Layouts::set`] if they refer to it.
+    pub fn add(&mut self, layout: Layout) -> LayoutId {
+        self.nodes.push(layout);
+        LayoutId(self.nodes.len() - 1)
+    }
+
+    /// Replace a layout.
+    pub fn set(&mut self, id: LayoutId, layout: Layout) {
+        self.nodes[id.0] = layout;
+    }
+
+    /// A layout.
+    pub fn get(&self, id: LayoutId) -> &Layout {
+        &self.nodes[id.0]
+    }
+}
+
+/// An argument, or the place of the result. In the primal it is a pointer to a value of `layout`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Argument {
+    /// Its name in the source, `return` for the result place.
+    pub name: String,
+    /// Whether it takes part.
+    pub activity: Activity,
+    /// What its pointer points to.
+    pub layout: LayoutId,
+}
+
+/// A derivative that is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Forward or reverse.
+    pub mode: Mode,
+    /// How many tangents or cotangents side by side, at least 1.
+    pub width: usize,
+    /// A zero cotangent stays zero, whatever it is multiplied with.
+    pub strong_zero: bool,
+    /// Decide at run time whether a pointer has a shadow.
+    pub runtime_activity: bool,
+    /// The primal's name in the source.
+    pub name: String,
+    /// One for each parameter of the primal, in order.
+    pub args: Vec<Argument>,
+    /// The layouts the arguments refer to.
+    pub layouts: Layouts,
+}
