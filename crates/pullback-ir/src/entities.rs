@@ -1,5 +1,14 @@
 //! Index newtypes for everything a function or module owns.
 
+/// What all index newtypes have in common; for [`Table`](crate::table::Table).
+pub trait Entity: Copy {
+    /// The entity with this index.
+    fn from_index(index: usize) -> Self;
+
+    /// The index of this entity in its owner's table.
+    fn index(self) -> usize;
+}
+
 macro_rules! entity {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
         $(#[$doc])*
@@ -15,6 +24,16 @@ macro_rules! entity {
             /// The index of this entity in its owner's table.
             pub fn index(self) -> usize {
                 self.0 as usize
+            }
+        }
+
+        impl Entity for $name {
+            fn from_index(index: usize) -> Self {
+                $name::from_index(index)
+            }
+
+            fn index(self) -> usize {
+                $name::index(self)
             }
         }
 
@@ -60,4 +79,8 @@ entity!(
 entity!(
     /// A source location of a module.
     SourceLoc, "loc"
+);
+entity!(
+    /// A natural loop of a function.
+    Loop, "loop"
 );

@@ -17,19 +17,31 @@
 //! | [`function`] | functions, blocks, constants, and how to edit them |
 //! | [`module`] | modules, globals, source locations |
 //! | [`builder`] | a cursor that appends instructions |
+//! | [`table`] | tables indexed by entities |
+//! | [`cfg`] | order, edges and reachability of blocks |
+//! | [`dominators`] | the dominator tree |
+//! | [`loops`] | natural loops and how they nest |
 
 pub mod builder;
+pub mod cfg;
+pub mod dominators;
 pub mod entities;
 pub mod function;
 pub mod inst;
+pub mod loops;
 pub mod math;
 pub mod module;
+pub mod table;
 pub mod types;
 
 pub use builder::Builder;
-pub use entities::{Block, FuncId, GlobalId, Inst, OpaqueId, SourceLoc, Value};
+pub use cfg::{Cfg, Edge};
+pub use dominators::Dominators;
+pub use entities::{Block, FuncId, GlobalId, Inst, Loop, OpaqueId, SourceLoc, Value};
 pub use function::{BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef};
 pub use inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, Terminator};
+pub use loops::{Irreducible, Loops};
 pub use math::MathFn;
 pub use module::{Global, Location, Module};
+pub use table::Table;
 pub use types::Type;
