@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod request;
+pub mod rules;
 
 pub use error::{Error, ErrorKind, Result};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

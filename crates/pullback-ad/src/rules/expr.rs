@@ -1,0 +1,337 @@
+//! The expressions that derivative rules are written in.
+//!
+//! An [`Expr`] is a formula over a function's operands and its result. Operators are overloaded, so that a row of the
+//! table reads like mathematics: `0.5 / r`, `(1.0 - r) * (1.0 + r)`. It is emitted as IR, evaluated, and printed.
+
+use pullback_ir::{BinOp, Builder, CastOp, Flags, FloatPred, MathFn, Value};
+use std::fmt;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A formula. It is `Copy`, for the sake of rows that read well; its nodes live as long as the program, as the table does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Expr {
+    /// An operand, a float.
+    Arg(usize),
+    /// The function's result.
+    Result,
+    /// A number.
+    Const(f64),
+    /// Sum.
+    Add(&'static Expr, &'static Expr),
+    /// Difference.
+    Sub(&'static Expr, &'static Expr),
+    /// Product.
+    Mul(&'static Expr, &'static Expr),
+    /// Quotient.
+    Div(&'static Expr, &'static Expr),
+    /// Negation.
+    Neg(&'static Expr),
+    /// A float function.
+    Math(MathFn, &'static [Expr]),
+    /// An `i32` operand, as it is: only as the second operand of `powi` and `ldexp`.
+    Int(usize),
+    /// An `i32` operand minus 1, wrapping: only as the second operand of `powi` and `ldexp`.
+    IntMinusOne(usize),
+    /// An `i32` operand as a float.
+    IntToFloat(usize),
+    /// The first formula where the condition holds, else the second.
+    Select(Condition, &'static Expr, &'static Expr),
+}
+
+/// A comparison of two formulas.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Condition {
+    /// How they are compared.
+    pub pred: FloatPred,
+    /// Left side.
+    pub left: &'static Expr,
+    /// Right side.
+    pub right: &'static Expr,
+}
+
+fn keep(expr: impl Into<Expr>) -> &'static Expr {
+    Box::leak(Box::new(expr.into()))
+}
+
+impl From<f64> for Expr {
+    fn from(value: f64) -> Expr {
+        Expr::Const(value)
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident $method:ident) => {
+        impl<E: Into<Expr>> $trait<E> for Expr {
+            type Output = Expr;
+            fn $method(self, other: E) -> Expr {
+                Expr::$trait(keep(self), keep(other))
+            }
+        }
+        impl $trait<Expr> for f64 {
+            type Output = Expr;
+            fn $method(self, other: Expr) -> Expr {
+                Expr::$trait(keep(self), keep(other))
+            }
+        }
+    };
+}
+operator!(Add add);
+operator!(Sub sub);
+operator!(Mul mul);
+operator!(Div div);
+
+impl Neg for Expr {
+    type Output = Expr;
+    fn neg(self) -> Expr {
+        Expr::Neg(keep(self))
+    }
+}
+
+/// A float function of formulas.
+pub(super) fn math<const N: usize>(function: MathFn, args: [Expr; N]) -> Expr {
+    Expr::Math(function, Box::leak(Box::new(args)))
+}
+
+impl Expr {
+    /// This formula compared with another.
+    pub(super) fn cmp(self, pred: FloatPred, other: impl Into<Expr>) -> Condition {
+        Condition { pred, left: keep(self), right: keep(other) }
+    }
+}
+
+impl Condition {
+    /// `then` where this holds, else `otherwise`.
+    pub(super) fn select(self, then: impl Into<Expr>, otherwise: impl Into<Expr>) -> Expr {
+        Expr::Select(self, keep(then), keep(otherwise))
+    }
+}
+
+impl Expr {
+    /// Whether any part of the formula, itself included, is as `test` says.
+    fn any(&self, test: &impl Fn(&Expr) -> bool) -> bool {
+        test(self)
+            || match self {
+                Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => a.any(test) || b.any(test),
+                Expr::Neg(a) => a.any(test),
+                Expr::Math(_, args) => args.iter().any(|a| a.any(test)),
+                Expr::Select(c, a, b) => c.left.any(test) || c.right.any(test) || a.any(test) || b.any(test),
+                Expr::Arg(_)
+                | Expr::Result
+                | Expr::Const(_)
+                | Expr::Int(_)
+                | Expr::IntMinusOne(_)
+                | Expr::IntToFloat(_) => false,
+            }
+    }
+
+    /// Whether the formula reads the function's result.
+    pub fn uses_result(&self) -> bool {
+        self.any(&|e| matches!(e, Expr::Result))
+    }
+
+    /// Whether the formula reads this operand.
+    pub fn uses_arg(&self, index: usize) -> bool {
+        self.any(
+            &|e| matches!(e, Expr::Arg(i) | Expr::Int(i) | Expr::IntMinusOne(i) | Expr::IntToFloat(i) if *i == index),
+        )
+    }
+
+    /// The value in double precision; integer operands come as floats.
+    pub fn eval(&self, args: &[f64], result: f64) -> f64 {
+        let go = |e: &Expr| e.eval(args, result);
+        match self {
+            Expr::Arg(i) | Expr::Int(i) | Expr::IntToFloat(i) => args[*i],
+            Expr::IntMinusOne(i) => args[*i] - 1.0,
+            Expr::Result => result,
+            Expr::Const(c) => *c,
+            Expr::Add(a, b) => go(a) + go(b),
+            Expr::Sub(a, b) => go(a) - go(b),
+            Expr::Mul(a, b) => go(a) * go(b),
+            Expr::Div(a, b) => go(a) / go(b),
+            Expr::Neg(a) => -go(a),
+            Expr::Math(f, operands) => f.eval_f64(&operands.iter().map(go).collect::<Vec<_>>()),
+            Expr::Select(c, a, b) => go(if holds(c.pred, go(c.left), go(c.right)) { a } else { b }),
+        }
+    }
+
+    /// Append the formula as IR, in the type of the float operands and with the builder's flags.
+    pub fn emit(&self, b: &mut Builder, args: &[Value], result: Value) -> Value {
+        Emitter { args, result, done: Vec::new() }.emit(self, b)
+    }
+}
+
+/// Emits formulas over the same operands; a part that occurs twice is emitted once.
+pub(super) struct Emitter<'a> {
+    args: &'a [Value],
+    result: Value,
+    done: Vec<(Expr, Value)>,
+}
+
+impl<'a> Emitter<'a> {
+    pub(super) fn new(args: &'a [Value], result: Value) -> Self {
+        Emitter { args, result, done: Vec::new() }
+    }
+
+    pub(super) fn emit(&mut self, expr: &Expr, b: &mut Builder) -> Value {
+        if let Some((_, value)) = self.done.iter().find(|(e, _)| e == expr) {
+            return *value;
+        }
+        let ty = b.func.ty(self.result).clone();
+        let value = match expr {
+            Expr::Arg(i) | Expr::Int(i) => self.args[*i],
+            Expr::Result => self.result,
+            Expr::Const(c) => b.func.float(ty, *c),
+            Expr::Add(x, y) => self.bin(BinOp::FAdd, x, y, b),
+            Expr::Sub(x, y) => self.bin(BinOp::FSub, x, y, b),
+            Expr::Mul(x, y) => self.bin(BinOp::FMul, x, y, b),
+            Expr::Div(x, y) => self.bin(BinOp::FDiv, x, y, b),
+            Expr::Neg(x) => {
+                let x = self.emit(x, b);
+                b.fneg(x)
+            }
+            Expr::Math(function, args) => {
+                let args = args.iter().map(|a| self.emit(a, b)).collect();
+                b.math(*function, args)
+            }
+            Expr::IntMinusOne(i) => {
+                let int = self.args[*i];
+                let ty = b.func.ty(int).clone();
+                let one = b.func.int(ty, 1);
+                without_flags(b, |b| b.sub(int, one))
+            }
+            Expr::IntToFloat(i) => without_flags(b, |b| b.cast(CastOp::SiToFp, self.args[*i], ty)),
+            Expr::Select(c, x, y) => {
+                let (left, right) = (self.emit(c.left, b), self.emit(c.right, b));
+                let cond = b.fcmp(c.pred, left, right);
+                let (x, y) = (self.emit(x, b), self.emit(y, b));
+                b.select(cond, x, y)
+            }
+        };
+        debug_assert!(matches!(expr, Expr::Int(_) | Expr::IntMinusOne(_)) || b.func.ty(value).is_float());
+        self.done.push((*expr, value));
+        value
+    }
+
+    fn bin(&mut self, op: BinOp, x: &Expr, y: &Expr, b: &mut Builder) -> Value {
+        let (x, y) = (self.emit(x, b), self.emit(y, b));
+        b.bin(op, x, y)
+    }
+}
+
+/// The builder's flags are those of a float instruction; integer arithmetic has none of them.
+fn without_flags(b: &mut Builder, f: impl FnOnce(&mut Builder) -> Value) -> Value {
+    let flags = std::mem::replace(&mut b.flags, Flags::NONE);
+    let value = f(b);
+    b.flags = flags;
+    value
+}
+
+/// Whether a comparison holds.
+fn holds(pred: FloatPred, a: f64, b: f64) -> bool {
+    let unordered = a.is_nan() || b.is_nan();
+    match pred {
+        FloatPred::False => false,
+        FloatPred::Oeq => a == b,
+        FloatPred::Ogt => a > b,
+        FloatPred::Oge => a >= b,
+        FloatPred::Olt => a < b,
+        FloatPred::Ole => a <= b,
+        FloatPred::One => !unordered && a != b,
+        FloatPred::Ord => !unordered,
+        FloatPred::Uno => unordered,
+        FloatPred::Ueq => unordered || a == b,
+        FloatPred::Ugt => unordered || a > b,
+        FloatPred::Uge => unordered || a >= b,
+        FloatPred::Ult => unordered || a < b,
+        FloatPred::Ule => unordered || a <= b,
+        FloatPred::Une => a != b,
+        FloatPred::True => true,
+    }
+}
+
+impl Expr {
+    /// How tightly the outermost operator binds, for printing.
+    fn precedence(&self) -> u8 {
+        match self {
+            Expr::Select(..) => 0,
+            Expr::Add(..) | Expr::Sub(..) | Expr::IntMinusOne(_) => 1,
+            Expr::Mul(..) | Expr::Div(..) => 2,
+            Expr::Neg(_) => 3,
+            _ => 4,
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, at_least: u8) -> fmt::Result {
+        let parentheses = self.precedence() < at_least;
+        if parentheses {
+            f.write_str("(")?;
+        }
+        match self {
+            Expr::Arg(i) => f.write_str(["x", "y", "z"][*i])?,
+            Expr::Int(_) | Expr::IntToFloat(_) => f.write_str("n")?,
+            Expr::IntMinusOne(_) => f.write_str("n − 1")?,
+            Expr::Result => f.write_str("r")?,
+            Expr::Const(c) if *c == std::f64::consts::LN_2 => f.write_str("ln 2")?,
+            Expr::Const(c) if *c == std::f64::consts::LOG2_E => f.write_str("log₂ e")?,
+            Expr::Const(c) if *c == std::f64::consts::LOG10_E => f.write_str("log₁₀ e")?,
+            Expr::Const(c) if *c < 0.0 => write!(f, "−{}", -c)?,
+            Expr::Const(c) => write!(f, "{c}")?,
+            Expr::Add(a, b) => write_pair(f, a, " + ", b, 1)?,
+            Expr::Sub(a, b) => write_pair(f, a, " − ", b, 1)?,
+            Expr::Mul(a, b) => write_pair(f, a, " · ", b, 2)?,
+            Expr::Div(a, b) => write_pair(f, a, " / ", b, 2)?,
+            Expr::Neg(a) => {
+                f.write_str("−")?;
+                a.write(f, 3)?;
+            }
+            Expr::Math(function, args) => {
+                write!(f, "{function}(")?;
+                for (i, arg) in args.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(", ")?;
+                    }
+                    arg.write(f, 0)?;
+                }
+                f.write_str(")")?;
+            }
+            Expr::Select(c, a, b) => {
+                a.write(f, 1)?;
+                write!(f, " if {c}, else ")?;
+                b.write(f, 0)?;
+            }
+        }
+        if parentheses {
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_pair(f: &mut fmt::Formatter<'_>, a: &Expr, operator: &str, b: &Expr, precedence: u8) -> fmt::Result {
+    a.write(f, precedence)?;
+    f.write_str(operator)?;
+    b.write(f, precedence + 1)
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.pred {
+            FloatPred::Oeq | FloatPred::Ueq => "=",
+            FloatPred::One | FloatPred::Une => "≠",
+            FloatPred::Olt | FloatPred::Ult => "<",
+            FloatPred::Ole | FloatPred::Ule => "≤",
+            FloatPred::Ogt | FloatPred::Ugt => ">",
+            FloatPred::Oge | FloatPred::Uge => "≥",
+            other => unreachable!("no rule compares with {other:?}"),
+        };
+        self.left.write(f, 1)?;
+        write!(f, " {sign} ")?;
+        self.right.write(f, 1)
+    }
+}

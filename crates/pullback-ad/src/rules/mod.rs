@@ -1,0 +1,26 @@
+//! Derivative rules of the float functions: one table that a mathematician can audit in one sitting.
+//!
+//! [`table`] holds a row for each [`pullback_ir::MathFn`]: the partial derivative for each float operand, written as an
+//! [`Expr`] over the operands `x`, `y`, `z` and the result `r`, and a line on what happens at the edges. The same row is
+//! turned into IR for forward and reverse mode, evaluated by the tests, and printed in `docs/rules.md`.
+//!
+//! ```
+//! use pullback_ad::rules::rule;
+//! use pullback_ir::MathFn;
+//!
+//! let sqrt = rule(MathFn::Sqrt);
+//! let partial = sqrt.partials[0].unwrap();
+//! assert_eq!(partial.to_string(), "0.5 / r");
+//! assert_eq!(partial.eval(&[4.0], 2.0), 0.25);
+//! assert!(partial.uses_result() && !partial.uses_arg(0));
+//! ```
+
+pub mod docs;
+pub mod expr;
+pub mod table;
+
+pub use expr::{Condition, Expr};
+pub use table::{Rule, rule};
+
+#[cfg(test)]
+mod tests;
