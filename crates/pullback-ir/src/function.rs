@@ -343,17 +343,24 @@ impl Function {
                 let op = std::mem::replace(&mut data.op, Op::Alloca { size: 0, align: 1 });
                 data.op = op.map_operands(swap);
             }
-            let term = &mut self.block_mut(block).term;
-            match term {
-                Terminator::Branch(v, ..) | Terminator::Switch(v, ..) | Terminator::Return(Some(v)) => *v = swap(*v),
-                _ => {}
-            }
-            for target in term.targets_mut() {
-                for arg in &mut target.args {
-                    *arg = swap(*arg);
-                }
+            self.block_mut(block).term.map_operands(swap);
+        }
+    }
+
+    /// Give a declaration its body, with tables made elsewhere.
+    pub(crate) fn install_body(
+        &mut self,
+        values: Vec<ValueData>,
+        insts: Vec<InstData>,
+        blocks: Vec<BlockData>,
+        order: Vec<Block>,
+    ) {
+        for (i, data) in values.iter().enumerate() {
+            if let ValueDef::Const(c) = &data.def {
+                self.constants.entry((data.ty.clone(), c.clone())).or_insert(Value::from_index(i));
             }
         }
+        (self.values, self.insts, self.blocks, self.order) = (values, insts, blocks, order);
     }
 
     fn new_value(&mut self, ty: Type, def: ValueDef) -> Value {

@@ -385,6 +385,19 @@ impl Terminator {
         }
     }
 
+    /// Replace every value used here, those passed to targets included.
+    pub fn map_operands(&mut self, mut f: impl FnMut(Value) -> Value) {
+        match self {
+            Terminator::Branch(v, ..) | Terminator::Switch(v, ..) | Terminator::Return(Some(v)) => *v = f(*v),
+            _ => {}
+        }
+        for target in self.targets_mut() {
+            for arg in &mut target.args {
+                *arg = f(*arg);
+            }
+        }
+    }
+
     /// The value that is tested or returned, if any.
     pub fn operand(&self) -> Option<Value> {
         match self {

@@ -21,6 +21,7 @@
 //! | [`cfg`] | order, edges and reachability of blocks |
 //! | [`dominators`] | the dominator tree |
 //! | [`loops`] | natural loops and how they nest |
+//! | [`text`] | the text format, both ways |
 
 pub mod builder;
 pub mod cfg;
@@ -32,6 +33,7 @@ pub mod loops;
 pub mod math;
 pub mod module;
 pub mod table;
+pub mod text;
 pub mod types;
 
 pub use builder::Builder;
@@ -44,4 +46,5 @@ pub use loops::{Irreducible, Loops};
 pub use math::MathFn;
 pub use module::{Global, Location, Module};
 pub use table::Table;
+pub use text::{ParseError, parse_module};
 pub use types::Type;

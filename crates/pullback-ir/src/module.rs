@@ -114,6 +114,11 @@ impl Module {
         id
     }
 
+    /// All locations.
+    pub fn locations(&self) -> impl Iterator<Item = (SourceLoc, &Location)> {
+        self.locations.iter().enumerate().map(|(i, l)| (SourceLoc::from_index(i), l))
+    }
+
     /// A location.
     pub fn location(&self, loc: SourceLoc) -> &Location {
         &self.locations[loc.index()]
