@@ -1,3 +1,46 @@
 //! Pullback's own build tasks.
+//!
+//! ```text
+//! cargo xtask demo             build the driver, then build and run the quickstart
+//! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
+//! ```
 
-fn main() {}
+mod demo;
+mod driver;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Pullback's own build tasks
+
+Usage: cargo xtask <TASK>
+
+Tasks:
+  demo              Build the driver; with it build and run the quickstart
+  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run";
+
+/// How a task ends: without a word if a program it ran has said what is wrong.
+type TaskResult = Result<(), String>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args[..] {
+        ["demo"] => demo::run(),
+        ["test"] => test::run(test::Extent::Full),
+        ["test", "--quick"] => test::run(test::Extent::Quick),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => Err(format!("no such task: `{}`\n\n{HELP}", args.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

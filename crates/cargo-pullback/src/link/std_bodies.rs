@@ -1,0 +1,90 @@
+//! The bodies of the standard library's functions.
+//!
+//! The standard library comes as native objects that carry the bitcode they were compiled from in a section `.llvmbc`. The
+//! objects' own symbol tables say which function is where, so that bitcode is only parsed for what is needed.
+
+use super::inputs::{Input, Member};
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The index of the standard library, made when it is first asked for.
+pub struct StdBodies {
+    directory: Option<PathBuf>,
+    index: Option<HashMap<String, usize>>,
+    members: Vec<Member>,
+}
+
+impl StdBodies {
+    /// The library in `<sysroot>/lib/rustlib/<target>/lib`; without a directory an empty one.
+    pub fn new(directory: Option<&Path>) -> Self {
+        StdBodies { directory: directory.map(Path::to_owned), index: None, members: Vec::new() }
+    }
+
+    /// The number of the module that defines this function, for [`StdBodies::bitcode`].
+    pub fn find(&mut self, symbol: &str) -> Option<usize> {
+        if self.index.is_none() {
+            self.index = Some(self.read());
+        }
+        self.index.as_ref()?.get(symbol).copied()
+    }
+
+    /// The bitcode of a module.
+    pub fn bitcode(&self, module: usize) -> Option<&[u8]> {
+        embedded_bitcode(self.members[module].bytes())
+    }
+
+    fn read(&mut self) -> HashMap<String, usize> {
+        let mut index = HashMap::new();
+        let files = self.directory.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
+        for file in files {
+            let path = file.path();
+            if path.extension().is_none_or(|extension| extension != "rlib") {
+                continue;
+            }
+            // A library that cannot be read has no bodies for us; the linker is the one to complain.
+            let Ok(input) = Input::read(0, &path) else { continue };
+            for member in input.members {
+                let Ok(object) = ElfFile64::<object::Endianness>::parse(member.bytes()) else { continue };
+                if object.section_by_name(SECTION).is_none() {
+                    continue;
+                }
+                let functions = object
+                    .symbols()
+                    .filter(|symbol| symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text);
+                for name in functions.filter_map(|symbol| symbol.name().ok()) {
+                    index.insert(name.to_owned(), self.members.len());
+                }
+                self.members.push(member.clone());
+            }
+        }
+        index
+    }
+}
+
+/// Where rustc keeps the bitcode of a native object.
+const SECTION: &str = ".llvmbc";
+
+fn embedded_bitcode(object: &[u8]) -> Option<&[u8]> {
+    let object = ElfFile64::<object::Endianness>::parse(object).ok()?;
+    object.section_by_name(SECTION)?.data().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_standard_library_of_this_toolchain_has_bodies() {
+        let rustc = Command::new("rustc").args(["--print", "target-libdir"]).output().unwrap();
+        let dir = PathBuf::from(String::from_utf8(rustc.stdout).unwrap().trim());
+        let mut bodies = StdBodies::new(Some(&dir));
+        assert_eq!(bodies.find("no_such_function"), None);
+        let index = bodies.index.as_ref().unwrap();
+        let name = index.keys().find(|name| name.contains("handle_alloc_error")).unwrap().clone();
+        let module = bodies.find(&name).unwrap();
+        assert!(bodies.bitcode(module).unwrap().starts_with(b"BC\xC0\xDE"));
+    }
+}
