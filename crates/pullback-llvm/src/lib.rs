@@ -1,1 +1,48 @@
 //! Rustc's bitcode to Pullback's IR and back, through the libLLVM of the rustc in use.
+//!
+//! The library is loaded at run time from the toolchain's sysroot, so one binary serves every toolchain. The way of a
+//! derivative through this crate:
+//!
+//! ```text
+//! Module::parse_bitcode ▶ calls_of, constant_data (requests) ▶ link_in (bodies from elsewhere)
+//!   ▶ normalise ▶ import_functions ▶ [pullback-ad works on Imported::ir] ▶ Imported::export ▶ into_module
+//!   ▶ run_passes ▶ emit_object
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`context`] | the library, loaded; contexts |
+//! | [`module`] | modules: read, write, link, verify |
+//! | [`symbols`] | functions and globals by name: linkage, renaming, deleting |
+//! | [`const_data`] | constants as bytes and relocations |
+//! | [`calls`] | the calls of a symbol: found and replaced |
+//! | [`target`] | pass pipelines and object code |
+//! | [`normalise`] | the passes that prepare a function for import |
+//! | [`import`] | LLVM to Pullback's IR |
+//! | [`export`] | Pullback's IR to LLVM |
+//!
+//! This is the only crate of the project with `unsafe` code outside the run-time support. Its public interface is safe:
+//! a module keeps its context alive, and whatever holds handles into a module borrows or owns it.
+
+pub mod calls;
+pub mod const_data;
+pub mod context;
+pub mod error;
+pub mod export;
+mod ffi;
+pub mod import;
+mod kinds;
+pub mod module;
+pub mod normalise;
+pub mod symbols;
+pub mod target;
+
+pub use calls::CallSite;
+pub use const_data::{ConstData, Reloc};
+pub use context::{Context, Llvm};
+pub use error::{Error, Result};
+pub use import::{Imported, Policy, import_functions};
+pub use module::Module;
+pub use normalise::{NormaliseOptions, normalise};
+pub use symbols::{Linkage, Symbol, Visibility};
+pub use target::{CodeModel, OptLevel, RelocModel, TargetOptions};

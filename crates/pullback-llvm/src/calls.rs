@@ -1,0 +1,136 @@
+//! The calls of one symbol: found, read, and replaced by an address.
+
+use crate::error::{Error, Result};
+use crate::ffi::{ValueRef, llvm};
+use crate::kinds::{opcode, value_kind};
+use crate::module::{Module, c_string};
+use crate::symbols::Visibility;
+use crate::target::TargetOptions;
+
+/// One call of a symbol. It names a place in the module as it is now: after an edit, ask for the calls again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallSite {
+    /// The symbol that is called.
+    pub callee: String,
+    /// The function the call is in.
+    pub caller: String,
+    /// Which of the module's calls of that symbol this is, from 0.
+    pub index: usize,
+    /// For each argument the function or global whose address it is, if it is one.
+    pub arguments: Vec<Option<String>>,
+}
+
+impl Module {
+    /// The calls of `symbol`, in the module's order. A symbol that is not there has none.
+    pub fn calls_of(&self, symbol: &str) -> Vec<CallSite> {
+        let call_site = |(index, call): (usize, ValueRef)| {
+            let caller = llvm!(self.api(), LLVMGetBasicBlockParent(llvm!(self.api(), LLVMGetInstructionParent(call))));
+            let count = llvm!(self.api(), LLVMGetNumArgOperands(call));
+            let argument = |i| {
+                let value = llvm!(self.api(), LLVMGetOperand(call, i));
+                self.trace_global(value, 0).map(|g| self.name_of(g))
+            };
+            CallSite {
+                callee: symbol.to_owned(),
+                caller: self.name_of(caller),
+                index,
+                arguments: (0..count).map(argument).collect(),
+            }
+        };
+        self.raw_calls_of(symbol).into_iter().enumerate().map(call_site).collect()
+    }
+
+    fn raw_calls_of(&self, symbol: &str) -> Vec<ValueRef> {
+        let Some(target) = self.function_named(symbol) else { return Vec::new() };
+        let bodies = self.raw_functions().into_iter().flat_map(|f| self.raw_body(f));
+        bodies.filter(|inst| self.called(*inst) == Some(target)).collect()
+    }
+
+    /// The function a call or invoke names.
+    pub(crate) fn called(&self, inst: ValueRef) -> Option<ValueRef> {
+        let opcode = llvm!(self.api(), LLVMGetInstructionOpcode(inst));
+        if opcode != opcode::CALL && opcode != opcode::INVOKE {
+            return None;
+        }
+        let callee = llvm!(self.api(), LLVMGetCalledValue(inst));
+        (llvm!(self.api(), LLVMGetValueKind(callee)) == value_kind::FUNCTION).then_some(callee)
+    }
+
+    /// Promote the stack slots of every function that calls `symbol`, so that the arguments show: needed for code
+    /// compiled without optimisation where [`CallSite::arguments`] has gaps.
+    pub fn simplify_callers(&mut self, symbol: &str) -> Result<()> {
+        let mut callers: Vec<ValueRef> = Vec::new();
+        for call in self.raw_calls_of(symbol) {
+            let block = llvm!(self.api(), LLVMGetInstructionParent(call));
+            callers.push(llvm!(self.api(), LLVMGetBasicBlockParent(block)));
+        }
+        callers.sort();
+        callers.dedup();
+        let machine = self.machine(&TargetOptions::default())?;
+        for caller in callers {
+            self.run_on(Some(caller), "sroa,early-cse", &machine)?;
+        }
+        Ok(())
+    }
+
+    /// Replace the result of a call by the address of the function `name`, declared hidden and external if it is not
+    /// there, and erase the call. Several calls are best replaced from the last to the first, or with
+    /// [`Module::calls_of`] asked anew, since the indices move.
+    pub fn replace_call(&mut self, site: &CallSite, name: &str) -> Result<()> {
+        let api = self.api();
+        let calls = self.raw_calls_of(&site.callee);
+        let call = *calls.get(site.index).ok_or_else(|| Error::NoSymbol(format!("call of {}", site.callee)))?;
+        let address = self.function_named(name).unwrap_or_else(|| {
+            let void = llvm!(api, LLVMVoidTypeInContext(self.raw_context()));
+            let ty = llvm!(api, LLVMFunctionType(void, std::ptr::null_mut(), 0, 0));
+            let function = llvm!(api, LLVMAddFunction(self.raw, c_string(name).as_ptr(), ty));
+            self.set_raw_visibility(function, Visibility::Hidden);
+            function
+        });
+        llvm!(api, LLVMReplaceAllUsesWith(call, address));
+        self.erase_call(call);
+        Ok(())
+    }
+
+    /// Erase a call without uses; an invoke becomes a jump to where it would have returned.
+    pub(crate) fn erase_call(&self, call: ValueRef) {
+        let api = self.api();
+        if llvm!(api, LLVMGetInstructionOpcode(call)) == opcode::INVOKE {
+            let block = llvm!(api, LLVMGetInstructionParent(call));
+            let (normal, unwind) = (llvm!(api, LLVMGetNormalDest(call)), llvm!(api, LLVMGetUnwindDest(call)));
+            self.remove_phi_entry(unwind, block);
+            let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
+            llvm!(api, LLVMPositionBuilderBefore(builder, call));
+            llvm!(api, LLVMBuildBr(builder, normal));
+            llvm!(api, LLVMDisposeBuilder(builder));
+        }
+        llvm!(api, LLVMInstructionEraseFromParent(call));
+    }
+
+    /// Rebuild the phis of `block` without their entries for `pred`, which jumps there no more.
+    fn remove_phi_entry(&self, block: crate::ffi::BlockRef, pred: crate::ffi::BlockRef) {
+        let api = self.api();
+        for phi in self.raw_insts(block) {
+            if llvm!(api, LLVMGetInstructionOpcode(phi)) != opcode::PHI {
+                break;
+            }
+            let entries = (0..llvm!(api, LLVMCountIncoming(phi)))
+                .map(|i| (llvm!(api, LLVMGetIncomingValue(phi, i)), llvm!(api, LLVMGetIncomingBlock(phi, i))))
+                .filter(|(_, from)| *from != pred);
+            let (mut values, mut blocks): (Vec<_>, Vec<_>) = entries.unzip();
+            let ty = llvm!(api, LLVMTypeOf(phi));
+            let replacement = if values.is_empty() {
+                llvm!(api, LLVMGetPoison(ty))
+            } else {
+                let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
+                llvm!(api, LLVMPositionBuilderBefore(builder, phi));
+                let new = llvm!(api, LLVMBuildPhi(builder, ty, c"".as_ptr()));
+                llvm!(api, LLVMDisposeBuilder(builder));
+                llvm!(api, LLVMAddIncoming(new, values.as_mut_ptr(), blocks.as_mut_ptr(), values.len() as u32));
+                new
+            };
+            llvm!(api, LLVMReplaceAllUsesWith(phi, replacement));
+            llvm!(api, LLVMInstructionEraseFromParent(phi));
+        }
+    }
+}
