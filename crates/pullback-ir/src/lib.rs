@@ -22,6 +22,7 @@
 //! | [`dominators`] | the dominator tree |
 //! | [`loops`] | natural loops and how they nest |
 //! | [`text`] | the text format, both ways |
+//! | [`verify`] | the rules every function keeps, and their check |
 
 pub mod builder;
 pub mod cfg;
@@ -35,6 +36,7 @@ pub mod module;
 pub mod table;
 pub mod text;
 pub mod types;
+pub mod verify;
 
 pub use builder::Builder;
 pub use cfg::{Cfg, Edge};
@@ -48,3 +50,4 @@ pub use module::{Global, Location, Module};
 pub use table::Table;
 pub use text::{ParseError, parse_module};
 pub use types::Type;
+pub use verify::{Violation, verify_function, verify_module};

@@ -5,12 +5,14 @@
 //! free. Types that the text leaves out are found once everything is read, because a block may use a value of a block that
 //! stands below it.
 
+mod resolve;
+
 use super::lex::{ParseError, Pos, Token};
 use super::names::{Word, flag_from_word};
 use super::parse::{Cursor, Symbols};
-use super::{inferred_type, states_type};
+use super::states_type;
 use crate::entities::{Block, FuncId, GlobalId, Inst, OpaqueId, SourceLoc, Value};
-use crate::function::{BlockData, Constant, Function, InstData, ValueData, ValueDef};
+use crate::function::{BlockData, Constant, Function, InstData, ValueDef};
 use crate::inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, OpaqueOp, Terminator};
 use crate::math::MathFn;
 use crate::types::Type;
@@ -20,6 +22,9 @@ use std::collections::{BTreeMap, HashMap};
 const MAX_NUMBER: u32 = 1 << 24;
 /// While a body is read, constant `k` is the value of this number plus `k`.
 const CONSTANTS: u32 = 1 << 31;
+
+/// Parameters of a block: number, place and type.
+type Params = Vec<((u32, Pos), Type)>;
 
 struct Def {
     pos: Pos,
@@ -90,7 +95,7 @@ impl BodyParser<'_> {
         if block.0 > MAX_NUMBER || self.blocks.contains_key(&block.0) {
             return pos.error(format!("{block} is there already, or too large a number"));
         }
-        let mut named: Vec<((u32, Pos), Type)> = header.to_vec();
+        let mut named: Params = header.to_vec();
         if self.c.eat(&Token::Punct('(')) {
             if !header.is_empty() {
                 return pos.error("the entry's parameters stand in the function's header already");
@@ -115,7 +120,7 @@ impl BodyParser<'_> {
         Ok(())
     }
 
-    fn block_params(&mut self) -> Result<Vec<((u32, Pos), Type)>, ParseError> {
+    fn block_params(&mut self) -> Result<Params, ParseError> {
         let mut params = Vec::new();
         while !self.c.eat(&Token::Punct(')')) {
             if !params.is_empty() {
@@ -525,91 +530,6 @@ impl BodyParser<'_> {
         self.targets.push((block.0, pos));
         let args = if self.c.is(&Token::Punct('(')) { self.arguments()? } else { Vec::new() };
         Ok(BlockCall::new(block, args))
-    }
-
-    fn check_names(&self) -> Result<(), ParseError> {
-        for (number, pos) in &self.uses {
-            if !self.defs.contains_key(number) {
-                return pos.error(format!("v{number} is not defined"));
-            }
-        }
-        for (number, pos) in &self.targets {
-            if !self.blocks.contains_key(number) {
-                return pos.error(format!("there is no block b{number}"));
-            }
-        }
-        Ok(())
-    }
-
-    fn type_of(&self, value: Value) -> Option<Type> {
-        match value.0.checked_sub(CONSTANTS) {
-            Some(k) => Some(self.constants[k as usize].0.clone()),
-            None => self.defs[&value.0].ty.clone(),
-        }
-    }
-
-    /// Find the types that the text leaves out, until nothing new follows.
-    fn infer_types(&mut self) -> Result<(), ParseError> {
-        let untyped = |d: &Def| d.ty.is_none();
-        let mut open: Vec<u32> = self.defs.iter().filter(|(_, d)| untyped(d)).map(|(n, _)| *n).collect();
-        while let Some(&first) = open.first() {
-            let before = open.len();
-            let mut later = Vec::new();
-            for number in open {
-                let Def { pos, def: ValueDef::Inst(inst), .. } = self.defs[&number] else { continue };
-                let op = &self.insts[inst.index()].op;
-                let result_of = |f: FuncId| self.symbols.module.func(f).ret.clone();
-                match inferred_type(op, |v| self.type_of(v), result_of) {
-                    Ok(Some(ty)) => self.defs.get_mut(&number).expect("just read").ty = Some(ty),
-                    Ok(None) => return pos.error(format!("v{number} needs a type: write `v{number}: f64 = …`")),
-                    Err(_) => later.push(number),
-                }
-            }
-            if later.len() == before {
-                return self.defs[&first].pos.error(format!("v{first} depends on itself"));
-            }
-            open = later;
-        }
-        Ok(())
-    }
-
-    /// Put everything into the function; constants get the numbers the text leaves free.
-    fn finish(mut self, func: &mut Function) {
-        let bound = self.defs.keys().last().map_or(0, |n| n + 1);
-        let free: Vec<u32> =
-            (0..bound).filter(|n| !self.defs.contains_key(n)).chain(bound..).take(self.constants.len()).collect();
-        let place = |v: Value| v.0.checked_sub(CONSTANTS).map_or(v, |k| Value(free[k as usize]));
-        for i in 0..self.insts.len() {
-            if let Op::Store { align: 0, value, .. } = self.insts[i].op {
-                let own = self.type_of(value).map_or(1, |t| t.align());
-                if let Op::Store { align, .. } = &mut self.insts[i].op {
-                    *align = own;
-                }
-            }
-            let op = std::mem::replace(&mut self.insts[i].op, Op::Alloca { size: 0, align: 1 });
-            self.insts[i].op = op.map_operands(place);
-        }
-        for block in self.blocks.values_mut() {
-            block.term.map_operands(place);
-        }
-        // A number that nothing has is a constant nobody uses.
-        let unused = ValueData { ty: Type::BOOL, def: ValueDef::Const(Constant::Undef) };
-        let bound = free.last().map_or(bound, |n| bound.max(n + 1));
-        let mut values = vec![unused; bound as usize];
-        for (number, def) in self.defs {
-            let ty = def.ty.expect("all types are known by now");
-            values[number as usize] = ValueData { ty, def: def.def };
-        }
-        for ((ty, constant), number) in self.constants.into_iter().zip(free) {
-            values[number as usize] = ValueData { ty, def: ValueDef::Const(constant) };
-        }
-        let bound = self.blocks.keys().last().map_or(0, |n| n + 1);
-        let empty = BlockData { params: vec![], insts: vec![], term: Terminator::Unreachable, term_loc: None };
-        let mut blocks = vec![empty; bound as usize];
-        for (number, data) in self.blocks {
-            blocks[number as usize] = data;
-        }
-        func.install_body(values, self.insts, blocks, self.order);
     }
 }
 
