@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`context`] | the library, loaded; contexts |
 //! | [`module`] | modules: read, write, link, verify |
+//! | [`references`] | what a symbol refers to |
 //! | [`symbols`] | functions and globals by name: linkage, renaming, deleting |
 //! | [`const_data`] | constants as bytes and relocations |
 //! | [`calls`] | the calls of a symbol: found and replaced |
@@ -34,6 +35,7 @@ pub mod import;
 mod kinds;
 pub mod module;
 pub mod normalise;
+pub mod references;
 pub mod symbols;
 pub mod target;
 
