@@ -68,6 +68,16 @@ impl Member {
         &self.file[self.range.clone()]
     }
 
+    /// Where it begins in its file.
+    pub fn start(&self) -> usize {
+        self.range.start
+    }
+
+    /// The whole file it is a part of.
+    pub fn file(&self) -> &[u8] {
+        &self.file
+    }
+
     /// Whether it is LLVM bitcode.
     pub fn is_bitcode(&self) -> bool {
         self.bytes().starts_with(b"BC\xC0\xDE") || self.bytes().starts_with(&[0xDE, 0xC0, 0x17, 0x0B])

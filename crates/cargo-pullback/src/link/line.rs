@@ -86,6 +86,12 @@ impl LinkLine {
         self.args.push(option.into());
     }
 
+    /// The options for the linker's optimiser: of `-Wl,-plugin-opt=O2,-plugin-opt=mcpu=x86-64` these are `O2` and `mcpu=x86-64`.
+    pub fn plugin_options(&self) -> impl Iterator<Item = &str> {
+        let words = self.args.iter().filter_map(|arg| arg.to_str()).flat_map(|arg| arg.split(','));
+        words.filter_map(|word| word.strip_prefix("-plugin-opt="))
+    }
+
     /// Leave out the options that speak to the link-time optimiser of a linker that has none for bitcode.
     pub fn remove_plugin_options(&mut self) {
         self.args.retain(|arg| !arg.to_string_lossy().starts_with("-Wl,-plugin-opt"));

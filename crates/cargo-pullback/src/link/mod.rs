@@ -8,34 +8,175 @@
 //! |---|---|
 //! | [`line`] | reads and changes the linker's command line |
 //! | [`inputs`] | finds bitcode in objects and archives, writes archives |
-//! | [`std_bodies`] | finds the bodies of the standard library's functions |
+//! | [`program`] | all bitcode of the program, by symbol |
+//! | [`std_bodies`] | the bodies of the standard library's functions |
+//! | [`requests`] | reads the requests of a module |
+//! | [`policy`] | which functions are differentiated, which carry no derivative |
+//! | [`resolve`] | brings the bodies together that a derivative needs |
+//! | [`work`] | makes the derivatives of one module |
+//! | [`native`] | compiles bitcode for linkers that do not read it |
+//! | [`trace`] | prints, times and saves what is asked for |
 
-pub mod inputs;
-pub mod line;
-pub mod std_bodies;
+mod inputs;
+mod line;
+mod native;
+mod policy;
+mod program;
+mod requests;
+mod resolve;
+mod std_bodies;
+mod trace;
+mod work;
 
+use crate::report::Message;
 use crate::{env, process};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use inputs::Input;
 use line::LinkLine;
+use program::{ModuleId, Program};
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std_bodies::StdBodies;
+use trace::Trace;
+use work::{Derived, Outcome};
 
 /// Run as rustc's linker.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
+    let mut trace = Trace::from_env();
     let line = LinkLine::new(args.clone())?;
+    let output = line.output().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     let mut linker = Command::new(env::var(env::INNER_LINKER).unwrap_or_else(|| "cc".into()));
-    let inputs = read_inputs(&line)?;
-    let asks = inputs.iter().any(|input| input.members.iter().any(|member| member.may_have_requests()));
+    let inputs = trace.step("read inputs", || read_inputs(&line))?;
+    let asks = inputs.iter().any(|input| input.members.iter().any(inputs::Member::may_have_requests));
     if !asks && line.uses_lld() {
         linker.args(args);
         return process::hand_over(linker);
     }
-    anyhow::bail!("not there yet")
+
+    let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
+    let result = differentiated(line, inputs, dir.path(), &mut trace);
+    let line = match result {
+        Ok(Some(line)) => line,
+        // The errors are in the report.
+        Ok(None) => return Ok(ExitCode::FAILURE),
+        Err(error) => {
+            trace.sink.put(&Message::Error(work::failure(&output, &error)));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    trace.finish(&output);
+    linker.args(line.into_args(dir.path())?);
+    let status = linker
+        .status()
+        .with_context(|| format!("could not start the linker `{}`", linker.get_program().to_string_lossy()))?;
+    Ok(process::exit_code(status))
+}
+
+/// The line with every module that asks for derivatives replaced; `None` if some could not be had.
+fn differentiated(mut line: LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Trace) -> Result<Option<LinkLine>> {
+    let libraries = standard_library(&line)?;
+    let sysroot = libraries.ancestors().nth(4).context("the standard library is not in a sysroot")?;
+    let llvm = trace.step("load LLVM", || pullback_llvm::Llvm::load(sysroot))?;
+    let context = pullback_llvm::Context::new(&llvm);
+    let mut program = Program::new(context.clone(), inputs, StdBodies::new(Some(&libraries)));
+
+    let mut derived: HashMap<ModuleId, Derived> = HashMap::new();
+    let mut failed = false;
+    for (id, name) in asking(&program) {
+        let outcome = work::work(&mut program, id, &name, trace);
+        match outcome.unwrap_or_else(|error| Outcome::Failed(vec![work::failure(&name, &error)])) {
+            Outcome::Unchanged => {}
+            Outcome::Derived(new) => drop(derived.insert(id, new)),
+            Outcome::Failed(errors) => {
+                failed = true;
+                errors.into_iter().for_each(|error| trace.sink.put(&Message::Error(error)));
+            }
+        }
+    }
+    if failed {
+        return Ok(None);
+    }
+    let effort = (!line.uses_lld()).then(|| native::Effort::of(&line));
+    if effort.is_some() {
+        line.remove_plugin_options();
+    }
+    let mut objects = Vec::new();
+    for (i, input) in program.inputs.iter().enumerate() {
+        let mut members: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut added = Vec::new();
+        let mut is_changed = false;
+        for (k, member) in input.members.iter().enumerate() {
+            let new = derived.remove(&ModuleId::Line(i, k));
+            let mut bytes = match &new {
+                Some(new) => new.module.clone(),
+                None => member.bytes().to_vec(),
+            };
+            is_changed |= new.is_some();
+            if let (Some(effort), true) = (effort, member.is_bitcode()) {
+                bytes =
+                    trace.step("compile for the linker", || native::compile(&context, &member.name, &bytes, effort))?;
+                is_changed = true;
+            }
+            added.extend(new.map(|new| (format!("{}.derivative.o", member.name), new.object)));
+            members.push((member.name.clone(), bytes));
+        }
+        if !is_changed {
+            continue;
+        }
+        let file = |name: &str| dir.join(format!("{i}-{name}"));
+        if input.is_archive {
+            // The derivatives go into the archive: they are linked if and only if their module is.
+            members.extend(added);
+            let path = file(&input.path.file_name().unwrap_or_default().to_string_lossy());
+            let members: Vec<_> = members.iter().map(|(name, bytes)| (name.clone(), bytes.as_slice())).collect();
+            inputs::write_archive(&path, &members)?;
+            line.replace(input.position, &path);
+        } else {
+            for (name, bytes) in members {
+                let path = write(file(&name), &bytes)?;
+                line.replace(input.position, &path);
+            }
+            for (name, bytes) in added {
+                objects.push(write(file(&name), &bytes)?);
+            }
+        }
+    }
+    line.prepend(objects);
+    Ok(Some(line))
+}
+
+/// The modules that ask for derivatives, with their names.
+fn asking(program: &Program) -> Vec<(ModuleId, String)> {
+    let mut all = Vec::new();
+    for (i, input) in program.inputs.iter().enumerate() {
+        let asking = input.members.iter().enumerate().filter(|(_, member)| member.may_have_requests());
+        all.extend(asking.map(|(k, member)| (ModuleId::Line(i, k), member.name.clone())));
+    }
+    all
 }
 
 /// The files on the line that may hold bitcode: all but the standard library's.
 fn read_inputs(line: &LinkLine) -> Result<Vec<Input>> {
-    let own = |path: &std::path::Path| !path.parent().is_some_and(line::is_standard_library);
+    let own = |path: &Path| !path.parent().is_some_and(line::is_standard_library);
     line.inputs().into_iter().filter(|(_, path)| own(path)).map(|(at, path)| Input::read(at, path)).collect()
+}
+
+/// The directory of the target's standard library: from the line, else from the rustc in use.
+fn standard_library(line: &LinkLine) -> Result<PathBuf> {
+    if let Some(dir) = line.standard_library() {
+        return Ok(dir.to_owned());
+    }
+    let rustc = env::var("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(&rustc)
+        .args(["--print", "target-libdir"])
+        .output()
+        .with_context(|| format!("could not start `{}`", rustc.to_string_lossy()))?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+}
+
+fn write(path: PathBuf, bytes: &[u8]) -> Result<PathBuf> {
+    std::fs::write(&path, bytes).with_context(|| format!("could not write `{}`", path.display()))?;
+    Ok(path)
 }

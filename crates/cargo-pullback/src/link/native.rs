@@ -1,0 +1,33 @@
+//! Linking without lld: other linkers do not read bitcode, so the driver compiles it.
+
+use super::line::LinkLine;
+use anyhow::{Context, Result};
+use pullback_llvm::{Module, OptLevel, TargetOptions};
+
+/// How hard the optimiser tries, as rustc has written it on the line for the linker (`-Wl,-plugin-opt=O2`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort(u8);
+
+impl Effort {
+    /// What the line says.
+    pub fn of(line: &LinkLine) -> Self {
+        let level = line.plugin_options().find_map(|option| option.strip_prefix('O')?.parse().ok());
+        Effort(level.unwrap_or(2))
+    }
+}
+
+/// The native object of a module.
+pub fn compile(context: &pullback_llvm::Context, name: &str, bitcode: &[u8], effort: Effort) -> Result<Vec<u8>> {
+    let mut module = Module::parse_bitcode(context, name, bitcode)?;
+    let opt_level = match effort.0 {
+        0 => OptLevel::None,
+        1 => OptLevel::Less,
+        2 => OptLevel::Default,
+        _ => OptLevel::Aggressive,
+    };
+    let options = TargetOptions { opt_level, ..TargetOptions::default() };
+    if effort.0 > 0 {
+        module.run_passes(&format!("default<O{}>", effort.0.min(3)), &options)?;
+    }
+    module.emit_object(&options).with_context(|| format!("could not compile `{name}`"))
+}

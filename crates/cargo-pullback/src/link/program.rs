@@ -1,0 +1,180 @@
+//! All the bitcode of a program: the modules on the link line and the standard library's, parsed when asked for.
+
+use super::inputs::Input;
+use super::policy::{is_support, policy};
+use super::std_bodies::StdBodies;
+use anyhow::{Context as _, Result};
+use object::read::archive::ArchiveFile;
+use pullback_llvm::{Context, Linkage, Module, Policy};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// A module of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum ModuleId {
+    /// Member `.1` of input `.0`.
+    Line(usize, usize),
+    /// A module of the standard library.
+    Std(usize),
+}
+
+/// All the bitcode of a program.
+pub struct Program {
+    context: Context,
+    /// The files on the link line.
+    pub inputs: Vec<Input>,
+    std: StdBodies,
+    /// Which module of an archive defines a symbol, by the archives' own tables.
+    archived: HashMap<String, ModuleId>,
+    parsed: HashMap<ModuleId, Rc<Module>>,
+    sources: HashMap<ModuleId, Rc<Module>>,
+    found: HashMap<String, Option<ModuleId>>,
+}
+
+impl Program {
+    /// The program of these inputs and this standard library.
+    pub fn new(context: Context, inputs: Vec<Input>, std: StdBodies) -> Self {
+        let archived = archive_index(&inputs);
+        Program {
+            context,
+            inputs,
+            std,
+            archived,
+            parsed: HashMap::new(),
+            sources: HashMap::new(),
+            found: HashMap::new(),
+        }
+    }
+
+    /// A module as it is on the link line.
+    pub fn module(&mut self, id: ModuleId) -> Result<Rc<Module>> {
+        if let Some(module) = self.parsed.get(&id) {
+            return Ok(module.clone());
+        }
+        let (name, bytes) = match id {
+            ModuleId::Line(input, member) => {
+                let member = &self.inputs[input].members[member];
+                (member.name.clone(), member.bytes())
+            }
+            ModuleId::Std(module) => (
+                "the standard library".to_owned(),
+                self.std.bitcode(module).context("the standard library has changed")?,
+            ),
+        };
+        let module = Rc::new(Module::parse_bitcode(&self.context, &name, bytes)?);
+        self.parsed.insert(id, module.clone());
+        Ok(module)
+    }
+
+    /// The module that defines this symbol.
+    pub fn find(&mut self, symbol: &str) -> Result<Option<ModuleId>> {
+        if let Some(found) = self.found.get(symbol) {
+            return Ok(*found);
+        }
+        let found = self.search(symbol)?;
+        self.found.insert(symbol.to_owned(), found);
+        Ok(found)
+    }
+
+    fn search(&mut self, symbol: &str) -> Result<Option<ModuleId>> {
+        if let Some(id) = self.archived.get(symbol) {
+            return Ok(Some(*id));
+        }
+        // Objects have no table; those that mention the name are asked.
+        for i in 0..self.inputs.len() {
+            if self.inputs[i].is_archive || !self.inputs[i].members.iter().any(|m| m.is_bitcode() && m.mentions(symbol))
+            {
+                continue;
+            }
+            let id = ModuleId::Line(i, 0);
+            if self.module(id)?.find_symbol(symbol).is_some_and(|s| !s.is_declaration && s.linkage != Linkage::Internal)
+            {
+                return Ok(Some(id));
+            }
+        }
+        Ok(self.std.find(symbol).map(ModuleId::Std))
+    }
+
+    /// A module from which bodies may be taken: functions that are not to be looked into, and those whose bodies only work in
+    /// their own module, are declarations in it.
+    pub fn source(&mut self, id: ModuleId) -> Result<Rc<Module>> {
+        if let Some(module) = self.sources.get(&id) {
+            return Ok(module.clone());
+        }
+        let mut module = self.module(id)?.clone_module();
+        let is_closed = |name: &str| policy(name) != Policy::Import && !is_support(name);
+        let closed: Vec<String> = module
+            .functions()
+            .into_iter()
+            .filter(|f| !f.is_declaration && f.linkage != Linkage::Internal && is_closed(&f.name))
+            .map(|f| f.name)
+            .collect();
+        for name in closed.iter().chain(&tied(&module)?) {
+            module.make_declaration(name)?;
+        }
+        let module = Rc::new(module);
+        self.sources.insert(id, module.clone());
+        Ok(module)
+    }
+}
+
+/// The functions with external names that read or write an internal variable of their module, or do so through its internal
+/// functions: a copy of such a body elsewhere would work on a variable of its own.
+fn tied(module: &Module) -> Result<Vec<String>> {
+    let variables = module.globals().into_iter().filter(|g| g.linkage == Linkage::Internal && !g.is_constant);
+    let mut tied: HashSet<String> = variables.map(|g| g.name).collect();
+    if tied.is_empty() {
+        return Ok(Vec::new());
+    }
+    let constants: Vec<String> = module.globals().into_iter().filter(|g| g.is_constant).map(|g| g.name).collect();
+    let functions = module.functions();
+    let bodies = functions.iter().filter(|f| !f.is_declaration).map(|f| &f.name);
+    let mut edges = Vec::new();
+    for name in bodies.chain(&constants) {
+        edges.push((name, module.references(name)?));
+    }
+    let external: HashSet<&str> =
+        functions.iter().filter(|f| f.linkage != Linkage::Internal).map(|f| f.name.as_str()).collect();
+    let mut result = HashSet::new();
+    loop {
+        let before = tied.len();
+        for (name, references) in &edges {
+            if !tied.contains(*name) && references.iter().any(|r| tied.contains(r) && !external.contains(r.as_str())) {
+                tied.insert((*name).clone());
+                if external.contains(name.as_str()) {
+                    result.insert((*name).clone());
+                }
+            }
+        }
+        if tied.len() == before {
+            break;
+        }
+    }
+    Ok(result.into_iter().collect())
+}
+
+/// The symbols of the archives' bitcode members, from the tables that rustc writes for the linker.
+fn archive_index(inputs: &[Input]) -> HashMap<String, ModuleId> {
+    let mut index = HashMap::new();
+    for (i, input) in inputs.iter().enumerate().filter(|(_, input)| input.is_archive) {
+        let by_offset: HashMap<usize, usize> = input
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(_, member)| member.is_bitcode())
+            .map(|(k, member)| (member.start(), k))
+            .collect();
+        let Some(first) = input.members.first() else { continue };
+        let file = first.file();
+        let Ok(archive) = ArchiveFile::parse(file) else { continue };
+        for symbol in archive.symbols().ok().flatten().into_iter().flatten().flatten() {
+            let Ok(member) = archive.member(symbol.offset()) else { continue };
+            let Some(k) = usize::try_from(member.file_range().0).ok().and_then(|at| by_offset.get(&at)) else {
+                continue;
+            };
+            let name = String::from_utf8_lossy(symbol.name()).into_owned();
+            index.entry(name).or_insert(ModuleId::Line(i, *k));
+        }
+    }
+    index
+}

@@ -1,0 +1,67 @@
+//! Brings the bodies that a working copy needs into it, from the other modules of the program and from the standard library.
+
+use super::policy::policy;
+use super::program::{ModuleId, Program};
+use anyhow::{Context, Result};
+use pullback_llvm::{Linkage, Module, Policy};
+use std::collections::{BTreeMap, HashSet};
+
+/// Link into `work` the bodies of all functions it declares and that `wanted` wants, and of those these need in turn. What
+/// nobody defines, or what only works in its own module, stays a declaration.
+pub fn resolve(program: &mut Program, work: &mut Module, wanted: impl Fn(&str) -> bool) -> Result<()> {
+    let mut tried: HashSet<String> = HashSet::new();
+    loop {
+        let mut needed: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
+        for function in work.functions() {
+            let name = function.name;
+            if !function.is_declaration || name.starts_with("llvm.") || !wanted(&name) || !tried.insert(name.clone()) {
+                continue;
+            }
+            if let Some(id) = program.find(&name)? {
+                needed.entry(id).or_default().push(name);
+            }
+        }
+        if needed.is_empty() {
+            return Ok(());
+        }
+        for (id, names) in needed {
+            take(program, work, id, &names)?;
+        }
+    }
+}
+
+/// Whether a function is differentiated with its body.
+pub fn is_differentiated(symbol: &str) -> bool {
+    policy(symbol) == Policy::Import
+}
+
+/// Link the bodies of `names` from module `id` into `work`.
+fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String]) -> Result<()> {
+    let source = program.source(id)?;
+    let open: Vec<&str> = names
+        .iter()
+        .filter(|name| source.find_symbol(name).is_some_and(|s| !s.is_declaration))
+        .map(String::as_str)
+        .collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let mut part = source.clone_module();
+    part.retain_reachable(&open)?;
+    // What `work` has already must not come a second time.
+    let defined = |symbol: &str| work.find_symbol(symbol).is_some_and(|s| !s.is_declaration);
+    let doubled: Vec<String> = part
+        .functions()
+        .into_iter()
+        .chain(part.globals())
+        .filter(|s| !s.is_declaration && s.linkage != Linkage::Internal && defined(&s.name))
+        .map(|s| s.name)
+        .collect();
+    for name in &doubled {
+        part.make_declaration(name)?;
+    }
+    if !doubled.is_empty() {
+        part.retain_reachable(&open)?;
+    }
+    work.link_in(part).with_context(|| format!("could not take the bodies of {}", names.join(", ")))
+}

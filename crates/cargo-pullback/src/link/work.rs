@@ -1,0 +1,235 @@
+//! One module's way: its requests are read, its derivatives made, and its marker calls replaced by their addresses.
+//!
+//! ```text
+//! M ─ clone ─▶ W ─ resolve ─▶ normalise ─▶ import ─▶ differentiate ─▶ export ─▶ optimise ─▶ D.o
+//! └─ replace the marker calls by the symbols of D ─▶ M'
+//! ```
+//!
+//! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
+//! shared: they stay where they are, and those that only M knows get a hidden name by which D can refer to them.
+
+use super::inputs::MARKER;
+use super::policy::{is_support, policy};
+use super::program::{ModuleId, Program};
+use super::requests::{Asked, requests};
+use super::resolve::{is_differentiated, resolve};
+use super::trace::Trace;
+use crate::diagnostics::{render, show};
+use crate::report::Rendered;
+use anyhow::{Context, Result};
+use pullback_ad::Mode;
+use pullback_ir::FuncId;
+use pullback_ir::text::function_text;
+use pullback_llvm::{
+    Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, Visibility, import_functions, normalise,
+};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+/// What came of a module.
+pub enum Outcome {
+    /// It asks for nothing.
+    Unchanged,
+    /// It is replaced.
+    Derived(Derived),
+    /// It asks for something that cannot be had.
+    Failed(Vec<Rendered>),
+}
+
+/// A module with its derivatives made.
+pub struct Derived {
+    /// The module, as bitcode, with the derivatives' addresses in the place of its marker calls.
+    pub module: Vec<u8>,
+    /// The derivatives, as a native object.
+    pub object: Vec<u8>,
+}
+
+/// A request, and the symbol of its derivative.
+struct Task {
+    asked: Asked,
+    symbol: String,
+}
+
+/// Make the derivatives that module `id` asks for.
+pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) -> Result<Outcome> {
+    let module = trace.step("parse", || program.module(id))?;
+    let asked = trace.step("read requests", || requests(program, id, &module))?;
+    if asked.is_empty() {
+        return Ok(Outcome::Unchanged);
+    }
+    let tag = tag(name);
+    let tasks: Vec<Task> =
+        asked.into_iter().enumerate().map(|(i, asked)| Task { symbol: symbol(&asked, &tag, i), asked }).collect();
+    if trace.debugging.request {
+        for task in &tasks {
+            trace.print(&format!("request {}", task.symbol), &format!("{:#?}", task.asked));
+        }
+    }
+    trace.save(&format!("{name}.bc"), || module.write_bitcode());
+
+    let (imported, derivatives) = match differentiate(program, &module, name, &tasks, trace)? {
+        Ok(done) => done,
+        Err(errors) => return Ok(Outcome::Failed(errors)),
+    };
+    let mut changed = module.clone_module();
+    let mut d = emit(imported, &derivatives, &tasks, trace)?;
+    let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
+    close(program, &mut d, &mut changed, &symbols, &tag)?;
+    let object = trace.step("optimise", || -> Result<_> {
+        d.run_passes("default<O3>", &TargetOptions::default())?;
+        Ok(d.emit_object(&TargetOptions::default())?)
+    })?;
+    if trace.debugging.llvm {
+        trace.print(&format!("LLVM {name}"), &d.print());
+    }
+    trace.save(&format!("{name}.derivative.ll"), || d.print().into_bytes());
+    trace.save(&format!("{name}.derivative.o"), || object.clone());
+
+    trace.step("replace markers", || replace_markers(&mut changed, &tasks))?;
+    Ok(Outcome::Derived(Derived { module: changed.write_bitcode(), object }))
+}
+
+/// The derivatives in Pullback's IR, with everything they need; or all the reasons why there are none.
+type Differentiated = std::result::Result<(Imported, Vec<FuncId>), Vec<Rendered>>;
+
+fn differentiate(
+    program: &mut Program,
+    module: &Module,
+    name: &str,
+    tasks: &[Task],
+    trace: &mut Trace,
+) -> Result<Differentiated> {
+    let mut shims: Vec<&str> = tasks.iter().map(|task| task.asked.shim.as_str()).collect();
+    shims.sort_unstable();
+    shims.dedup();
+
+    let mut w = module.clone_module();
+    trace.step("resolve bodies", || -> Result<()> {
+        w.retain_reachable(&shims)?;
+        resolve(program, &mut w, is_differentiated)
+    })?;
+    trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
+    let functions = w.functions().into_iter().map(|f| f.name);
+    let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
+    let options = NormaliseOptions { keep, target: TargetOptions::default() };
+    trace.step("normalise", || normalise(&mut w, &shims, &options))?;
+    trace.save(&format!("{name}.normal.ll"), || w.print().into_bytes());
+    let mut imported = trace.step("import", || import_functions(w, &shims, &|symbol| policy(symbol)))?;
+
+    let primals = imported.ir.functions().count();
+    let mut errors = Vec::new();
+    for task in tasks {
+        let request = &task.asked.request;
+        let primal = imported.ir.find(&task.asked.shim).context("the importer has lost a function")?;
+        if trace.debugging.ir {
+            trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, primal));
+        }
+        let ir = &mut imported.ir;
+        let made =
+            trace.step("differentiate", || guarded(|| pullback_ad::differentiate(ir, primal, request, &task.symbol)));
+        if let Err(error) = made {
+            errors.push(render(&error, &request.name, &imported.ir, &task.asked.place));
+        }
+    }
+    // The derivatives, and the functions the engine has made for them.
+    let bodies = imported.ir.functions().skip(primals).filter(|(_, f)| !f.is_declaration());
+    let derivatives: Vec<FuncId> = bodies.map(|(id, _)| id).collect();
+    if trace.debugging.derivative {
+        for id in &derivatives {
+            let text = function_text(&imported.ir, *id);
+            trace.print(&format!("derivative {}", imported.ir.func(*id).name), &text);
+        }
+    }
+    Ok(if errors.is_empty() { Ok((imported, derivatives)) } else { Err(errors) })
+}
+
+/// Let the engine work; if it panics, that is an error of its own.
+fn guarded<T>(work: impl FnOnce() -> pullback_ad::Result<T>) -> pullback_ad::Result<T> {
+    let hook = std::panic::take_hook();
+    let said = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let heard = said.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        if let Ok(mut text) = heard.lock() {
+            *text = panic.to_string();
+        }
+    }));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    std::panic::set_hook(hook);
+    result.unwrap_or_else(|_| {
+        let said = said.lock().map(|text| text.clone()).unwrap_or_default();
+        Err(pullback_ad::Error::internal("the engine has failed; this is a bug in Pullback").note(said))
+    })
+}
+
+/// Turn the derivatives into LLVM's IR; the module holds them, and what they reach.
+fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &mut Trace) -> Result<Module> {
+    trace.step("export", || -> Result<Module> {
+        imported.export(derivatives, &tasks[0].asked.shim)?;
+        let mut module = imported.into_module();
+        let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
+        module.retain_reachable(&symbols)?;
+        module.verify().context("the engine has made code that LLVM does not take; this is a bug in Pullback")?;
+        Ok(module)
+    })
+}
+
+/// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their owners.
+fn close(program: &mut Program, d: &mut Module, m: &mut Module, derivatives: &[&str], tag: &str) -> Result<()> {
+    // The run-time support's fast paths are worth inlining.
+    resolve(program, d, is_support)?;
+    for variable in d.globals().into_iter().filter(|g| !g.is_constant && !g.is_declaration) {
+        let mut name = variable.name;
+        if variable.linkage == Linkage::Internal {
+            let shared = format!("{name}.{tag}");
+            m.rename(&name, &shared).context("a variable of another module has come along")?;
+            m.set_linkage(&shared, Linkage::External)?;
+            m.set_visibility(&shared, Visibility::Hidden)?;
+            d.rename(&name, &shared)?;
+            name = shared;
+        }
+        d.make_declaration(&name)?;
+        d.set_visibility(&name, Visibility::Hidden)?;
+    }
+    d.internalize(derivatives);
+    Ok(())
+}
+
+fn replace_markers(module: &mut Module, tasks: &[Task]) -> Result<()> {
+    let mut calls: Vec<_> =
+        tasks.iter().flat_map(|task| task.asked.calls.iter().map(|call| (call, task.symbol.as_str()))).collect();
+    // From the last to the first: a call's number counts the calls before it.
+    calls.sort_by_key(|(call, _)| std::cmp::Reverse(call.index));
+    for (call, symbol) in calls {
+        module.replace_call(call, symbol)?;
+    }
+    // The marker's declaration must go, or the linker would look for it.
+    module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
+    anyhow::ensure!(module.find_symbol(MARKER).is_none(), "`{MARKER}` is used otherwise than by a call");
+    Ok(())
+}
+
+/// A few letters that tell this module from the others of the link, the same in every build.
+fn tag(name: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    format!("{:08x}", hasher.finish() as u32)
+}
+
+/// The symbol of a derivative, to be read in a backtrace or a profile.
+fn symbol(asked: &Asked, tag: &str, number: usize) -> String {
+    let mode = match asked.request.mode {
+        Mode::Forward => "forward",
+        Mode::Reverse => "reverse",
+    };
+    let name: String =
+        asked.request.name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    format!("__pullback_{mode}_{name}.{tag}.{number}")
+}
+
+/// A failure of the driver or of LLVM, in the form of the other errors.
+pub fn failure(name: &str, error: &anyhow::Error) -> Rendered {
+    let notes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
+    let mut notes_and_place = notes;
+    notes_and_place.push(format!("while working on the derivatives of `{name}`"));
+    show(&error.to_string(), None, &notes_and_place, &[])
+}
