@@ -135,7 +135,6 @@ table! {
     LLVMVerifyModule(ModuleRef, c_int, *mut *mut c_char) -> Bool;
     LLVMGetTarget(ModuleRef) -> *const c_char;
     LLVMGetModuleDataLayout(ModuleRef) -> DataLayoutRef;
-    LLVMSetModuleIdentifier(ModuleRef, *const c_char, usize);
     // Passes and code
     LLVMCreatePassBuilderOptions() -> PassOptionsRef;
     LLVMDisposePassBuilderOptions(PassOptionsRef);
@@ -220,19 +219,16 @@ table! {
     LLVMGetAlignment(ValueRef) -> c_uint;
     LLVMSetAlignment(ValueRef, c_uint);
     LLVMSetComdat(ValueRef, ComdatRef);
-    LLVMSetExternallyInitialized(ValueRef, Bool);
     // Functions
     LLVMGetFirstFunction(ModuleRef) -> ValueRef;
     LLVMGetNextFunction(ValueRef) -> ValueRef;
     LLVMGetNamedFunction(ModuleRef, *const c_char) -> ValueRef;
     LLVMAddFunction(ModuleRef, *const c_char, TypeRef) -> ValueRef;
     LLVMDeleteFunction(ValueRef);
-    LLVMCountParams(ValueRef) -> c_uint;
     LLVMGetParam(ValueRef, c_uint) -> ValueRef;
     LLVMGetFunctionCallConv(ValueRef) -> c_uint;
     LLVMHasPersonalityFn(ValueRef) -> Bool;
     LLVMSetPersonalityFn(ValueRef, ValueRef);
-    LLVMGetIntrinsicID(ValueRef) -> c_uint;
     LLVMLookupIntrinsicID(*const c_char, usize) -> c_uint;
     LLVMGetIntrinsicDeclaration(ModuleRef, c_uint, *mut TypeRef, usize) -> ValueRef;
     LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
@@ -248,8 +244,6 @@ table! {
     LLVMGetEnumAttributeAtIndex(ValueRef, c_uint, c_uint) -> AttrRef;
     LLVMGetStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint) -> AttrRef;
     LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
-    LLVMGetCallSiteAttributeCount(ValueRef, c_uint) -> c_uint;
-    LLVMGetCallSiteAttributes(ValueRef, c_uint, *mut AttrRef);
     LLVMGetCallSiteEnumAttribute(ValueRef, c_uint, c_uint) -> AttrRef;
     LLVMRemoveCallSiteEnumAttribute(ValueRef, c_uint, c_uint);
     LLVMAddCallSiteAttribute(ValueRef, c_uint, AttrRef);

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+use pullback_ir::{BinOp, CastOp, FloatPred, IntPred};
+
 /// `LLVMTypeKind`.
 pub(crate) mod type_kind {
     pub const VOID: i32 = 0;
@@ -86,6 +88,9 @@ pub(crate) mod opcode {
     pub const PHI: i32 = 44;
     pub const CALL: i32 = 45;
     pub const SELECT: i32 = 46;
+    pub const EXTRACT_ELEMENT: i32 = 50;
+    pub const INSERT_ELEMENT: i32 = 51;
+    pub const SHUFFLE_VECTOR: i32 = 52;
     pub const EXTRACT_VALUE: i32 = 53;
     pub const INSERT_VALUE: i32 = 54;
     pub const FENCE: i32 = 55;
@@ -95,7 +100,97 @@ pub(crate) mod opcode {
     pub const LANDING_PAD: i32 = 59;
     pub const FNEG: i32 = 66;
     pub const FREEZE: i32 = 68;
+    pub const PTR_TO_ADDR: i32 = 69;
 }
 
 /// The attribute index of the function itself; 0 is the return value, 1 the first parameter.
 pub(crate) const FUNCTION_INDEX: u32 = u32::MAX;
+
+/// The arithmetic both sides know.
+pub(crate) const BIN_OPS: [(i32, BinOp); 18] = [
+    (opcode::ADD, BinOp::Add),
+    (opcode::SUB, BinOp::Sub),
+    (opcode::MUL, BinOp::Mul),
+    (opcode::UDIV, BinOp::UDiv),
+    (opcode::SDIV, BinOp::SDiv),
+    (opcode::UREM, BinOp::URem),
+    (opcode::SREM, BinOp::SRem),
+    (opcode::SHL, BinOp::Shl),
+    (opcode::LSHR, BinOp::LShr),
+    (opcode::ASHR, BinOp::AShr),
+    (opcode::AND, BinOp::And),
+    (opcode::OR, BinOp::Or),
+    (opcode::XOR, BinOp::Xor),
+    (opcode::FADD, BinOp::FAdd),
+    (opcode::FSUB, BinOp::FSub),
+    (opcode::FMUL, BinOp::FMul),
+    (opcode::FDIV, BinOp::FDiv),
+    (opcode::FREM, BinOp::FRem),
+];
+
+/// The conversions both sides know.
+pub(crate) const CAST_OPS: [(i32, CastOp); 12] = [
+    (opcode::TRUNC, CastOp::Trunc),
+    (opcode::ZEXT, CastOp::ZExt),
+    (opcode::SEXT, CastOp::SExt),
+    (opcode::FP_TRUNC, CastOp::FpTrunc),
+    (opcode::FP_EXT, CastOp::FpExt),
+    (opcode::FP_TO_UI, CastOp::FpToUi),
+    (opcode::FP_TO_SI, CastOp::FpToSi),
+    (opcode::UI_TO_FP, CastOp::UiToFp),
+    (opcode::SI_TO_FP, CastOp::SiToFp),
+    (opcode::PTR_TO_INT, CastOp::PtrToInt),
+    (opcode::INT_TO_PTR, CastOp::IntToPtr),
+    (opcode::BITCAST, CastOp::Bitcast),
+];
+
+/// `LLVMIntPredicate`.
+pub(crate) const INT_PREDS: [(i32, IntPred); 10] = [
+    (32, IntPred::Eq),
+    (33, IntPred::Ne),
+    (34, IntPred::Ugt),
+    (35, IntPred::Uge),
+    (36, IntPred::Ult),
+    (37, IntPred::Ule),
+    (38, IntPred::Sgt),
+    (39, IntPred::Sge),
+    (40, IntPred::Slt),
+    (41, IntPred::Sle),
+];
+
+/// `LLVMRealPredicate`.
+pub(crate) const FLOAT_PREDS: [(i32, FloatPred); 16] = [
+    (0, FloatPred::False),
+    (1, FloatPred::Oeq),
+    (2, FloatPred::Ogt),
+    (3, FloatPred::Oge),
+    (4, FloatPred::Olt),
+    (5, FloatPred::Ole),
+    (6, FloatPred::One),
+    (7, FloatPred::Ord),
+    (8, FloatPred::Uno),
+    (9, FloatPred::Ueq),
+    (10, FloatPred::Ugt),
+    (11, FloatPred::Uge),
+    (12, FloatPred::Ult),
+    (13, FloatPred::Ule),
+    (14, FloatPred::Une),
+    (15, FloatPred::True),
+];
+
+/// LLVM's number to ours.
+pub(crate) fn from_raw<T: Copy>(table: &[(i32, T)], raw: i32) -> Option<T> {
+    table.iter().find(|(r, _)| *r == raw).map(|(_, t)| *t)
+}
+
+/// Ours to LLVM's number.
+pub(crate) fn to_raw<T: Copy + PartialEq>(table: &[(i32, T)], ours: T) -> i32 {
+    table.iter().find(|(_, t)| *t == ours).map(|(r, _)| *r).expect("the table has every variant")
+}
+
+/// The bits of `LLVMGEPNoWrapFlags`.
+pub(crate) mod gep_flags {
+    pub const INBOUNDS: u32 = 1;
+    pub const NUSW: u32 = 2;
+    pub const NUW: u32 = 4;
+}

@@ -25,6 +25,7 @@
 //! This is the only crate of the project with `unsafe` code outside the run-time support. Its public interface is safe:
 //! a module keeps its context alive, and whatever holds handles into a module borrows or owns it.
 
+mod attributes;
 pub mod calls;
 pub mod const_data;
 pub mod context;

@@ -1,20 +1,226 @@
 //! Prepares a module for import: inlines, promotes memory to values, brings loops into their usual form.
+//!
+//! Given a working copy whose functions may come straight from the front end (opt-level 0) or from rustc's optimiser;
+//! afterwards both look about the same. Each root holds the bodies of everything it calls, except what is recursive,
+//! what does not return, the allocator's functions and what catches panics. Unwinding is gone: a panic in the derivative's
+//! copy of the program runs no destructors of that copy. Loops are in simplified, rotated, LCSSA form, each function has
+//! one return, and there are no vectors beyond those that were there.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::ffi::{ValueRef, llvm};
+use crate::import::Allocator;
+use crate::kinds::{FUNCTION_INDEX, opcode, value_kind};
 use crate::module::Module;
 use crate::target::TargetOptions;
+use std::collections::{HashMap, HashSet};
 
 /// What [`normalise`] is told besides the roots.
 #[derive(Clone, Debug, Default)]
 pub struct NormaliseOptions {
-    /// Functions that are never inlined.
+    /// Functions that are never inlined, by linker symbol.
     pub keep: Vec<String>,
     /// The target, for the passes that ask for costs.
     pub target: TargetOptions,
 }
 
-/// Prepare the functions `roots` of a working copy for import.
+/// Before inlining: no unwinding, values instead of stack slots.
+const CLEAN: &str = "lower-expect,lower-invoke,simplifycfg,sroa,early-cse,simplifycfg";
+
+/// Inlining from the leaves up, each function simplified before it goes into its callers.
+const INLINE: &str =
+    "cgscc(inline<only-mandatory>,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>))";
+
+/// What rustc's own pipeline would have done to the roots, without vectorising or unrolling.
+const SIMPLIFY: &str = "function(\
+    lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,jump-threading,correlated-propagation,\
+    simplifycfg,instcombine<no-verify-fixpoint>,reassociate,memcpyopt,sroa<modify-cfg>,\
+    loop-mssa(loop-rotate,licm<allowspeculation>,simple-loop-unswitch),simplifycfg,instcombine<no-verify-fixpoint>,\
+    loop(indvars,loop-deletion),scalarizer<load-store>,sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,\
+    dse,loop-mssa(licm<allowspeculation>),adce,simplifycfg,instcombine<no-verify-fixpoint>)";
+
+/// The forms the importer and the engine rely on.
+const CANONICAL: &str = "function(dce,adce,simplifycfg,mergereturn,fix-irreducible,loop-simplify,lcssa)";
+
+/// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.
 pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions) -> Result<()> {
-    let _ = (module, roots, options);
-    todo!()
+    module.retain_reachable(roots)?;
+    let root_values: HashSet<ValueRef> = roots.iter().filter_map(|r| module.function_named(r)).collect();
+    let kept = module.mark_for_inlining(&root_values, options)?;
+    module.erase_calls_of("llvm.lifetime.");
+    module.erase_calls_of("llvm.experimental.noalias.scope.decl");
+    {
+        let machine = module.machine(&options.target)?;
+        // What catches panics keeps its landing pads.
+        for function in module.raw_functions() {
+            if !module.is_declaration(function) && !kept.contains(&function) {
+                module.run_on(Some(function), CLEAN, &machine)?;
+            }
+        }
+        module.run_on(None, INLINE, &machine)?;
+    }
+    module.retain_reachable(roots)?;
+    module.run_passes(SIMPLIFY, &options.target)?;
+    module.erase_calls_of("llvm.assume");
+    module.run_passes(CANONICAL, &options.target)?;
+    module.retain_reachable(roots)
+}
+
+impl Module {
+    /// Mark what is to be inlined; returns the functions that catch panics, which no pass may touch.
+    fn mark_for_inlining(&self, roots: &HashSet<ValueRef>, options: &NormaliseOptions) -> Result<HashSet<ValueRef>> {
+        let recursive = self.recursive_functions();
+        let features = roots.iter().map(|r| self.features(*r)).next().unwrap_or_default();
+        let mut catching = HashSet::new();
+        for function in self.raw_functions() {
+            if self.is_declaration(function) {
+                continue;
+            }
+            let name = self.name_of(function);
+            for attribute in ["optnone", "noinline", "alwaysinline", "optsize", "minsize"] {
+                self.remove_attribute(function, attribute);
+            }
+            let catches = self.catches_panics(function);
+            if catches {
+                if roots.contains(&function) {
+                    let reason = "it catches panics".to_owned();
+                    return Err(Error::Import { function: crate::import::demangle(&name), reason });
+                }
+                catching.insert(function);
+            }
+            let stays = catches
+                || roots.contains(&function)
+                || recursive.contains(&function)
+                || self.has_attribute(function, "noreturn")
+                || self.has_attribute(function, "naked")
+                || Allocator::of(&name).is_some()
+                || options.keep.contains(&name)
+                || !self.features(function).is_subset(&features);
+            self.add_attribute(function, if stays { "noinline" } else { "alwaysinline" });
+            for inst in self.raw_body(function) {
+                if let Some(kind) = self.attribute_kind("noinline")
+                    && self.called(inst).is_some()
+                {
+                    llvm!(self.api(), LLVMRemoveCallSiteEnumAttribute(inst, FUNCTION_INDEX, kind));
+                }
+            }
+        }
+        Ok(catching)
+    }
+
+    /// The target features a function was compiled with besides the usual ones.
+    fn features(&self, function: ValueRef) -> HashSet<String> {
+        let features = self.string_attribute(function, "target-features").unwrap_or_default();
+        features.split(',').filter(|f| f.starts_with('+')).map(str::to_owned).collect()
+    }
+
+    /// Whether a function stops a panic, as `catch_unwind` does: it has a landing pad for any exception.
+    fn catches_panics(&self, function: ValueRef) -> bool {
+        let api = self.api();
+        self.raw_body(function).into_iter().any(|inst| {
+            llvm!(api, LLVMGetInstructionOpcode(inst)) == opcode::LANDING_PAD
+                && (0..llvm!(api, LLVMGetNumClauses(inst)))
+                    .any(|i| llvm!(api, LLVMGetValueKind(llvm!(api, LLVMGetClause(inst, i)))) == value_kind::NULL)
+        })
+    }
+
+    /// The functions that call themselves, directly or through others: Tarjan's strongly connected components.
+    fn recursive_functions(&self) -> HashSet<ValueRef> {
+        let mut calls: HashMap<ValueRef, Vec<ValueRef>> = HashMap::new();
+        for function in self.raw_functions() {
+            let mut callees: Vec<ValueRef> = self
+                .raw_body(function)
+                .into_iter()
+                .filter_map(|inst| self.called(inst))
+                .filter(|f| !self.is_declaration(*f))
+                .collect();
+            callees.sort();
+            callees.dedup();
+            calls.insert(function, callees);
+        }
+        let mut search = Tarjan::new(&calls);
+        for function in self.raw_functions() {
+            search.visit(function);
+        }
+        search.recursive
+    }
+
+    /// Erase the calls of intrinsics whose names begin so; they compute nothing.
+    fn erase_calls_of(&self, prefix: &str) {
+        for function in self.raw_functions() {
+            for inst in self.raw_body(function) {
+                if self.called(inst).is_some_and(|f| self.name_of(f).starts_with(prefix)) {
+                    llvm!(self.api(), LLVMInstructionEraseFromParent(inst));
+                }
+            }
+        }
+    }
+}
+
+/// The search for cycles in the call graph, without recursion of its own.
+struct Tarjan<'c> {
+    calls: &'c HashMap<ValueRef, Vec<ValueRef>>,
+    index: HashMap<ValueRef, usize>,
+    low: HashMap<ValueRef, usize>,
+    stack: Vec<ValueRef>,
+    on_stack: HashSet<ValueRef>,
+    recursive: HashSet<ValueRef>,
+}
+
+impl<'c> Tarjan<'c> {
+    fn new(calls: &'c HashMap<ValueRef, Vec<ValueRef>>) -> Self {
+        Tarjan {
+            calls,
+            index: HashMap::new(),
+            low: HashMap::new(),
+            stack: Vec::new(),
+            on_stack: HashSet::new(),
+            recursive: HashSet::new(),
+        }
+    }
+
+    fn enter(&mut self, function: ValueRef) {
+        let number = self.index.len();
+        self.index.insert(function, number);
+        self.low.insert(function, number);
+        self.stack.push(function);
+        self.on_stack.insert(function);
+    }
+
+    fn visit(&mut self, start: ValueRef) {
+        if self.index.contains_key(&start) {
+            return;
+        }
+        self.enter(start);
+        let mut path = vec![(start, 0)];
+        while let Some((function, next)) = path.last_mut() {
+            let function = *function;
+            if let Some(callee) = self.calls.get(&function).and_then(|c| c.get(*next)).copied() {
+                *next += 1;
+                if callee == function {
+                    self.recursive.insert(function);
+                }
+                if !self.index.contains_key(&callee) {
+                    self.enter(callee);
+                    path.push((callee, 0));
+                } else if self.on_stack.contains(&callee) {
+                    self.low.insert(function, self.low[&function].min(self.index[&callee]));
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((caller, _)) = path.last() {
+                self.low.insert(*caller, self.low[caller].min(self.low[&function]));
+            }
+            if self.low[&function] == self.index[&function] {
+                let from = self.stack.iter().position(|f| *f == function).expect("it is on the stack");
+                let component = self.stack.split_off(from);
+                for member in &component {
+                    self.on_stack.remove(member);
+                }
+                if component.len() > 1 {
+                    self.recursive.extend(component);
+                }
+            }
+        }
+    }
 }

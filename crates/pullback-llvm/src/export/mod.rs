@@ -1,14 +1,112 @@
 //! Pullback's IR to LLVM.
+//!
+//! Emits functions of [`Imported::ir`] into the module they were imported from, next to the originals: calls find their
+//! callees there, and opaque instructions are copied from there. LLVM's verifier has the last word; run it, and the
+//! optimiser, afterwards.
 
-use crate::error::Result;
-use crate::import::Imported;
-use pullback_ir::FuncId;
+mod abi;
+mod function;
+mod inst;
+mod types;
+
+use crate::error::{Error, Result};
+use crate::ffi::{BuilderRef, TypeRef, ValueRef, llvm};
+use crate::import::{Imported, OpaqueTable};
+use crate::module::{Module, c_string};
+use crate::symbols::{Linkage, Visibility};
+use pullback_ir::{FuncId, Function};
+use std::collections::HashMap;
 
 impl Imported {
     /// Emit these functions of [`Imported::ir`] into the module as external hidden definitions. They get the target
-    /// attributes of the function `template`.
+    /// attributes (CPU, features, unwind tables) of the function `template`. A function that is called and not known
+    /// to LLVM is declared. A panic may unwind through an exported function.
     pub fn export(&mut self, functions: &[FuncId], template: &str) -> Result<()> {
-        let _ = (functions, template);
-        todo!()
+        let module = &self.module;
+        let template = module.function_named(template).ok_or_else(|| Error::NoSymbol(template.to_owned()))?;
+        let builder = llvm!(module.api(), LLVMCreateBuilderInContext(module.raw_context()));
+        let mut exporter = Exporter { module, ir: &self.ir, opaque: &self.opaque, builder, functions: HashMap::new() };
+        let result = exporter.run(functions, template);
+        llvm!(module.api(), LLVMDisposeBuilder(builder));
+        result
+    }
+}
+
+/// What is known while functions are exported.
+pub(crate) struct Exporter<'a> {
+    module: &'a Module,
+    ir: &'a pullback_ir::Module,
+    opaque: &'a OpaqueTable,
+    builder: BuilderRef,
+    /// LLVM's functions, by ours.
+    functions: HashMap<FuncId, ValueRef>,
+}
+
+impl Exporter<'_> {
+    fn run(&mut self, ids: &[FuncId], template: ValueRef) -> Result<()> {
+        for id in ids {
+            let function = self.ir.func(*id);
+            let fail = |reason: &str| Error::Export { function: function.name.clone(), reason: reason.to_owned() };
+            if function.is_declaration() {
+                return Err(fail("it has no body"));
+            }
+            let declared = self.module.function_named(&function.name);
+            if declared.is_some_and(|f| !self.module.is_declaration(f)) {
+                return Err(fail("LLVM's module has a definition of that name"));
+            }
+            let ty = self.signature(function);
+            // A declaration may stand for it with another type: the place a marker call was replaced.
+            let stale = declared.filter(|f| llvm!(self.module.api(), LLVMGlobalGetValueType(*f)) != ty);
+            if let Some(stale) = stale {
+                llvm!(self.module.api(), LLVMSetValueName2(stale, c"".as_ptr(), 0));
+            }
+            let raw = declared.filter(|_| stale.is_none()).unwrap_or_else(|| self.add_function(&function.name, ty));
+            if let Some(stale) = stale {
+                llvm!(self.module.api(), LLVMReplaceAllUsesWith(stale, raw));
+                llvm!(self.module.api(), LLVMDeleteFunction(stale));
+            }
+            self.module.set_raw_linkage(raw, Linkage::External);
+            self.module.set_raw_visibility(raw, Visibility::Hidden);
+            self.copy_target_attributes(template, raw);
+            self.functions.insert(*id, raw);
+        }
+        for id in ids {
+            let function = self.ir.func(*id);
+            let fail = |reason| Error::Export { function: function.name.clone(), reason };
+            self.function(function, self.functions[id]).map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    /// LLVM's type for a function of the IR.
+    fn signature(&self, function: &Function) -> TypeRef {
+        let api = self.module.api();
+        let mut params: Vec<TypeRef> = function.params.iter().map(|t| self.ty(t)).collect();
+        let ret = match &function.ret {
+            Some(ty) => self.ty(ty),
+            None => llvm!(api, LLVMVoidTypeInContext(self.module.raw_context())),
+        };
+        llvm!(api, LLVMFunctionType(ret, params.as_mut_ptr(), params.len() as u32, 0))
+    }
+
+    fn add_function(&self, name: &str, ty: TypeRef) -> ValueRef {
+        llvm!(self.module.api(), LLVMAddFunction(self.module.raw, c_string(name).as_ptr(), ty))
+    }
+
+    /// LLVM's function for one of ours, declared if it is not there.
+    fn callee(&mut self, id: FuncId) -> ValueRef {
+        if let Some(raw) = self.functions.get(&id) {
+            return *raw;
+        }
+        let function = self.ir.func(id);
+        let raw = self.module.function_named(&function.name).unwrap_or_else(|| {
+            let raw = self.add_function(&function.name, self.signature(function));
+            if function.attrs.noreturn {
+                self.module.add_attribute(raw, "noreturn");
+            }
+            raw
+        });
+        self.functions.insert(id, raw);
+        raw
     }
 }

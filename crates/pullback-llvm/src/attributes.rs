@@ -1,0 +1,94 @@
+//! Attributes of functions, parameters and calls, by name.
+
+use crate::ffi::{AttrRef, ValueRef, llvm};
+use crate::kinds::FUNCTION_INDEX;
+use crate::module::Module;
+use pullback_ir::{FuncAttrs, MemoryEffects};
+
+/// What a parameter's attributes say about how it is passed; caller and callee have to agree on these.
+pub(crate) const ABI_ATTRIBUTES: [&str; 8] =
+    ["zeroext", "signext", "inreg", "byval", "sret", "inalloca", "swiftself", "noext"];
+
+impl Module {
+    /// The number of an attribute in this LLVM; `None` if it does not know it.
+    pub(crate) fn attribute_kind(&self, name: &str) -> Option<u32> {
+        let kind = llvm!(self.api(), LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()));
+        (kind != 0).then_some(kind)
+    }
+
+    pub(crate) fn function_attribute(&self, function: ValueRef, index: u32, name: &str) -> Option<AttrRef> {
+        let kind = self.attribute_kind(name)?;
+        llvm!(self.api(), LLVMGetEnumAttributeAtIndex(function, index, kind)).some()
+    }
+
+    pub(crate) fn call_attribute(&self, call: ValueRef, index: u32, name: &str) -> Option<AttrRef> {
+        let kind = self.attribute_kind(name)?;
+        llvm!(self.api(), LLVMGetCallSiteEnumAttribute(call, index, kind)).some()
+    }
+
+    pub(crate) fn has_attribute(&self, function: ValueRef, name: &str) -> bool {
+        self.function_attribute(function, FUNCTION_INDEX, name).is_some()
+    }
+
+    pub(crate) fn add_attribute(&self, function: ValueRef, name: &str) {
+        if let Some(kind) = self.attribute_kind(name) {
+            let attribute = llvm!(self.api(), LLVMCreateEnumAttribute(self.raw_context(), kind, 0));
+            llvm!(self.api(), LLVMAddAttributeAtIndex(function, FUNCTION_INDEX, attribute));
+        }
+    }
+
+    pub(crate) fn remove_attribute(&self, function: ValueRef, name: &str) {
+        if let Some(kind) = self.attribute_kind(name) {
+            llvm!(self.api(), LLVMRemoveEnumAttributeAtIndex(function, FUNCTION_INDEX, kind));
+        }
+    }
+
+    pub(crate) fn attribute_value(&self, attribute: AttrRef) -> u64 {
+        llvm!(self.api(), LLVMGetEnumAttributeValue(attribute))
+    }
+
+    /// The value of a string attribute of a function.
+    pub(crate) fn string_attribute(&self, function: ValueRef, name: &str) -> Option<String> {
+        let (ptr, len) = (name.as_ptr().cast(), name.len() as u32);
+        let attribute = llvm!(self.api(), LLVMGetStringAttributeAtIndex(function, FUNCTION_INDEX, ptr, len)).some()?;
+        let mut len = 0;
+        let text = llvm!(self.api(), LLVMGetStringAttributeValue(attribute, &mut len));
+        Some(self.api().text(text, len as usize))
+    }
+
+    /// All attributes of a function at an index.
+    pub(crate) fn attributes_at(&self, function: ValueRef, index: u32) -> Vec<AttrRef> {
+        let count = llvm!(self.api(), LLVMGetAttributeCountAtIndex(function, index));
+        let mut attributes = vec![AttrRef::NULL; count as usize];
+        llvm!(self.api(), LLVMGetAttributesAtIndex(function, index, attributes.as_mut_ptr()));
+        attributes
+    }
+
+    /// The name of a string attribute; `None` for the others.
+    pub(crate) fn string_attribute_name(&self, attribute: AttrRef) -> Option<String> {
+        if llvm!(self.api(), LLVMIsStringAttribute(attribute)) == 0 {
+            return None;
+        }
+        let mut len = 0;
+        let text = llvm!(self.api(), LLVMGetStringAttributeKind(attribute, &mut len));
+        Some(self.api().text(text, len as usize))
+    }
+
+    /// What a function may do to memory, as a pair (may read, may write).
+    pub(crate) fn memory_of(&self, attribute: Option<AttrRef>) -> (bool, bool) {
+        // Two bits a location, "may read" the lower one.
+        match attribute.map(|a| self.attribute_value(a)) {
+            Some(bits) => (bits & 0x5555_5555 != 0, bits & 0xaaaa_aaaa != 0),
+            None => (true, true),
+        }
+    }
+
+    pub(crate) fn func_attrs(&self, function: ValueRef, inactive: bool) -> FuncAttrs {
+        let memory = match self.memory_of(self.function_attribute(function, FUNCTION_INDEX, "memory")) {
+            (false, false) => MemoryEffects::None,
+            (true, false) => MemoryEffects::Read,
+            _ => MemoryEffects::Any,
+        };
+        FuncAttrs { memory, noreturn: self.has_attribute(function, "noreturn"), inactive }
+    }
+}

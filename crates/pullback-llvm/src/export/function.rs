@@ -1,0 +1,145 @@
+//! One function's body: blocks, phis, terminators.
+
+use super::Exporter;
+use crate::ffi::{BlockRef, ValueRef, llvm};
+use pullback_ir::{Block, BlockCall, Function, Terminator, Value, ValueDef};
+use std::collections::HashMap;
+
+/// What is known while one function is exported.
+pub(super) struct Body<'e, 'a> {
+    pub exp: &'e mut Exporter<'a>,
+    pub func: &'e Function,
+    pub values: HashMap<Value, ValueRef>,
+    blocks: HashMap<Block, BlockRef>,
+}
+
+impl Exporter<'_> {
+    /// Give the LLVM function `raw` the body of `func`.
+    pub(super) fn function(&mut self, func: &Function, raw: ValueRef) -> Result<(), String> {
+        let (module, api, builder) = (self.module, self.module.api(), self.builder);
+        let order = reverse_postorder(func);
+        let mut body = Body { exp: self, func, values: HashMap::new(), blocks: HashMap::new() };
+        let mut phis = Vec::new();
+        for (position, block) in order.iter().enumerate() {
+            let raw_block = llvm!(api, LLVMAppendBasicBlockInContext(module.raw_context(), raw, c"".as_ptr()));
+            body.blocks.insert(*block, raw_block);
+            llvm!(api, LLVMPositionBuilderAtEnd(builder, raw_block));
+            for (i, param) in func.block(*block).params.iter().enumerate() {
+                let value = if position == 0 {
+                    llvm!(api, LLVMGetParam(raw, i as u32))
+                } else {
+                    let phi = llvm!(api, LLVMBuildPhi(builder, body.exp.ty(func.ty(*param)), c"".as_ptr()));
+                    phis.push((phi, *block, i));
+                    phi
+                };
+                body.values.insert(*param, value);
+            }
+        }
+        // The incoming edges of each block, in the order in which they are built.
+        let mut edges: HashMap<Block, Vec<(BlockRef, Vec<ValueRef>)>> = HashMap::new();
+        for block in &order {
+            let raw_block = body.blocks[block];
+            llvm!(api, LLVMPositionBuilderAtEnd(builder, raw_block));
+            for inst in &func.block(*block).insts {
+                body.inst(*inst)?;
+            }
+            body.terminator(&func.block(*block).term)?;
+            for target in func.block(*block).term.targets() {
+                if target.block == order[0] {
+                    return Err("it jumps to its entry block".to_owned());
+                }
+                let args = body.arguments(target)?;
+                edges.entry(target.block).or_default().push((raw_block, args));
+            }
+        }
+        for (phi, block, position) in phis {
+            for (from, args) in edges.get(&block).into_iter().flatten() {
+                let (mut value, mut from) = (args[position], *from);
+                llvm!(api, LLVMAddIncoming(phi, &mut value, &mut from, 1));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The reachable blocks, each before those it dominates.
+fn reverse_postorder(func: &Function) -> Vec<Block> {
+    let successors = |block: Block| func.block(block).term.targets().iter().map(|t| t.block).collect::<Vec<_>>();
+    let entry = func.entry();
+    let mut seen = vec![false; func.block_bound()];
+    seen[entry.index()] = true;
+    let mut order = Vec::new();
+    let mut stack = vec![(entry, successors(entry))];
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) if !seen[next.index()] => {
+                seen[next.index()] = true;
+                stack.push((next, successors(next)));
+            }
+            Some(_) => {}
+            None => {
+                order.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order
+}
+
+impl Body<'_, '_> {
+    /// LLVM's value for one of ours.
+    pub(super) fn value(&mut self, value: Value) -> Result<ValueRef, String> {
+        if let Some(raw) = self.values.get(&value) {
+            return Ok(*raw);
+        }
+        match &self.func.value(value).def {
+            ValueDef::Const(constant) => {
+                let raw = self.exp.constant(self.func.ty(value), constant)?;
+                self.values.insert(value, raw);
+                Ok(raw)
+            }
+            _ => Err(format!("{value} is used where its definition does not reach")),
+        }
+    }
+
+    fn arguments(&mut self, target: &BlockCall) -> Result<Vec<ValueRef>, String> {
+        target.args.iter().map(|v| self.value(*v)).collect()
+    }
+
+    fn terminator(&mut self, term: &Terminator) -> Result<(), String> {
+        let (api, builder) = (self.exp.module.api(), self.exp.builder);
+        let operand = match term.operand() {
+            Some(value) => self.value(value)?,
+            None => ValueRef::NULL,
+        };
+        match term {
+            Terminator::Jump(target) => {
+                llvm!(api, LLVMBuildBr(builder, self.blocks[&target.block]));
+            }
+            Terminator::Branch(_, then, otherwise) => {
+                let (then, otherwise) = (self.blocks[&then.block], self.blocks[&otherwise.block]);
+                llvm!(api, LLVMBuildCondBr(builder, operand, then, otherwise));
+            }
+            Terminator::Switch(value, cases, default) => {
+                let count = cases.len() as u32;
+                let switch = llvm!(api, LLVMBuildSwitch(builder, operand, self.blocks[&default.block], count));
+                for (case, target) in cases {
+                    let ty = self.func.ty(*value).clone();
+                    let case = self.exp.constant(&ty, &pullback_ir::Constant::Int(*case))?;
+                    llvm!(api, LLVMAddCase(switch, case, self.blocks[&target.block]));
+                }
+            }
+            Terminator::Return(Some(_)) => {
+                llvm!(api, LLVMBuildRet(builder, operand));
+            }
+            Terminator::Return(None) => {
+                llvm!(api, LLVMBuildRetVoid(builder));
+            }
+            Terminator::Unreachable => {
+                llvm!(api, LLVMBuildUnreachable(builder));
+            }
+        }
+        Ok(())
+    }
+}
