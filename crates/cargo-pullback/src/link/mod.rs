@@ -14,9 +14,11 @@
 //! | [`policy`] | which functions are differentiated, which carry no derivative |
 //! | [`resolve`] | brings the bodies together that a derivative needs |
 //! | [`work`] | makes the derivatives of one module |
+//! | [`bug`] | makes our own panics into errors |
 //! | [`native`] | compiles bitcode for linkers that do not read it |
 //! | [`trace`] | prints, times and saves what is asked for |
 
+mod bug;
 mod inputs;
 mod line;
 mod native;
@@ -57,6 +59,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
 
     let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
     let result = differentiated(line, inputs, dir.path(), &mut trace);
+    trace.finish(&output);
     let line = match result {
         Ok(Some(line)) => line,
         // The errors are in the report.
@@ -66,7 +69,6 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    trace.finish(&output);
     linker.args(line.into_args(dir.path())?);
     let status = linker
         .status()
@@ -85,7 +87,8 @@ fn differentiated(mut line: LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mu
     let mut derived: HashMap<ModuleId, Derived> = HashMap::new();
     let mut failed = false;
     for (id, name) in asking(&program) {
-        let outcome = work::work(&mut program, id, &name, trace);
+        let outcome = bug::guarded(|| work::work(&mut program, id, &name, trace))
+            .unwrap_or_else(|said| Err(anyhow::anyhow!(said).context(bug::HEADLINE)));
         match outcome.unwrap_or_else(|error| Outcome::Failed(vec![work::failure(&name, &error)])) {
             Outcome::Unchanged => {}
             Outcome::Derived(new) => drop(derived.insert(id, new)),

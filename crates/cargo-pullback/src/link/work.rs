@@ -8,6 +8,7 @@
 //! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
 //! shared: they stay where they are, and those that only M knows get a hidden name by which D can refer to them.
 
+use super::bug;
 use super::inputs::MARKER;
 use super::policy::{is_support, policy};
 use super::program::{ModuleId, Program};
@@ -125,8 +126,10 @@ fn differentiate(
             trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, primal));
         }
         let ir = &mut imported.ir;
-        let made =
-            trace.step("differentiate", || guarded(|| pullback_ad::differentiate(ir, primal, request, &task.symbol)));
+        let made = trace.step("differentiate", || {
+            bug::guarded(|| pullback_ad::differentiate(ir, primal, request, &task.symbol))
+                .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
+        });
         if let Err(error) = made {
             errors.push(render(&error, &request.name, &imported.ir, &task.asked.place));
         }
@@ -141,24 +144,6 @@ fn differentiate(
         }
     }
     Ok(if errors.is_empty() { Ok((imported, derivatives)) } else { Err(errors) })
-}
-
-/// Let the engine work; if it panics, that is an error of its own.
-fn guarded<T>(work: impl FnOnce() -> pullback_ad::Result<T>) -> pullback_ad::Result<T> {
-    let hook = std::panic::take_hook();
-    let said = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
-    let heard = said.clone();
-    std::panic::set_hook(Box::new(move |panic| {
-        if let Ok(mut text) = heard.lock() {
-            *text = panic.to_string();
-        }
-    }));
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    std::panic::set_hook(hook);
-    result.unwrap_or_else(|_| {
-        let said = said.lock().map(|text| text.clone()).unwrap_or_default();
-        Err(pullback_ad::Error::internal("the engine has failed; this is a bug in Pullback").note(said))
-    })
 }
 
 /// Turn the derivatives into LLVM's IR; the module holds them, and what they reach.
@@ -228,8 +213,7 @@ fn symbol(asked: &Asked, tag: &str, number: usize) -> String {
 
 /// A failure of the driver or of LLVM, in the form of the other errors.
 pub fn failure(name: &str, error: &anyhow::Error) -> Rendered {
-    let notes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
-    let mut notes_and_place = notes;
-    notes_and_place.push(format!("while working on the derivatives of `{name}`"));
-    show(&error.to_string(), None, &notes_and_place, &[])
+    let mut notes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
+    notes.push(format!("while working on the derivatives of `{name}`"));
+    show(&error.to_string(), None, &notes, &[])
 }
