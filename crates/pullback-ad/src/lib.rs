@@ -1,15 +1,14 @@
 //! The engine: analyses and transforms that turn a function of the IR into its derivative.
+//!
+//! [`differentiate`] is the way in. `docs/architecture.md` tells the way of one function through it.
 
+pub mod analysis;
+mod differentiate;
 pub mod error;
 pub mod request;
 pub mod rules;
+pub mod transform;
 
+pub use differentiate::differentiate;
 pub use error::{Error, ErrorKind, Result};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
-
-use pullback_ir::{FuncId, Module};
-
-/// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
-pub fn differentiate(_module: &mut Module, _primal: FuncId, _request: &Request, _name: &str) -> Result<FuncId> {
-    Err(Error::internal("the engine is not there yet"))
-}

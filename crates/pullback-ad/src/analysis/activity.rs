@@ -1,0 +1,432 @@
+//! Which values and objects take part in the derivative.
+//!
+//! A float is *active* if it depends on an active input. An object is active if active floats may be stored in it. An object
+//! *has a shadow* if it is active, or belongs to an argument with a shadow, or holds pointers to such objects. Where a
+//! shadow is needed that cannot exist (in the memory of a `Const` argument) the analysis reports an error.
+//!
+//! Given [`Facts`], it hands on [`Activity`]. It promises that a value it calls inactive has derivative zero.
+
+use super::flow::Facts;
+use super::objects::{Kinds, ObjId};
+use super::residue::Residue;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::Request;
+use crate::rules::rule;
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
+use std::collections::{HashMap, HashSet};
+
+/// What takes part.
+#[derive(Clone, Debug, Default)]
+pub struct ActiveSet {
+    values: HashSet<(FuncId, Value)>,
+    /// Integers that hold the bits of an active float.
+    bits: HashSet<(FuncId, Value)>,
+    objects: HashSet<ObjId>,
+    shadowed: HashSet<ObjId>,
+    returns: HashSet<FuncId>,
+}
+
+impl ActiveSet {
+    /// Whether a value is an active float, or an aggregate that holds one.
+    pub fn is_active(&self, func: FuncId, value: Value) -> bool {
+        self.values.contains(&(func, value))
+    }
+
+    /// Whether an integer holds the bits of an active float.
+    pub fn has_active_bits(&self, func: FuncId, value: Value) -> bool {
+        self.bits.contains(&(func, value))
+    }
+
+    /// Whether active floats may be in an object.
+    pub fn is_active_object(&self, object: ObjId) -> bool {
+        self.objects.contains(&object)
+    }
+
+    /// Whether an object has a shadow.
+    pub fn is_shadowed(&self, object: ObjId) -> bool {
+        self.shadowed.contains(&object)
+    }
+
+    /// Whether the result of a function is active.
+    pub fn returns_active(&self, func: FuncId) -> bool {
+        self.returns.contains(&func)
+    }
+}
+
+/// Find what takes part.
+pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<ActiveSet> {
+    let mut analysis =
+        Analysis { module, facts, active: ActiveSet::default(), changed: false, reasons: HashMap::new() };
+    analysis.seed(request);
+    let live: Vec<(FuncId, Vec<Block>)> = facts
+        .functions
+        .iter()
+        .map(|id| {
+            let cfg = Cfg::new(module.func(*id));
+            (*id, cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect())
+        })
+        .collect();
+    loop {
+        analysis.changed = false;
+        for (id, blocks) in &live {
+            let func = module.func(*id);
+            for block in blocks {
+                for inst in &func.block(*block).insts {
+                    analysis.instruction(*id, func, *inst);
+                }
+                analysis.terminator(*id, func, &func.block(*block).term);
+            }
+        }
+        analysis.shadows();
+        if !analysis.changed {
+            break;
+        }
+    }
+    analysis.check_origins(request)?;
+    for (id, blocks) in &live {
+        let func = module.func(*id);
+        for block in blocks {
+            for inst in &func.block(*block).insts {
+                analysis.check(*id, func, *inst)?;
+            }
+        }
+    }
+    Ok(analysis.active)
+}
+
+struct Analysis<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    active: ActiveSet,
+    changed: bool,
+    /// The first instruction that made an object active, for messages.
+    reasons: HashMap<ObjId, Option<SourceLoc>>,
+}
+
+impl Analysis<'_> {
+    fn seed(&mut self, request: &Request) {
+        for object in self.facts.objects.all() {
+            let args = &self.facts.objects.origins(object).args;
+            if args.iter().any(|a| request.args[*a].activity.has_shadow()) {
+                self.active.shadowed.insert(object);
+                if self.holds_floats(object) {
+                    self.active.objects.insert(object);
+                }
+            }
+        }
+    }
+
+    fn holds_floats(&self, object: ObjId) -> bool {
+        let objects = &self.facts.objects;
+        objects.cells(object).iter().any(|c| objects.kinds(c.content).has_float())
+    }
+
+    fn set(&mut self, func: FuncId, value: Value) {
+        self.changed |= self.active.values.insert((func, value));
+    }
+
+    fn set_bits(&mut self, func: FuncId, value: Value) {
+        self.changed |= self.active.bits.insert((func, value));
+    }
+
+    fn set_object(&mut self, object: ObjId, loc: Option<SourceLoc>) {
+        if self.active.objects.insert(object) {
+            self.reasons.insert(object, loc);
+            self.changed = true;
+        }
+    }
+
+    /// Whether a load or store of an integer touches bytes that are floats.
+    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type) -> bool {
+        let Some(object) = self.facts.object(id, ptr) else { return false };
+        let at = self.facts.offset(id, ptr);
+        float_cells(self.facts, object, at, ty.size())
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
+        let data = func.inst(inst);
+        let is = |s: &Self, v: Value| s.active.is_active(id, v);
+        let any_bits = |s: &Self, vs: &[Value]| vs.iter().any(|v| s.active.has_active_bits(id, *v));
+        let result = data.result;
+        let on = match &data.op {
+            Op::Bin(op, a, b) if op.is_float() => is(self, *a) || is(self, *b),
+            Op::FNeg(a) | Op::Freeze(a) | Op::ExtractValue(a, _) if holds_float(func.ty(*a)) => is(self, *a),
+            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b),
+            Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
+            Op::Math(f, args) => {
+                let partials = &rule(*f).partials;
+                args.iter().zip(partials).any(|(a, p)| p.is_some() && is(self, *a))
+            }
+            Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => is(self, *a),
+            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
+                if is(self, *a)
+                    && let Some(r) = result
+                {
+                    self.set_bits(id, r);
+                }
+                false
+            }
+            Op::Load { ptr, .. } => {
+                let result = result.expect("a load has a result");
+                let Some(object) = self.facts.object(id, *ptr) else { return };
+                let active = self.active.is_active_object(object);
+                let ty = func.ty(result);
+                if active && ty.is_int() && self.is_float_place(id, *ptr, ty) {
+                    self.set_bits(id, result);
+                }
+                active && holds_float(ty)
+            }
+            Op::Store { ptr, value, .. } => {
+                if (is(self, *value) || self.active.has_active_bits(id, *value))
+                    && let Some(object) = self.facts.object(id, *ptr)
+                {
+                    self.set_object(object, data.loc);
+                }
+                false
+            }
+            Op::Copy { dst, src, len, .. } => {
+                if let (Some(to), Some(from)) = (self.facts.object(id, *dst), self.facts.object(id, *src))
+                    && self.active.is_active_object(from)
+                    && self.copies_floats(id, func, *dst, to, *len)
+                {
+                    self.set_object(to, data.loc);
+                }
+                false
+            }
+            Op::Call(Callee::Direct(callee), args) if self.facts.functions.contains(callee) => {
+                let params = self.module.func(*callee).param_values().to_vec();
+                for (arg, param) in args.iter().zip(params) {
+                    if is(self, *arg) {
+                        self.set(*callee, param);
+                    }
+                    if any_bits(self, &[*arg]) {
+                        self.set_bits(*callee, param);
+                    }
+                }
+                self.active.returns_active(*callee)
+            }
+            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
+                if let Some(r) = result
+                    && any_bits(self, &data.op.operands())
+                {
+                    self.set_bits(id, r);
+                }
+                false
+            }
+            Op::Select(_, a, b) => {
+                if any_bits(self, &[*a, *b]) {
+                    self.set_bits(id, result.expect("a select has a result"));
+                }
+                false
+            }
+            Op::Freeze(a) => {
+                if any_bits(self, &[*a]) {
+                    self.set_bits(id, result.expect("a freeze has a result"));
+                }
+                false
+            }
+            _ => false,
+        };
+        if on && let Some(result) = result {
+            self.set(id, result);
+        }
+    }
+
+    /// Whether the target region of a copy may hold floats.
+    fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, to: ObjId, len: Value) -> bool {
+        let at = self.facts.offset(id, dst);
+        match func.as_int(len) {
+            Some(len) => float_cells(self.facts, to, at, len as u64),
+            None => self.holds_floats(to),
+        }
+    }
+
+    fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
+        for target in term.targets() {
+            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                if self.active.is_active(id, *arg) {
+                    self.set(id, *param);
+                }
+                if self.active.has_active_bits(id, *arg) {
+                    self.set_bits(id, *param);
+                }
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
+            && self.active.is_active(id, *value)
+        {
+            self.changed |= self.active.returns.insert(id);
+        }
+    }
+
+    /// Active objects, and objects that hold pointers to shadowed ones, have shadows.
+    fn shadows(&mut self) {
+        let objects = &self.facts.objects;
+        loop {
+            let mut grew = false;
+            for object in objects.all() {
+                if self.active.shadowed.contains(&object) {
+                    continue;
+                }
+                let reaches = |c: &super::objects::Cell| {
+                    objects.kinds(c.content).contains(Kinds::PTR)
+                        && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
+                };
+                if self.active.objects.contains(&object) || objects.cells(object).iter().any(reaches) {
+                    self.active.shadowed.insert(object);
+                    grew = true;
+                    self.changed = true;
+                }
+            }
+            if !grew {
+                return;
+            }
+        }
+    }
+
+    /// Every object that needs a shadow must be able to have one.
+    fn check_origins(&self, request: &Request) -> Result<()> {
+        for object in self.facts.objects.all().filter(|o| self.active.is_shadowed(*o)) {
+            let origins = self.facts.objects.origins(object);
+            let loc = self.reasons.get(&object).copied().flatten();
+            let constant = origins.args.iter().find(|a| !request.args[**a].activity.has_shadow());
+            let shadowed = origins.args.iter().find(|a| request.args[**a].activity.has_shadow());
+            if let Some(constant) = constant {
+                let name = &request.args[*constant].name;
+                if let Some(other) = shadowed {
+                    let other = &request.args[*other].name;
+                    return Err(Error::new(
+                        ErrorKind::RuntimeActivity,
+                        format!("a pointer may reach `{name}`, which is `Const`, or `{other}`, which is not"),
+                    )
+                    .at(loc)
+                    .note("whether it has a shadow is only known at run time")
+                    .help(format!("make `{name}` duplicated too, with a zero shadow if its gradient is not wanted")));
+                }
+                return Err(Error::new(
+                    ErrorKind::ActiveInConst,
+                    format!("active data is stored in the memory of `{name}`, which is marked `Const`"),
+                )
+                .at(loc)
+                .label("a value that depends on the inputs is stored here")
+                .note(format!("`{name}` has no shadow, so the derivative of what is read back from it would be lost"))
+                .help(format!("mark `{name}` as `Duplicated` (reverse) or `Dual` (forward) and pass a zero shadow")));
+            }
+            if origins.statics {
+                return Err(Error::new(ErrorKind::ActiveInConst, "active data is stored in a `static`")
+                    .at(loc)
+                    .note("statics are constant for the derivative: they have no shadow")
+                    .help("pass the memory as an argument instead"));
+            }
+            if origins.foreign {
+                return Err(Error::new(
+                    ErrorKind::NoBody,
+                    "active data is stored in memory made by a function whose body is not known",
+                )
+                .at(loc)
+                .note("that memory has no shadow"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What cannot be differentiated is an error at its place.
+    fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
+        let data = func.inst(inst);
+        let shadowed =
+            |v: Value| self.facts.object(id, v).is_some_and(|o| self.active.is_shadowed(o) && *func.ty(v) == Type::Ptr);
+        let touches = |v: Value| {
+            self.active.is_active(id, v)
+                || self.active.has_active_bits(id, v)
+                || shadowed(v) && self.facts.object(id, v).is_some_and(|o| self.reaches_active(o))
+        };
+        match &data.op {
+            Op::Cast(CastOp::Bitcast | CastOp::UiToFp | CastOp::SiToFp, a)
+                if self.active.has_active_bits(id, *a) && data.result.is_some_and(|r| func.ty(r).is_float()) =>
+            {
+                Err(bit_trick(data.loc))
+            }
+            Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
+            Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
+            Op::Call(Callee::Direct(callee), args) => {
+                let target = self.module.func(*callee);
+                if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
+                    return Ok(());
+                }
+                if !args.iter().any(|a| touches(*a)) {
+                    return Ok(());
+                }
+                let name = format!("{:#}", rustc_demangle::demangle(&target.name));
+                Err(Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
+                    .at(data.loc)
+                    .label("called here with data that depends on the inputs")
+                    .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
+                    .help("keep active data away from the call, or replace it by Rust code"))
+            }
+            Op::Call(Callee::Indirect(_), args) if args.iter().any(|a| touches(*a)) => Err(Error::new(
+                ErrorKind::IndirectCall,
+                "a call through a function pointer or trait object with data that depends on the inputs",
+            )
+            .at(data.loc)
+            .label("which function is called here is not known when the program is built")
+            .help("call the function directly, or make the caller generic over it")),
+            Op::Opaque(op) if op.args.iter().any(|a| touches(*a)) => {
+                // Reading through a pointer is harmless where no result carries a float.
+                let carries = data.result.is_some_and(|r| !matches!(func.ty(r), Type::Int(1..=31)));
+                if !op.writes && !carries {
+                    return Ok(());
+                }
+                Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!("the instruction `{}` cannot be differentiated", op.name),
+                )
+                .at(data.loc)
+                .label("works on data that depends on the inputs")
+                .help("keep active data away from it, or write the computation in plain Rust"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether active floats can be reached from an object.
+    fn reaches_active(&self, object: ObjId) -> bool {
+        let mut seen = HashSet::new();
+        let mut next = vec![object];
+        while let Some(o) = next.pop() {
+            if !seen.insert(o) {
+                continue;
+            }
+            if self.active.is_active_object(o) {
+                return true;
+            }
+            let objects = &self.facts.objects;
+            next.extend(objects.cells(o).iter().filter_map(|c| objects.pointee(c.content)).map(|(o, _)| o));
+        }
+        false
+    }
+}
+
+fn bit_trick(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::BitTrick, "the bits of an active float are used as an integer")
+        .at(loc)
+        .label("the result of integer arithmetic on a float's bits is used here")
+        .note("the derivative of integer operations on bits is not defined")
+        .help("write the computation with float operations")
+}
+
+/// Whether `width` bytes at `at` may touch a float cell.
+pub fn float_cells(facts: &Facts, object: ObjId, at: Residue, width: u64) -> bool {
+    let objects = &facts.objects;
+    let is_float = |c: &super::objects::Cell| objects.kinds(c.content).has_float();
+    objects.cells(object).iter().any(|c| is_float(c) && c.at.overlaps(c.width, at, width))
+}
+
+/// Whether values of this type can hold a float.
+pub fn holds_float(ty: &Type) -> bool {
+    match ty {
+        Type::F32 | Type::F64 => true,
+        Type::Struct(fields) => fields.iter().any(holds_float),
+        _ => false,
+    }
+}

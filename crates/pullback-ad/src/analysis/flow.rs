@@ -1,0 +1,605 @@
+//! From the program to its objects: reads every live instruction of a group of functions until nothing new is learnt.
+//!
+//! Given the functions reachable from a primal and the request's layouts, it hands on [`Facts`]: for each pointer the
+//! object it reaches and at which offsets, and in each object where floats and pointers lie. It is flow-insensitive and
+//! joins all calls of a function. What it promises: every pointer or float that a live instruction may read or write
+//! at a place is recorded in the cell of that place.
+
+use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
+use super::residue::Residue;
+use crate::request::{FieldKind, LayoutId, Request};
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{BinOp, Callee, CastOp, Constant, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type};
+use pullback_ir::{Value, ValueDef};
+use std::collections::HashMap;
+
+/// What is known of one function's values, by value index.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    object: Vec<Option<ObjId>>,
+    offset: Vec<Option<Residue>>,
+    content: Vec<Option<ContentId>>,
+    /// The object an allocation instruction makes, by instruction.
+    site: HashMap<Inst, ObjId>,
+    ret: Option<(ObjId, Residue)>,
+}
+
+/// What is known of memory and pointers in a group of functions.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The objects and their cells.
+    pub objects: Objects,
+    values: HashMap<FuncId, Values>,
+    globals: HashMap<GlobalId, ObjId>,
+    /// The functions looked at, primal first.
+    pub functions: Vec<FuncId>,
+}
+
+impl Facts {
+    /// The object a pointer reaches, or an integer that carries a pointer.
+    pub fn object(&self, func: FuncId, value: Value) -> Option<ObjId> {
+        self.values.get(&func)?.object.get(value.index()).copied().flatten().map(|o| self.objects.find(o))
+    }
+
+    /// At which offsets of its object a pointer may be.
+    pub fn offset(&self, func: FuncId, value: Value) -> Residue {
+        self.values[&func].offset.get(value.index()).copied().flatten().unwrap_or(Residue::ANY)
+    }
+
+    /// What an integer may carry.
+    pub fn kinds(&self, func: FuncId, value: Value) -> Kinds {
+        match self.values[&func].content.get(value.index()).copied().flatten() {
+            Some(content) => self.objects.kinds(content),
+            None => Kinds::NONE,
+        }
+    }
+
+    /// The object that a function's returned pointer reaches.
+    pub fn returned(&self, func: FuncId) -> Option<ObjId> {
+        self.values.get(&func)?.ret.map(|(o, _)| self.objects.find(o))
+    }
+}
+
+/// Functions with a body that `primal` may call, itself first.
+pub fn reachable(module: &Module, primal: FuncId) -> Vec<FuncId> {
+    let mut found = vec![primal];
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        let func = module.func(id);
+        let cfg = Cfg::new(func);
+        for block in func.blocks().filter(|b| cfg.is_reachable(*b) && cfg.can_return(*b)) {
+            for inst in &func.block(block).insts {
+                if let Op::Call(Callee::Direct(callee), _) = func.inst(*inst).op
+                    && !module.func(callee).is_declaration()
+                    && !module.func(callee).attrs.inactive
+                    && !found.contains(&callee)
+                {
+                    found.push(callee);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Learn the facts of the functions reachable from `primal`.
+pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
+    let functions = reachable(module, primal);
+    let mut facts = Facts { functions: functions.clone(), ..Facts::default() };
+    for id in &functions {
+        let bound = module.func(*id).value_bound();
+        let values = Values {
+            object: vec![None; bound],
+            offset: vec![None; bound],
+            content: vec![None; bound],
+            ..Values::default()
+        };
+        facts.values.insert(*id, values);
+    }
+    seed(&mut facts, module, primal, request);
+    let live: Vec<Vec<pullback_ir::Block>> = functions
+        .iter()
+        .map(|id| {
+            let cfg = Cfg::new(module.func(*id));
+            cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect()
+        })
+        .collect();
+    loop {
+        let mut changed = false;
+        for (id, blocks) in functions.iter().zip(&live) {
+            let mut pass = Pass { facts: &mut facts, module, id: *id, func: module.func(*id), changed: false };
+            for block in blocks {
+                for inst in &pass.func.block(*block).insts {
+                    pass.instruction(*inst);
+                }
+                pass.terminator(&pass.func.block(*block).term);
+            }
+            changed |= pass.changed;
+        }
+        if !facts.objects.take_changed() && !changed {
+            return facts;
+        }
+    }
+}
+
+/// Give each parameter of the primal an object with the cells of its layout.
+fn seed(facts: &mut Facts, module: &Module, primal: FuncId, request: &Request) {
+    for (i, arg) in request.args.iter().enumerate() {
+        let Some(&param) = module.func(primal).param_values().get(i) else { break };
+        let object = facts.objects.add(Origins { args: vec![i], ..Origins::default() });
+        let mut path = vec![];
+        fill(facts, request, i, object, Residue::ZERO, arg.layout, &mut path);
+        let values = facts.values.get_mut(&primal).expect("the primal is among the functions");
+        values.object[param.index()] = Some(object);
+        values.offset[param.index()] = Some(Residue::ZERO);
+    }
+}
+
+/// Arrays inside a value get a cell an element up to this length, and a stride beyond.
+const MOST_ELEMENTS: u64 = 32;
+
+fn fill(
+    facts: &mut Facts,
+    request: &Request,
+    arg: usize,
+    object: ObjId,
+    base: Residue,
+    id: LayoutId,
+    path: &mut Vec<(LayoutId, ObjId)>,
+) {
+    for field in &request.layouts.get(id).fields {
+        let at = base.plus(Residue::exact(field.offset as i64));
+        match field.kind {
+            FieldKind::F32 => {
+                let content = facts.objects.cell(object, at, 4);
+                facts.objects.see(content, Kinds::F32);
+            }
+            FieldKind::F64 => {
+                let content = facts.objects.cell(object, at, 8);
+                facts.objects.see(content, Kinds::F64);
+            }
+            FieldKind::Pointer(pointee) => {
+                let content = facts.objects.cell(object, at, 8);
+                facts.objects.see(content, Kinds::PTR);
+                let Some(pointee) = pointee else { continue };
+                let target = match path.iter().find(|(layout, _)| *layout == pointee) {
+                    Some((_, target)) => *target,
+                    None => {
+                        let target = facts.objects.add(Origins { args: vec![arg], ..Origins::default() });
+                        path.push((pointee, target));
+                        let stride = Residue::strided(0, request.layouts.get(pointee).size);
+                        fill(facts, request, arg, target, stride, pointee, path);
+                        path.pop();
+                        target
+                    }
+                };
+                let stride = Residue::strided(0, request.layouts.get(pointee).size);
+                facts.objects.point(content, target, stride);
+            }
+            FieldKind::Nested(inner, count) => {
+                let size = request.layouts.get(inner).size;
+                if count <= MOST_ELEMENTS {
+                    for k in 0..count {
+                        fill(facts, request, arg, object, at.plus(Residue::exact((k * size) as i64)), inner, path);
+                    }
+                } else {
+                    fill(facts, request, arg, object, at.plus(Residue::strided(0, size)), inner, path);
+                }
+            }
+            FieldKind::Int(_) => {}
+            FieldKind::Opaque(_) => facts.objects.origins_mut(object).variant = true,
+        }
+    }
+}
+
+/// One reading of one function.
+struct Pass<'a> {
+    facts: &'a mut Facts,
+    module: &'a Module,
+    id: FuncId,
+    func: &'a Function,
+    changed: bool,
+}
+
+impl Pass<'_> {
+    fn values(&mut self) -> &mut Values {
+        self.facts.values.get_mut(&self.id).expect("every function of the group has a table")
+    }
+
+    /// The object and offset of a pointer operand; `None` if it reaches nothing (null, an invented address).
+    fn pointer(&mut self, value: Value) -> Option<(ObjId, Residue)> {
+        if let ValueDef::Const(Constant::Global(global)) = self.func.value(value).def {
+            let object = match self.facts.globals.get(&global) {
+                Some(object) => *object,
+                None => {
+                    let constant = self.module.global(global).constant;
+                    let origins = Origins { constants: constant, statics: !constant, ..Origins::default() };
+                    let object = self.facts.objects.add(origins);
+                    self.facts.globals.insert(global, object);
+                    object
+                }
+            };
+            self.set_object(value, object);
+            self.set_offset(value, Residue::ZERO);
+        }
+        let values = self.values();
+        Some((values.object[value.index()]?, values.offset[value.index()].unwrap_or(Residue::ZERO)))
+    }
+
+    fn set_object(&mut self, value: Value, object: ObjId) {
+        match self.values().object[value.index()] {
+            None => {
+                self.values().object[value.index()] = Some(object);
+                self.changed = true;
+            }
+            Some(old) => self.facts.objects.unify(old, object),
+        }
+    }
+
+    fn set_offset(&mut self, value: Value, offset: Residue) {
+        let old = self.values().offset[value.index()];
+        let new = old.map_or(offset, |old| old.join(offset));
+        if old != Some(new) {
+            self.values().offset[value.index()] = Some(new);
+            self.changed = true;
+        }
+    }
+
+    fn content(&mut self, value: Value) -> ContentId {
+        match self.values().content[value.index()] {
+            Some(content) => content,
+            None => {
+                let content = self.facts.objects.add_content();
+                self.values().content[value.index()] = Some(content);
+                self.changed = true;
+                content
+            }
+        }
+    }
+
+    /// What is known of an integer's value.
+    fn residue(&mut self, value: Value) -> Option<Residue> {
+        match self.func.as_int(value) {
+            Some(n) => Some(i64::try_from(n).map_or(Residue::ANY, Residue::exact)),
+            None if self.func.as_const(value).is_some() => Some(Residue::ANY),
+            None => self.values().offset[value.index()],
+        }
+    }
+
+    /// `to` may be `from`: same object, same content, offsets joined.
+    fn assign(&mut self, to: Value, from: Value) {
+        match self.func.ty(to) {
+            Type::Ptr => {
+                if let Some((object, offset)) = self.pointer(from) {
+                    self.set_object(to, object);
+                    self.set_offset(to, offset);
+                    // A pointer that is only known from its target side teaches its source.
+                    self.set_object(from, object);
+                } else if self.func.as_const(from).is_none()
+                    && let Some(object) = self.values().object[to.index()]
+                {
+                    self.set_object(from, object);
+                }
+            }
+            Type::Int(_) => {
+                if let Some(residue) = self.residue(from) {
+                    self.set_offset(to, residue);
+                }
+                if may_carry(self.func.ty(to)) && self.func.as_const(from).is_none() {
+                    let (a, b) = (self.content(to), self.content(from));
+                    self.facts.objects.unify_contents(a, b);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value of `ty` lies at `ptr`: join the cell and the value.
+    fn access(&mut self, ptr: Value, value: Value) {
+        let ty = self.func.ty(value).clone();
+        let Some((object, offset)) = self.pointer(ptr) else { return };
+        if let Type::Struct(fields) = &ty {
+            for (i, field) in fields.iter().enumerate() {
+                let at = offset.plus(Residue::exact(ty.field_offset(i) as i64));
+                let content = self.facts.objects.cell(object, at, field.size());
+                self.facts.objects.see(content, kind_of(field));
+            }
+            return;
+        }
+        let content = self.facts.objects.cell(object, offset, ty.size());
+        self.facts.objects.see(content, kind_of(&ty));
+        if ty.is_int()
+            && self.func.as_const(value).is_none()
+            && self.func.def_inst(value).is_some_and(|i| matches!(self.func.inst(i).op, Op::Load { .. }))
+        {
+            self.set_offset(value, Residue::ANY);
+        }
+        match ty {
+            Type::Ptr => {
+                if let Some((target, at)) = self.pointer(value) {
+                    self.facts.objects.point(content, target, at);
+                }
+                if let Some((target, at)) = self.facts.objects.pointee(content) {
+                    if self.func.as_const(value).is_none() {
+                        self.set_object(value, target);
+                        if matches!(self.func.value(value).def, ValueDef::Inst(i) if matches!(self.func.inst(i).op, Op::Load { .. }))
+                        {
+                            self.set_offset(value, at);
+                        }
+                    }
+                } else if self.func.as_const(value).is_none() {
+                    let target = self.facts.objects.add(Origins::default());
+                    self.facts.objects.point(content, target, Residue::ZERO);
+                    self.set_object(value, target);
+                    self.set_offset(value, Residue::ZERO);
+                }
+            }
+            Type::Int(_) if may_carry(&ty) && self.func.as_const(value).is_none() => {
+                let carried = self.content(value);
+                self.facts.objects.unify_contents(content, carried);
+            }
+            _ => {}
+        }
+    }
+
+    fn instruction(&mut self, inst: Inst) {
+        let data = self.func.inst(inst);
+        let result = data.result;
+        match &data.op {
+            Op::Alloca { .. } | Op::Alloc { .. } => {
+                let object = match self.values().site.get(&inst) {
+                    Some(object) => *object,
+                    None => {
+                        let object = self.facts.objects.add(Origins { local: true, ..Origins::default() });
+                        self.values().site.insert(inst, object);
+                        object
+                    }
+                };
+                let result = result.expect("an allocation has a result");
+                self.set_object(result, object);
+                self.set_offset(result, Residue::ZERO);
+            }
+            Op::PtrAdd(base, offset) => {
+                let result = result.expect("an address has a result");
+                if let Some((object, at)) = self.pointer(*base) {
+                    self.set_object(result, object);
+                    if let Some(offset) = self.residue(*offset) {
+                        self.set_offset(result, at.plus(offset));
+                    }
+                }
+            }
+            Op::Load { ptr, .. } => self.access(*ptr, result.expect("a load has a result")),
+            Op::Store { ptr, value, .. } => self.access(*ptr, *value),
+            Op::Copy { dst, src, len, .. } => self.copy(*dst, *src, *len),
+            Op::Select(_, a, b) => {
+                let result = result.expect("a select has a result");
+                self.assign(result, *a);
+                self.assign(result, *b);
+            }
+            Op::Freeze(a) => self.assign(result.expect("a freeze has a result"), *a),
+            Op::Cast(op, a) => self.cast(*op, *a, result.expect("a cast has a result")),
+            Op::Bin(op, a, b) if !op.is_float() => {
+                let (Some(x), Some(y)) = (self.residue(*a), self.residue(*b)) else { return };
+                let out = match op {
+                    BinOp::Add => x.plus(y),
+                    BinOp::Sub => x.minus(y),
+                    BinOp::Mul => x.times(y),
+                    BinOp::Or if data.flags.contains(pullback_ir::Flags::DISJOINT) => x.plus(y),
+                    BinOp::Shl if y.m == 0 && (0..62).contains(&y.k) => x.times(Residue::exact(1 << y.k)),
+                    BinOp::And if y.m == 0 => multiple_of_mask(y.k),
+                    _ => Residue::ANY,
+                };
+                self.set_offset(result.expect("arithmetic has a result"), out);
+            }
+            Op::Call(callee, args) => self.call(*callee, args, result),
+            Op::Dealloc { .. } | Op::Fill { .. } => {}
+            _ => {
+                if let Some(result) = result {
+                    match self.func.ty(result) {
+                        Type::Int(_) => self.set_offset(result, Residue::ANY),
+                        Type::Ptr => self.foreign(result),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn foreign(&mut self, result: Value) {
+        if self.values().object[result.index()].is_none() {
+            let object = self.facts.objects.add(Origins { foreign: true, ..Origins::default() });
+            self.set_object(result, object);
+            self.set_offset(result, Residue::ZERO);
+        }
+    }
+
+    fn cast(&mut self, op: CastOp, from: Value, to: Value) {
+        match op {
+            CastOp::ZExt | CastOp::SExt | CastOp::Trunc => {
+                let (from_ty, to_ty) = (self.func.ty(from), self.func.ty(to));
+                let (Type::Int(a), Type::Int(b)) = (from_ty, to_ty) else { return };
+                if let Some(residue) = self.residue(from) {
+                    self.set_offset(to, rewidth(residue, (*a).min(*b)));
+                }
+            }
+            CastOp::Bitcast => {
+                let (from_ty, to_ty) = (self.func.ty(from).clone(), self.func.ty(to).clone());
+                if from_ty.is_float() && may_carry(&to_ty) {
+                    let content = self.content(to);
+                    self.facts.objects.see(content, kind_of(&from_ty));
+                    self.set_offset(to, Residue::ANY);
+                } else if may_carry(&from_ty) && to_ty.is_float() && self.func.as_const(from).is_none() {
+                    let content = self.content(from);
+                    self.facts.objects.see(content, kind_of(&to_ty));
+                }
+            }
+            CastOp::PtrToInt => {
+                self.set_offset(to, Residue::ANY);
+                if may_carry(self.func.ty(to))
+                    && let Some((object, at)) = self.pointer(from)
+                {
+                    let content = self.content(to);
+                    self.facts.objects.point(content, object, at);
+                }
+            }
+            CastOp::IntToPtr if self.func.as_const(from).is_none() => {
+                let content = self.content(from);
+                self.facts.objects.see(content, Kinds::PTR);
+                match self.facts.objects.pointee(content) {
+                    Some((object, at)) => {
+                        self.set_object(to, object);
+                        self.set_offset(to, at);
+                    }
+                    None => self.foreign(to),
+                }
+            }
+            _ => {
+                if self.func.ty(to).is_int() {
+                    self.set_offset(to, Residue::ANY);
+                }
+            }
+        }
+    }
+
+    /// Every cell of the source region has the content of the target's at the same distance, and the other way round.
+    fn copy(&mut self, dst: Value, src: Value, len: Value) {
+        let (Some((to, to_at)), Some((from, from_at))) = (self.pointer(dst), self.pointer(src)) else { return };
+        let len = self.func.as_int(len).map_or(i64::MAX, |n| n as i64);
+        for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
+            for cell in self.facts.objects.cells(a).to_vec() {
+                let distance = cell.at.minus(a_at);
+                if distance.m == 0 && (distance.k < 0 || distance.k.saturating_add(cell.width as i64) > len) {
+                    continue;
+                }
+                let content = self.facts.objects.cell(b, b_at.plus(distance), cell.width);
+                self.facts.objects.unify_contents(content, cell.content);
+            }
+        }
+    }
+
+    fn call(&mut self, callee: Callee, args: &[Value], result: Option<Value>) {
+        if let Callee::Direct(callee) = callee
+            && self.facts.functions.contains(&callee)
+        {
+            let params: Vec<Value> = self.module.func(callee).param_values().to_vec();
+            for (arg, param) in args.iter().zip(params) {
+                self.join_across(*arg, callee, param);
+            }
+            if let (Some(result), Some((object, offset))) = (result, self.facts.values[&callee].ret)
+                && *self.func.ty(result) == Type::Ptr
+            {
+                self.set_object(result, object);
+                self.set_offset(result, offset);
+            } else if let Some(result) = result
+                && self.func.ty(result).is_int()
+            {
+                self.set_offset(result, Residue::ANY);
+            }
+            return;
+        }
+        if let Some(result) = result {
+            match self.func.ty(result) {
+                Type::Ptr => self.foreign(result),
+                Type::Int(_) => self.set_offset(result, Residue::ANY),
+                _ => {}
+            }
+        }
+    }
+
+    /// An argument becomes a parameter of another function.
+    fn join_across(&mut self, arg: Value, callee: FuncId, param: Value) {
+        let slot = param.index();
+        match self.func.ty(arg) {
+            Type::Ptr => {
+                let theirs = self.facts.values[&callee].object[slot];
+                let object = match (self.pointer(arg), theirs) {
+                    (Some((ours, offset)), theirs) => {
+                        let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
+                        let joined = table.offset[slot].map_or(offset, |old| old.join(offset));
+                        if table.offset[slot] != Some(joined) {
+                            table.offset[slot] = Some(joined);
+                            self.changed = true;
+                        }
+                        if let Some(theirs) = theirs {
+                            self.facts.objects.unify(theirs, ours);
+                        }
+                        Some(ours)
+                    }
+                    (None, theirs) => theirs,
+                };
+                let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
+                if table.object[slot].is_none() && object.is_some() {
+                    table.object[slot] = object;
+                    self.changed = true;
+                }
+            }
+            Type::Int(_) => {
+                let Some(residue) = self.residue(arg) else { return };
+                let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
+                let joined = table.offset[slot].map_or(residue, |old| old.join(residue));
+                if table.offset[slot] != Some(joined) {
+                    table.offset[slot] = Some(joined);
+                    self.changed = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn terminator(&mut self, term: &Terminator) {
+        for target in term.targets() {
+            let params = self.func.block(target.block).params.clone();
+            for (arg, param) in target.args.iter().zip(params) {
+                self.assign(param, *arg);
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
+            && *self.func.ty(*value) == Type::Ptr
+            && let Some((object, offset)) = self.pointer(*value)
+        {
+            let old = self.values().ret;
+            let new = match old {
+                None => (object, offset),
+                Some((old, at)) => {
+                    self.facts.objects.unify(old, object);
+                    (old, at.join(offset))
+                }
+            };
+            if old != Some(new) {
+                self.values().ret = Some(new);
+                self.changed = true;
+            }
+        }
+    }
+}
+
+/// Whether an integer type is wide enough to carry a float's or pointer's bits.
+pub fn may_carry(ty: &Type) -> bool {
+    matches!(ty, Type::Int(32 | 64))
+}
+
+/// What a value of this type is evidence of.
+pub fn kind_of(ty: &Type) -> Kinds {
+    match ty {
+        Type::F32 => Kinds::F32,
+        Type::F64 => Kinds::F64,
+        Type::Ptr => Kinds::PTR,
+        _ => Kinds::NONE,
+    }
+}
+
+/// What is known of a number after it passed through `bits` bits: only what holds modulo a power of two, unless it is small
+/// and not negative.
+fn rewidth(residue: Residue, bits: u16) -> Residue {
+    let limit = 1u64 << bits.min(62);
+    if residue.m == 0 && (0..limit as i64 / 2).contains(&residue.k) {
+        return residue;
+    }
+    Residue::strided(residue.k, super::residue::gcd(residue.m, limit))
+}
+
+/// `x & mask`: a multiple of the mask's lowest set bit.
+fn multiple_of_mask(mask: i64) -> Residue {
+    if mask == 0 { Residue::ZERO } else { Residue::strided(0, 1 << mask.trailing_zeros().min(62)) }
+}

@@ -1,0 +1,179 @@
+//! Where the floats and pointers of a region of memory are, when the region is copied or filled as a whole.
+
+use super::objects::{Kinds, ObjId, Objects};
+use super::residue::{Residue, gcd};
+
+/// Places at `offset + k·stride` from the start of a region, below its length; only at `offset` if `stride` is zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lane {
+    /// First place.
+    pub offset: u64,
+    /// Distance, zero for a single place.
+    pub stride: u64,
+    /// Bytes at each place.
+    pub width: u64,
+}
+
+/// The lanes of a region. Bytes in no lane were never seen as float or pointer.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lanes {
+    /// Floats: `f32` where the width is 4, `f64` where it is 8.
+    pub floats: Vec<Lane>,
+    /// Pointers.
+    pub pointers: Vec<Lane>,
+}
+
+/// Why the lanes of a region are not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unclear {
+    /// The same bytes were seen as different kinds of data.
+    Mixed,
+    /// The start of the region is not known well enough to tell the fields apart.
+    Unaligned,
+}
+
+/// The lanes of the `len` bytes (`None`: unknown) at `offset` of `object`.
+pub fn lanes(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>) -> Result<Lanes, Unclear> {
+    let mut found: Vec<(Lane, Kinds)> = Vec::new();
+    for cell in objects.cells(object) {
+        let kinds = objects.kinds(cell.content);
+        if kinds == Kinds::NONE {
+            continue;
+        }
+        let distance = cell.at.minus(offset);
+        let lane = if distance.m == 0 {
+            let Ok(start) = u64::try_from(distance.k) else {
+                // Before the region, unless it reaches into it.
+                if distance.k + cell.width as i64 > 0 {
+                    return Err(Unclear::Unaligned);
+                }
+                continue;
+            };
+            if len.is_some_and(|len| start + cell.width > len) {
+                if len.is_some_and(|len| start < len) {
+                    return Err(Unclear::Unaligned);
+                }
+                continue;
+            }
+            Lane { offset: start, stride: 0, width: cell.width }
+        } else {
+            Lane { offset: distance.k as u64, stride: distance.m, width: cell.width }
+        };
+        found.push((lane, kinds));
+    }
+    // A cell that is known more precisely than the region's start is spread over all places it may be at; that is right only
+    // if every such place holds the same kind.
+    for (lane, kinds) in &found {
+        for (other, other_kinds) in &found {
+            let (a, b) = (place(lane), place(other));
+            if a.overlaps(lane.width, b, other.width) && (lane.width != other.width || kinds != other_kinds) {
+                return Err(Unclear::Mixed);
+            }
+        }
+    }
+    let mut lanes = Lanes::default();
+    for (lane, kinds) in merge(found) {
+        if let Some(len) = len
+            && lane.offset + lane.width > len
+        {
+            continue;
+        }
+        let (float, pointer) = (kinds.has_float(), kinds.contains(Kinds::PTR));
+        if float && pointer || kinds == Kinds::F32.union(Kinds::F64) {
+            return Err(Unclear::Mixed);
+        }
+        // A place that one cell says is a float on every stride, though the cell's own stride is wider, has to be
+        // covered by cells of the same kind at every residue.
+        if float { lanes.floats.push(lane) } else { lanes.pointers.push(lane) }
+    }
+    for lane in lanes.floats.iter().chain(&lanes.pointers) {
+        if lane.stride > 0 && !covered(objects, object, offset, lane) {
+            return Err(Unclear::Unaligned);
+        }
+    }
+    lanes.floats.sort_by_key(|l| (l.offset, l.stride));
+    lanes.pointers.sort_by_key(|l| (l.offset, l.stride));
+    Ok(lanes)
+}
+
+fn place(lane: &Lane) -> Residue {
+    Residue::strided(lane.offset as i64, lane.stride)
+}
+
+/// Lanes that are part of others are dropped.
+fn merge(found: Vec<(Lane, Kinds)>) -> Vec<(Lane, Kinds)> {
+    let mut kept: Vec<(Lane, Kinds)> = Vec::new();
+    for (lane, kinds) in found {
+        if kept.iter().any(|(k, _)| k.width == lane.width && place(k).contains(place(&lane))) {
+            continue;
+        }
+        kept.retain(|(k, _)| !(k.width == lane.width && place(&lane).contains(place(k))));
+        kept.push((lane, kinds));
+    }
+    kept
+}
+
+/// Whether each place of a strided lane is a place of some cell of the same width, wherever in `offset` the region starts.
+fn covered(objects: &Objects, object: ObjId, offset: Residue, lane: &Lane) -> bool {
+    let lane_at = offset.plus(place(lane));
+    let cells: Vec<Residue> = objects
+        .cells(object)
+        .iter()
+        .filter(|c| c.width == lane.width && objects.kinds(c.content) != Kinds::NONE)
+        .map(|c| c.at)
+        .collect();
+    if cells.iter().any(|c| c.contains(lane_at)) {
+        return true;
+    }
+    // Look at one period of all strides.
+    let step = lane_at.m.max(1);
+    let period = cells.iter().filter(|c| c.m > 0).fold(step, |p, c| p / gcd(p, c.m).max(1) * c.m);
+    if period > 4096 || period / step > 512 {
+        return false;
+    }
+    (0..period / step).all(|k| {
+        let at = Residue::strided(lane_at.k + (k * step) as i64, period);
+        cells.iter().any(|c| c.m > 0 && c.contains(at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::objects::Origins;
+
+    fn object(cells: &[(Residue, u64, Kinds)]) -> (Objects, ObjId) {
+        let mut objects = Objects::default();
+        let id = objects.add(Origins::default());
+        for (at, width, kinds) in cells {
+            let content = objects.cell(id, *at, *width);
+            objects.see(content, *kinds);
+        }
+        (objects, id)
+    }
+
+    #[test]
+    fn array_of_floats() {
+        let (objects, id) = object(&[(Residue::strided(0, 8), 8, Kinds::F64)]);
+        let lanes = lanes(&objects, id, Residue::strided(0, 8), None).unwrap();
+        assert_eq!(lanes.floats, [Lane { offset: 0, stride: 8, width: 8 }]);
+    }
+
+    #[test]
+    fn fields_of_an_array_of_structs() {
+        let (objects, id) =
+            object(&[(Residue::strided(0, 24), 8, Kinds::F64), (Residue::strided(16, 24), 8, Kinds::PTR)]);
+        let found = lanes(&objects, id, Residue::strided(0, 24), None).unwrap();
+        assert_eq!(found.floats, [Lane { offset: 0, stride: 24, width: 8 }]);
+        assert_eq!(found.pointers, [Lane { offset: 16, stride: 24, width: 8 }]);
+        // Where the start is only known to a multiple of 8, float and pointer cannot be told apart.
+        assert!(lanes(&objects, id, Residue::strided(0, 8), None).is_err());
+    }
+
+    #[test]
+    fn mixed_variants_are_unclear() {
+        let (objects, id) = object(&[(Residue::exact(8), 8, Kinds::F64.union(Kinds::PTR))]);
+        assert_eq!(lanes(&objects, id, Residue::exact(0), Some(16)), Err(Unclear::Mixed));
+        assert_eq!(lanes(&objects, id, Residue::exact(0), Some(8)), Ok(Lanes::default()));
+    }
+}

@@ -1,0 +1,17 @@
+//! What the transforms know of a program before they change it.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`residue`] | which byte offsets may an address have? |
+//! | [`objects`] | what memory is there, and what lies in it? |
+//! | [`flow`] | which pointer reaches which object? |
+//! | [`lanes`] | where are the floats and pointers of a copied region? |
+//! | [`counted`] | how often does a loop run? |
+//! | [`activity`] | which values and objects depend on the inputs? |
+
+pub mod activity;
+pub mod counted;
+pub mod flow;
+pub mod lanes;
+pub mod objects;
+pub mod residue;

@@ -1,0 +1,266 @@
+//! What memory there is and what lies in it: the abstract objects, their cells and the cells' content.
+//!
+//! An *object* stands for memory that pointers may reach together: what an argument points to, an allocation site, a
+//! global. A *cell* is a place in an object, a residue of offsets and a width; its *content* says whether floats or
+//! pointers have been seen there, and which object such pointers reach. Objects and contents are merged by
+//! union-find, so the tables only grow coarser. [`super::flow`] fills them from the program.
+
+use super::residue::Residue;
+
+/// An abstract object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ObjId(u32);
+
+/// The content of a cell, or of an integer value that may carry a float's or pointer's bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ContentId(u32);
+
+/// Which kinds of data have been seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// Nothing seen.
+    pub const NONE: Kinds = Kinds(0);
+    /// A single-precision float.
+    pub const F32: Kinds = Kinds(1);
+    /// A double-precision float.
+    pub const F64: Kinds = Kinds(2);
+    /// A pointer.
+    pub const PTR: Kinds = Kinds(4);
+
+    /// All of both.
+    pub fn union(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// Whether all of `other` has been seen.
+    pub fn contains(self, other: Kinds) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether a float has been seen.
+    pub fn has_float(self) -> bool {
+        self.0 & 3 != 0
+    }
+}
+
+/// Where an object comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Origins {
+    /// Arguments of the request whose memory this is.
+    pub args: Vec<usize>,
+    /// An `alloca` or heap allocation of the function itself.
+    pub local: bool,
+    /// Globals that are never written.
+    pub constants: bool,
+    /// Globals that may be written.
+    pub statics: bool,
+    /// Memory made by a call whose body is not known.
+    pub foreign: bool,
+    /// Part of it has a layout that depends on a variant.
+    pub variant: bool,
+}
+
+impl Origins {
+    fn merge(&mut self, other: Origins) {
+        for arg in other.args {
+            if !self.args.contains(&arg) {
+                self.args.push(arg);
+            }
+        }
+        self.local |= other.local;
+        self.constants |= other.constants;
+        self.statics |= other.statics;
+        self.foreign |= other.foreign;
+        self.variant |= other.variant;
+    }
+}
+
+/// A place in an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// Where.
+    pub at: Residue,
+    /// How many bytes.
+    pub width: u64,
+    /// What is there.
+    pub content: ContentId,
+}
+
+#[derive(Clone, Debug)]
+struct Object {
+    parent: ObjId,
+    cells: Vec<Cell>,
+    origins: Origins,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Content {
+    parent: ContentId,
+    kinds: Kinds,
+    pointee: Option<(ObjId, Residue)>,
+}
+
+/// The tables.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    objects: Vec<Object>,
+    contents: Vec<Content>,
+    changed: bool,
+}
+
+/// More cells than this in one object are merged by alignment: types are then known less precisely, never wrongly.
+const MOST_CELLS: usize = 400;
+
+impl Objects {
+    /// Whether anything was merged or learnt since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// A new object.
+    pub fn add(&mut self, origins: Origins) -> ObjId {
+        let id = ObjId(self.objects.len() as u32);
+        self.objects.push(Object { parent: id, cells: Vec::new(), origins });
+        id
+    }
+
+    /// The representative of an object.
+    pub fn find(&self, mut id: ObjId) -> ObjId {
+        while self.objects[id.0 as usize].parent != id {
+            id = self.objects[id.0 as usize].parent;
+        }
+        id
+    }
+
+    /// All representatives.
+    pub fn all(&self) -> impl Iterator<Item = ObjId> + '_ {
+        (0..self.objects.len() as u32).map(ObjId).filter(|id| self.find(*id) == *id)
+    }
+
+    /// Where an object comes from.
+    pub fn origins(&self, id: ObjId) -> &Origins {
+        &self.objects[self.find(id).0 as usize].origins
+    }
+
+    /// Where an object comes from, to add to.
+    pub fn origins_mut(&mut self, id: ObjId) -> &mut Origins {
+        let id = self.find(id);
+        &mut self.objects[id.0 as usize].origins
+    }
+
+    /// The cells of an object.
+    pub fn cells(&self, id: ObjId) -> &[Cell] {
+        &self.objects[self.find(id).0 as usize].cells
+    }
+
+    /// The kinds seen in a content.
+    pub fn kinds(&self, id: ContentId) -> Kinds {
+        self.contents[self.find_content(id).0 as usize].kinds
+    }
+
+    /// What pointers in a content reach.
+    pub fn pointee(&self, id: ContentId) -> Option<(ObjId, Residue)> {
+        let (object, offset) = self.contents[self.find_content(id).0 as usize].pointee?;
+        Some((self.find(object), offset))
+    }
+
+    /// A new content, of which nothing is known.
+    pub fn add_content(&mut self) -> ContentId {
+        let id = ContentId(self.contents.len() as u32);
+        self.contents.push(Content { parent: id, kinds: Kinds::NONE, pointee: None });
+        id
+    }
+
+    /// The representative of a content.
+    pub fn find_content(&self, mut id: ContentId) -> ContentId {
+        while self.contents[id.0 as usize].parent != id {
+            id = self.contents[id.0 as usize].parent;
+        }
+        id
+    }
+
+    /// Note that such data was seen in a content.
+    pub fn see(&mut self, id: ContentId, kinds: Kinds) {
+        let id = self.find_content(id);
+        let content = &mut self.contents[id.0 as usize];
+        let all = content.kinds.union(kinds);
+        self.changed |= all != content.kinds;
+        content.kinds = all;
+    }
+
+    /// Note that pointers in a content reach `object` at `offset`.
+    pub fn point(&mut self, id: ContentId, object: ObjId, offset: Residue) {
+        let id = self.find_content(id);
+        match self.contents[id.0 as usize].pointee {
+            None => {
+                self.contents[id.0 as usize].pointee = Some((object, offset));
+                self.changed = true;
+            }
+            Some((old, old_offset)) => {
+                let joined = old_offset.join(offset);
+                self.changed |= joined != old_offset;
+                self.contents[id.0 as usize].pointee = Some((old, joined));
+                self.unify(old, object);
+            }
+        }
+    }
+
+    /// Merge two contents.
+    pub fn unify_contents(&mut self, a: ContentId, b: ContentId) {
+        let (a, b) = (self.find_content(a), self.find_content(b));
+        if a == b {
+            return;
+        }
+        self.changed = true;
+        let merged = self.contents[b.0 as usize];
+        self.contents[b.0 as usize].parent = a;
+        self.see(a, merged.kinds);
+        if let Some((object, offset)) = merged.pointee {
+            self.point(a, object, offset);
+        }
+    }
+
+    /// Merge two objects.
+    pub fn unify(&mut self, a: ObjId, b: ObjId) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a == b {
+            return;
+        }
+        self.changed = true;
+        let merged = std::mem::take(&mut self.objects[b.0 as usize].cells);
+        let origins = std::mem::take(&mut self.objects[b.0 as usize].origins);
+        self.objects[b.0 as usize].parent = a;
+        self.objects[a.0 as usize].origins.merge(origins);
+        for cell in merged {
+            let content = self.cell(a, cell.at, cell.width);
+            self.unify_contents(content, cell.content);
+        }
+    }
+
+    /// The content at a place of an object; a new cell if the place is new. Cells of the same width that may be the same
+    /// place share one content.
+    pub fn cell(&mut self, object: ObjId, at: Residue, width: u64) -> ContentId {
+        let id = self.find(object);
+        let cells = &self.objects[id.0 as usize].cells;
+        if let Some(cell) = cells.iter().find(|c| c.width == width && c.at.contains(at)) {
+            return cell.content;
+        }
+        let at = if cells.len() >= MOST_CELLS { Residue::strided(at.k, width.max(1)) } else { at };
+        let same_place: Vec<Cell> =
+            cells.iter().filter(|c| c.width == width && c.at.overlaps(width, at, width)).copied().collect();
+        let content = self.add_content();
+        self.changed = true;
+        let cells = &mut self.objects[id.0 as usize].cells;
+        cells.retain(|c| !(c.width == width && at.contains(c.at)));
+        cells.push(Cell { at, width, content });
+        for cell in same_place {
+            // Only cells at the very same bytes share content; ones that overlap in part are a conflict that queries see.
+            if cell.at.overlaps(1, at, 1) {
+                self.unify_contents(content, cell.content);
+            }
+        }
+        content
+    }
+}

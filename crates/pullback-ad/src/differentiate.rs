@@ -1,0 +1,94 @@
+//! The engine's entry: from a request to a derivative in the module.
+
+use crate::analysis::{activity, flow};
+use crate::error::{Error, Result};
+use crate::request::{Mode, Request};
+use crate::transform::augment::{Form, Session, augment};
+use crate::transform::memory::Runtime;
+use crate::transform::{retype, reverse};
+use pullback_ir::{Callee, FuncId, Module, Op};
+use std::collections::HashMap;
+
+/// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
+///
+/// The primal follows the shim convention: every parameter is a pointer to an argument, or to the place of the result,
+/// described by the request in order; it returns nothing. The derivative's signature is in `docs/architecture.md`.
+pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<FuncId> {
+    if module.func(primal).params.len() != request.args.len() {
+        return Err(Error::internal(format!(
+            "the request describes {} arguments, `{}` has {}",
+            request.args.len(),
+            module.func(primal).name,
+            module.func(primal).params.len()
+        )));
+    }
+    let copies = working_copies(module, primal, name);
+    let primal = copies[&primal];
+    let mut facts = flow::analyse(module, primal, request);
+    for id in facts.functions.clone() {
+        let mut func = module.func(id).clone();
+        if retype::retype(&mut func, id, &facts) {
+            *module.func_mut(id) = func;
+        }
+    }
+    facts = flow::analyse(module, primal, request);
+    let active = activity::analyse(module, &facts, request)?;
+    let runtime = Runtime::declare(module);
+    let mut session = Session {
+        module,
+        facts: &facts,
+        active: &active,
+        request,
+        runtime,
+        variants: HashMap::new(),
+        pending: Vec::new(),
+        name: name.to_owned(),
+        originals: copies.iter().map(|(original, copy)| (*copy, *original)).collect(),
+    };
+    let whole = augment(&mut session, primal, Form::Whole, name)?;
+    let derivative = match request.mode {
+        Mode::Forward => whole.func,
+        Mode::Reverse => reverse::combined(&session, whole, name)?,
+    };
+    let id = session.module.add_function(derivative);
+    while let Some(callee) = session.pending.pop() {
+        let variant = session.variants[&callee];
+        let name = session.module.func(variant.forward).name.clone();
+        let part = augment(&mut session, callee, Form::Callee, &name)?;
+        match variant.reverse {
+            None => *session.module.func_mut(variant.forward) = part.func,
+            Some(reverse) => {
+                let name = session.module.func(reverse).name.clone();
+                let (forward, backward) = reverse::split(&session, part, &name)?;
+                *session.module.func_mut(variant.forward) = forward;
+                *session.module.func_mut(reverse) = backward;
+            }
+        }
+    }
+    Ok(id)
+}
+
+/// Copies of the primal and of all it calls, to change at will; calls among them go to the copies.
+fn working_copies(module: &mut Module, primal: FuncId, name: &str) -> HashMap<FuncId, FuncId> {
+    let originals = flow::reachable(module, primal);
+    let copies: HashMap<FuncId, FuncId> = originals
+        .iter()
+        .map(|id| {
+            let mut copy = module.func(*id).clone();
+            copy.name = format!("{name}.of.{}", copy.name);
+            (*id, module.add_function(copy))
+        })
+        .collect();
+    for copy in copies.values() {
+        let func = module.func_mut(*copy);
+        for index in 0..func.inst_bound() {
+            let inst = pullback_ir::Inst::from_index(index);
+            if let Op::Call(Callee::Direct(callee), _) = &mut func.inst_mut(inst).op
+                && let Some(copy) = copies.get(callee)
+            {
+                *callee = *copy;
+            }
+        }
+    }
+    copies
+}

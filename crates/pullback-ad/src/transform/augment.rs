@@ -1,0 +1,654 @@
+//! The augmented primal: the program with shadow pointers beside its pointers, and a linear operation at each active
+//! instruction.
+//!
+//! Given a function with its facts, [`augment`] builds a new function whose signature is that of the derivative (tape,
+//! then each parameter followed by its shadows). Shadow memory is allocated where primal memory is, shadow pointers are
+//! stored where primal pointers are. Floats are not touched: each active instruction gets a [`Linear`] operation, which
+//! forward mode emits at once and reverse mode transposes later.
+//!
+//! Blocks that cannot reach a return (panics) are copied as they are: nothing there is differentiated.
+
+use super::linear::{Coefficient, Linear};
+use super::memory::Runtime;
+use crate::analysis::activity::ActiveSet;
+use crate::analysis::flow::Facts;
+use crate::analysis::objects::ObjId;
+use crate::analysis::residue::Residue;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Activity, Mode, Request};
+use crate::rules::rule;
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{
+    BinOp, Block, BlockCall, Builder, Callee, CastOp, Constant, Flags, FuncId, Function, Inst, InstData,
+};
+use pullback_ir::{MemoryEffects, Module, Op, Terminator, Type, Value, ValueDef};
+use std::collections::{HashMap, HashSet};
+
+/// Whether a function's reverse sweep stands in the same function or in one of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// The derivative that was asked for: parameters and shadows as the request says.
+    Whole,
+    /// A function called by it.
+    Callee,
+}
+
+/// The functions made for a callee.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// The forward derivative, or the augmented primal of reverse mode.
+    pub forward: FuncId,
+    /// The reverse function.
+    pub reverse: Option<FuncId>,
+}
+
+/// What all functions of one derivative share.
+pub struct Session<'a> {
+    /// The module everything goes into.
+    pub module: &'a mut Module,
+    /// Memory and pointers.
+    pub facts: &'a Facts,
+    /// What takes part.
+    pub active: &'a ActiveSet,
+    /// What was asked.
+    pub request: &'a Request,
+    /// The run-time functions.
+    pub runtime: Runtime,
+    /// The functions made so far for callees.
+    pub variants: HashMap<FuncId, Variant>,
+    /// Callees whose functions are declared and still to be made.
+    pub pending: Vec<FuncId>,
+    /// The derivative's name: callees' functions are named after it.
+    pub name: String,
+    /// The functions of the program that the working copies stand for.
+    pub originals: HashMap<FuncId, FuncId>,
+}
+
+impl Session<'_> {
+    /// Whether a pointer of `func` has shadows.
+    pub fn has_shadow(&self, func: FuncId, value: Value) -> bool {
+        self.facts.object(func, value).is_some_and(|o| self.active.is_shadowed(o))
+    }
+
+    /// Whether a callee takes part: otherwise it is called as it is.
+    pub fn takes_part(&self, callee: FuncId) -> bool {
+        let func = self.module.func(callee);
+        let param = |v: &Value| match func.ty(*v) {
+            Type::Ptr => self.has_shadow(callee, *v),
+            _ => self.active.is_active(callee, *v),
+        };
+        func.param_values().iter().any(param)
+            || self.active.returns_active(callee)
+            || self.facts.returned(callee).is_some_and(|o| self.active.is_shadowed(o))
+    }
+
+    /// Whether the pointer a function returns has shadows.
+    pub fn returns_shadow(&self, func: FuncId) -> bool {
+        self.module.func(func).ret == Some(Type::Ptr)
+            && self.facts.returned(func).is_some_and(|o| self.active.is_shadowed(o))
+    }
+
+    /// The active float parameters of a callee, as positions.
+    pub fn active_params(&self, callee: FuncId) -> Vec<usize> {
+        let func = self.module.func(callee);
+        let active = |(_, v): &(usize, &Value)| self.active.is_active(callee, **v);
+        func.param_values().iter().enumerate().filter(active).map(|(i, _)| i).collect()
+    }
+
+    /// The functions that stand for a callee in this derivative; declared on the first call.
+    pub fn variant(&mut self, callee: FuncId) -> Variant {
+        if let Some(variant) = self.variants.get(&callee) {
+            return *variant;
+        }
+        let func = self.module.func(callee);
+        let width = self.request.width;
+        let reverse_mode = self.request.mode == Mode::Reverse;
+        let mut params = if reverse_mode { vec![Type::Ptr] } else { vec![] };
+        for value in func.param_values() {
+            let ty = func.ty(*value).clone();
+            let copies =
+                if ty == Type::Ptr { self.has_shadow(callee, *value) } else { self.active.is_active(callee, *value) };
+            params.push(ty.clone());
+            if copies && (ty == Type::Ptr || !reverse_mode) {
+                params.extend(std::iter::repeat_n(ty, width));
+            }
+        }
+        let ret = func.ret.clone();
+        let doubled = self.returns_shadow(callee) || (!reverse_mode && self.active.returns_active(callee));
+        let forward_ret = match &ret {
+            Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), width + 1))),
+            other => other.clone(),
+        };
+        let base = format!("{}.{}", self.name, func.name);
+        let active: Vec<Type> =
+            self.active_params(callee).iter().map(|i| func.ty(func.param_values()[*i]).clone()).collect();
+        let forward = self.module.add_function(Function::new(format!("{base}.fwd"), params, forward_ret));
+        let reverse = reverse_mode.then(|| {
+            let mut params = vec![Type::Ptr];
+            if self.active.returns_active(callee) {
+                let ty = ret.clone().expect("an active result has a type");
+                params.extend(std::iter::repeat_n(ty, width));
+            }
+            let cotangents: Vec<Type> = active.iter().flat_map(|ty| std::iter::repeat_n(ty.clone(), width)).collect();
+            let ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
+            self.module.add_function(Function::new(format!("{base}.rev"), params, ret))
+        });
+        let variant = Variant { forward, reverse };
+        self.variants.insert(callee, variant);
+        self.pending.push(callee);
+        variant
+    }
+}
+
+/// The augmented primal of one function.
+pub struct Augmented {
+    /// The new function. In forward mode it is the finished derivative.
+    pub func: Function,
+    /// The linear operation that follows an instruction (reverse mode).
+    pub linear: HashMap<Inst, Vec<Linear>>,
+    /// Values with a tangent.
+    pub active: HashSet<Value>,
+    /// The object and offset of each pointer, primal and shadow alike.
+    pub places: HashMap<Value, (ObjId, Residue)>,
+    /// The tape parameter (reverse mode).
+    pub tape: Option<Value>,
+    /// The active float parameters of a callee, in order.
+    pub params: Vec<Value>,
+    /// Whether the float result is active.
+    pub returns_active: bool,
+    /// Pointers made at the start of the function that stay valid throughout.
+    pub stack: HashSet<Value>,
+    /// Memory taken from the tape at the start of a callee, in order: where, and how many bytes.
+    pub pushed: Vec<(Value, u64)>,
+    /// Functions that write no memory the program reads.
+    pub harmless: HashSet<FuncId>,
+}
+
+/// Build the augmented primal of `id`.
+pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Result<Augmented> {
+    let old = session.module.func(id).clone();
+    let cfg = Cfg::new(&old);
+    let mut this = Augmenter {
+        session,
+        id,
+        form,
+        cfg,
+        func: Function::new(name, Vec::new(), None),
+        old,
+        values: HashMap::new(),
+        shadows: HashMap::new(),
+        tangents: HashMap::new(),
+        blocks: HashMap::new(),
+        block: Block::from_index(0),
+        prologue: Vec::new(),
+        out: Augmented {
+            func: Function::new("", Vec::new(), None),
+            linear: HashMap::new(),
+            active: HashSet::new(),
+            places: HashMap::new(),
+            tape: None,
+            params: Vec::new(),
+            returns_active: false,
+            stack: HashSet::new(),
+            pushed: Vec::new(),
+            harmless: HashSet::new(),
+        },
+    };
+    this.signature();
+    this.run()?;
+    let mut out = this.out;
+    out.func = this.func;
+    let runtime = &session.runtime;
+    out.harmless.extend([runtime.tape_push, runtime.shadow_alloc, runtime.defer_dealloc]);
+    let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
+    out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));
+    out.returns_active = session.active.returns_active(id);
+    Ok(out)
+}
+
+pub(super) struct Augmenter<'s, 'a> {
+    pub(super) session: &'s mut Session<'a>,
+    pub(super) id: FuncId,
+    pub(super) form: Form,
+    pub(super) cfg: Cfg,
+    pub(super) old: Function,
+    pub(super) func: Function,
+    /// Old value to new.
+    pub(super) values: HashMap<Value, Value>,
+    /// New pointer to its shadows.
+    pub(super) shadows: HashMap<Value, Vec<Value>>,
+    /// New float to its tangents (forward mode).
+    pub(super) tangents: HashMap<Value, Vec<Value>>,
+    blocks: HashMap<Block, Block>,
+    pub(super) block: Block,
+    /// Instructions that go to the start of the entry block.
+    pub(super) prologue: Vec<Inst>,
+    pub(super) out: Augmented,
+}
+
+impl Augmenter<'_, '_> {
+    pub(super) fn width(&self) -> usize {
+        self.session.request.width
+    }
+
+    pub(super) fn is_forward(&self) -> bool {
+        self.session.request.mode == Mode::Forward
+    }
+
+    fn is_active(&self, old: Value) -> bool {
+        self.session.active.is_active(self.id, old)
+    }
+
+    pub(super) fn has_shadow(&self, old: Value) -> bool {
+        self.session.has_shadow(self.id, old)
+    }
+
+    /// Make the entry block with the derivative's parameters.
+    fn signature(&mut self) {
+        for block in self.old.blocks().filter(|b| self.cfg.is_reachable(*b)).collect::<Vec<_>>() {
+            let new = self.func.add_block();
+            self.blocks.insert(block, new);
+        }
+        let entry = self.blocks[&self.old.entry()];
+        self.func.set_entry(entry);
+        if !self.is_forward() {
+            self.out.tape = Some(self.func.add_param(entry, Type::Ptr));
+        }
+        for (i, old) in self.old.param_values().to_vec().into_iter().enumerate() {
+            let ty = self.old.ty(old).clone();
+            let new = self.func.add_param(entry, ty.clone());
+            self.bind(old, new);
+            let shadowed = match self.form {
+                Form::Whole => self.session.request.args[i].activity.has_shadow(),
+                Form::Callee => ty == Type::Ptr && self.has_shadow(old),
+            };
+            if shadowed {
+                let shadows = (0..self.width()).map(|_| self.func.add_param(entry, Type::Ptr)).collect();
+                self.bind_shadows(old, new, shadows);
+            }
+            if self.is_active(old) {
+                self.out.params.push(new);
+                if self.is_forward() {
+                    let tangents = (0..self.width()).map(|_| self.func.add_param(entry, ty.clone())).collect();
+                    self.tangents.insert(new, tangents);
+                }
+            }
+            if self.form == Form::Whole && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
+                self.unneeded(i, old);
+            }
+        }
+        let types = self.func.param_values().iter().map(|v| self.func.ty(*v).clone()).collect();
+        self.func.params = types;
+        let doubled =
+            self.session.returns_shadow(self.id) || (self.is_forward() && self.session.active.returns_active(self.id));
+        self.func.ret = match &self.old.ret {
+            Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), self.width() + 1))),
+            other => other.clone(),
+        };
+    }
+
+    /// Nobody reads this primal result: it goes to memory of our own, and the optimiser drops it.
+    fn unneeded(&mut self, arg: usize, old: Value) {
+        if self.session.request.args[arg].name != "return" {
+            return;
+        }
+        let size = self.session.request.layouts.get(self.session.request.args[arg].layout).size;
+        let scratch = self.prologue_value(Op::Alloca { size: size.max(1), align: 16 }, Type::Ptr);
+        let shadows = self.shadows.get(&self.values[&old]).cloned();
+        self.bind(old, scratch);
+        self.out.stack.insert(scratch);
+        if let Some(shadows) = shadows {
+            self.shadows.insert(scratch, shadows);
+        }
+    }
+
+    fn bind(&mut self, old: Value, new: Value) {
+        self.values.insert(old, new);
+        if let Some(object) = self.session.facts.object(self.id, old) {
+            self.out.places.insert(new, (object, self.session.facts.offset(self.id, old)));
+        }
+        if self.is_active(old) {
+            self.out.active.insert(new);
+        }
+    }
+
+    pub(super) fn bind_shadows(&mut self, old: Value, new: Value, shadows: Vec<Value>) {
+        if let Some(object) = self.session.facts.object(self.id, old) {
+            for shadow in &shadows {
+                self.out.places.insert(*shadow, (object, self.session.facts.offset(self.id, old)));
+            }
+        }
+        self.shadows.insert(new, shadows);
+    }
+
+    pub(super) fn builder(&mut self) -> Builder<'_> {
+        Builder::new(&mut self.func, self.block)
+    }
+
+    /// Append an instruction to the start of the entry block.
+    pub(super) fn prologue_value(&mut self, op: Op, ty: Type) -> Value {
+        let inst = self.func.make_inst(op, Some(ty), Flags::NONE, None);
+        self.prologue.push(inst);
+        self.func.inst(inst).result.expect("made with a type")
+    }
+
+    fn run(&mut self) -> Result<()> {
+        // Parameters first: a block may be jumped to before it is reached in order.
+        for old_block in self.cfg.reverse_postorder().to_vec() {
+            if old_block == self.old.entry() {
+                continue;
+            }
+            let new_block = self.blocks[&old_block];
+            let live = self.cfg.can_return(old_block);
+            for old in self.old.block(old_block).params.clone() {
+                let ty = self.old.ty(old).clone();
+                let new = self.func.add_param(new_block, ty.clone());
+                self.bind(old, new);
+                if live && ty == Type::Ptr && self.has_shadow(old) {
+                    let shadows = (0..self.width()).map(|_| self.func.add_param(new_block, Type::Ptr)).collect();
+                    self.bind_shadows(old, new, shadows);
+                }
+                if live && self.is_forward() && self.is_active(old) {
+                    let tangents = (0..self.width()).map(|_| self.func.add_param(new_block, ty.clone())).collect();
+                    self.tangents.insert(new, tangents);
+                }
+            }
+        }
+        for old_block in self.cfg.reverse_postorder().to_vec() {
+            self.block = self.blocks[&old_block];
+            let live = self.cfg.can_return(old_block);
+            for inst in self.old.block(old_block).insts.clone() {
+                let data = self.old.inst(inst).clone();
+                if live {
+                    self.instruction(&data).map_err(|e| e.at(data.loc))?;
+                } else {
+                    self.copy_instruction(&data);
+                }
+            }
+            self.terminator(old_block).map_err(|e| e.at(self.old.block(old_block).term_loc))?;
+        }
+        let entry = self.func.entry();
+        let prologue = std::mem::take(&mut self.prologue);
+        self.func.block_mut(entry).insts.splice(0..0, prologue);
+        Ok(())
+    }
+
+    /// The new value of an old one.
+    pub(super) fn get(&mut self, old: Value) -> Value {
+        if let Some(new) = self.values.get(&old) {
+            return *new;
+        }
+        match &self.old.value(old).def {
+            ValueDef::Const(constant) => {
+                let new = self.func.constant(self.old.ty(old).clone(), constant.clone());
+                self.bind(old, new);
+                new
+            }
+            other => panic!("{old} ({other:?}) is used before it is defined: a fault of the engine"),
+        }
+    }
+
+    /// The shadows of an old pointer.
+    pub(super) fn shadow(&mut self, old: Value) -> Result<Vec<Value>> {
+        let new = self.get(old);
+        if let Some(shadows) = self.shadows.get(&new) {
+            return Ok(shadows.clone());
+        }
+        let width = self.width();
+        match self.old.as_const(old) {
+            Some(Constant::Global(global)) => {
+                // A constant table where memory with a shadow may stand too: its shadow is zero and nobody reads what
+                // is added to it.
+                let data = self.session.module.global(*global);
+                let (size, align) = (data.size.max(1), data.align.max(8));
+                let mut shadows = Vec::new();
+                for _ in 0..width {
+                    let shadow = self.prologue_value(Op::Alloca { size, align }, Type::Ptr);
+                    self.zero_fill(shadow, size, align);
+                    self.out.stack.insert(shadow);
+                    shadows.push(shadow);
+                }
+                self.bind_shadows(old, new, shadows.clone());
+                Ok(shadows)
+            }
+            Some(_) => Ok(vec![new; width]),
+            None if matches!(self.old.value(old).def, ValueDef::Inst(i) if matches!(self.old.inst(i).op, Op::Cast(CastOp::IntToPtr, _))) => {
+                Ok(vec![new; width])
+            }
+            None => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
+                .note("it may point to constant memory or to memory with a shadow, depending on a run-time condition")),
+        }
+    }
+
+    /// Zero `size` bytes at the start of the entry block.
+    pub(super) fn zero_fill(&mut self, ptr: Value, size: u64, align: u64) {
+        let (byte, len) = (self.func.int(Type::I8, 0), self.func.i64(size as i64));
+        let inst = self.func.make_inst(Op::Fill { dst: ptr, byte, len, align }, None, Flags::NONE, None);
+        self.prologue.push(inst);
+    }
+
+    /// Copy an instruction as it is; its new result, if any.
+    pub(super) fn copy_instruction(&mut self, data: &InstData) -> Inst {
+        let op = data.op.clone();
+        let mut operands: Vec<Value> = op.operands().into_iter().map(|v| self.get(v)).collect();
+        operands.reverse();
+        let mut op = op.map_operands(|_| operands.pop().expect("as many operands as before"));
+        if let Op::Call(Callee::Direct(callee), _) = &mut op
+            && let Some(original) = self.session.originals.get(callee)
+        {
+            *callee = *original;
+        }
+        let ty = data.result.map(|r| self.old.ty(r).clone());
+        let inst = self.func.make_inst(op, ty, data.flags, data.loc);
+        if matches!(data.op, Op::Alloca { .. }) {
+            self.prologue.push(inst);
+        } else {
+            self.func.block_mut(self.block).insts.push(inst);
+        }
+        if let (Some(old), Some(new)) = (data.result, self.func.inst(inst).result) {
+            self.bind(old, new);
+        }
+        inst
+    }
+
+    /// Note the linear operation of the instruction just made: emit it now (forward) or keep it (reverse).
+    pub(super) fn linear(&mut self, inst: Inst, linear: Linear) {
+        if self.is_forward() {
+            self.emit_tangent(inst, &linear);
+        } else {
+            self.out.linear.entry(inst).or_default().push(linear);
+        }
+    }
+
+    fn instruction(&mut self, data: &InstData) -> Result<()> {
+        match &data.op {
+            Op::Bin(..)
+            | Op::FNeg(_)
+            | Op::Math(..)
+            | Op::Cast(..)
+            | Op::Select(..)
+            | Op::Freeze(_)
+            | Op::PtrAdd(..)
+            | Op::ExtractValue(..)
+            | Op::InsertValue(..) => self.pure(data),
+            Op::Load { .. }
+            | Op::Store { .. }
+            | Op::Copy { .. }
+            | Op::Fill { .. }
+            | Op::Alloca { .. }
+            | Op::Alloc { .. }
+            | Op::Dealloc { .. } => self.memory(data),
+            Op::Call(Callee::Direct(callee), args)
+                if self.session.facts.functions.contains(callee) && self.session.takes_part(*callee) =>
+            {
+                self.call(data, *callee, args)
+            }
+            _ => {
+                self.copy_instruction(data);
+                Ok(())
+            }
+        }
+    }
+
+    /// An instruction without effects.
+    fn pure(&mut self, data: &InstData) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        let (Some(old_result), Some(result)) = (data.result, self.func.inst(inst).result) else { return Ok(()) };
+        if *self.old.ty(old_result) == Type::Ptr {
+            return self.pure_pointer(data, old_result, result);
+        }
+        if !self.is_active(old_result) {
+            return Ok(());
+        }
+        let flags = data.flags.fast_math();
+        let active = |v: Value| self.is_active(v).then(|| self.values[&v]);
+        let linear = match &data.op {
+            Op::Bin(BinOp::FAdd, a, b) => {
+                Linear::Sum(result, terms([(active(*a), Coefficient::One), (active(*b), Coefficient::One)]))
+            }
+            Op::Bin(BinOp::FSub, a, b) => {
+                Linear::Sum(result, terms([(active(*a), Coefficient::One), (active(*b), Coefficient::MinusOne)]))
+            }
+            Op::Bin(BinOp::FMul, a, b) => {
+                let (da, db) = (active(*a), active(*b));
+                let (a, b) = (self.get(*a), self.get(*b));
+                Linear::Sum(result, terms([(da, Coefficient::Value(b)), (db, Coefficient::Value(a))]))
+            }
+            Op::Bin(BinOp::FDiv, a, b) => {
+                let (x, y) = (active(*a), active(*b));
+                Linear::Quotient { result, x, y, divisor: self.get(*b) }
+            }
+            Op::Bin(BinOp::FRem, a, b) => {
+                // r = x − trunc(x / y)·y
+                let (x, y) = (active(*a), active(*b));
+                let (a, b) = (self.get(*a), self.get(*b));
+                let mut build = self.builder();
+                let quotient = build.bin(BinOp::FDiv, a, b);
+                let whole = build.math(pullback_ir::MathFn::Trunc, vec![quotient]);
+                let c = build.fneg(whole);
+                Linear::Sum(result, terms([(x, Coefficient::One), (y, Coefficient::Value(c))]))
+            }
+            Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MinusOne)])),
+            Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::One)])),
+            Op::Cast(op, a) => Linear::Cast(result, *op, self.get(*a)),
+            Op::Select(c, a, b) => {
+                let (a, b) = (active(*a), active(*b));
+                Linear::Select(result, self.get(*c), a, b)
+            }
+            Op::Math(function, args) => {
+                let tangents: Vec<Option<Value>> = args.iter().map(|a| active(*a)).collect();
+                let args: Vec<Value> = args.iter().map(|a| self.get(*a)).collect();
+                let mut build = self.builder();
+                build.flags = flags;
+                build.loc = data.loc;
+                let partials = rule(*function).emit(&mut build, &args, result, |i| tangents[i].is_some());
+                let products = tangents.iter().zip(partials);
+                Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((*t, Coefficient::Value(p?))))))
+            }
+            Op::ExtractValue(a, i) => Linear::Extract(result, self.get(*a), *i),
+            Op::InsertValue(a, b, i) => {
+                let (a, b) = (active(*a), active(*b));
+                Linear::Insert(result, a, b, *i)
+            }
+            op => return Err(Error::internal(format!("no linear form for {op:?}"))),
+        };
+        self.linear(inst, linear);
+        Ok(())
+    }
+
+    fn pure_pointer(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
+        if !self.has_shadow(old_result) {
+            return Ok(());
+        }
+        let shadows = match &data.op {
+            Op::PtrAdd(base, offset) => {
+                let (bases, offset) = (self.shadow(*base)?, self.get(*offset));
+                bases.into_iter().map(|base| self.shadow_value(data, Op::PtrAdd(base, offset))).collect()
+            }
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.shadow(*a)?, self.shadow(*b)?, self.get(*c));
+                a.into_iter().zip(b).map(|(a, b)| self.shadow_value(data, Op::Select(c, a, b))).collect()
+            }
+            Op::Freeze(a) => self.shadow(*a)?,
+            Op::Cast(CastOp::IntToPtr, from) if self.old.as_const(*from).is_some() => vec![result; self.width()],
+            _ => {
+                return Err(Error::new(ErrorKind::Unsupported, "a pointer made from an integer reaches active memory")
+                    .at(data.loc)
+                    .help("use references or slices instead of addresses"));
+            }
+        };
+        self.bind_shadows(old_result, result, shadows);
+        Ok(())
+    }
+
+    /// Append an instruction that computes a shadow pointer.
+    pub(super) fn shadow_value(&mut self, data: &InstData, op: Op) -> Value {
+        let inst = self.func.make_inst(op, Some(Type::Ptr), data.flags, data.loc);
+        self.func.block_mut(self.block).insts.push(inst);
+        self.func.inst(inst).result.expect("made with a type")
+    }
+
+    fn terminator(&mut self, old_block: Block) -> Result<()> {
+        let mut term = self.old.block(old_block).term.clone();
+        if let Terminator::Return(value) = &term {
+            let value = *value;
+            return self.return_(value);
+        }
+        if let Terminator::Branch(v, ..) | Terminator::Switch(v, ..) = &mut term {
+            *v = self.get(*v);
+        }
+        for target in term.targets_mut() {
+            *target = self.block_call(old_block, target)?;
+        }
+        let loc = self.old.block(old_block).term_loc;
+        let data = self.func.block_mut(self.block);
+        data.term = term;
+        data.term_loc = loc;
+        Ok(())
+    }
+
+    fn block_call(&mut self, from: Block, target: &BlockCall) -> Result<BlockCall> {
+        let live = self.cfg.can_return(from) && self.cfg.can_return(target.block);
+        let params = self.old.block(target.block).params.clone();
+        let mut args = Vec::new();
+        for (arg, param) in target.args.iter().zip(params) {
+            let new = self.get(*arg);
+            args.push(new);
+            if live && *self.old.ty(param) == Type::Ptr && self.has_shadow(param) {
+                args.extend(self.shadow(*arg)?);
+            }
+            if live && self.is_forward() && self.is_active(param) {
+                args.extend(self.tangent(new));
+            }
+        }
+        Ok(BlockCall::new(self.blocks[&target.block], args))
+    }
+
+    fn return_(&mut self, old: Option<Value>) -> Result<()> {
+        let mut value = old.map(|v| self.get(v));
+        if let (Some(old), Some(new)) = (old, value) {
+            let shadows = if self.session.returns_shadow(self.id) {
+                self.shadow(old)?
+            } else if self.is_forward() && self.session.active.returns_active(self.id) {
+                self.tangent(new)
+            } else {
+                vec![]
+            };
+            if !shadows.is_empty() {
+                let ty = self.func.ret.clone().expect("a function with a result");
+                let mut all = self.func.constant(ty.clone(), Constant::Undef);
+                let mut build = self.builder();
+                for (i, part) in [new].into_iter().chain(shadows).enumerate() {
+                    all = build.value(Op::InsertValue(all, part, i as u32), ty.clone());
+                }
+                value = Some(all);
+            }
+        }
+        self.builder().ret(value);
+        Ok(())
+    }
+}
+
+fn terms(all: impl IntoIterator<Item = (Option<Value>, Coefficient)>) -> Vec<(Value, Coefficient)> {
+    all.into_iter().filter_map(|(value, c)| Some((value?, c))).collect()
+}

@@ -1,0 +1,451 @@
+//! Memory and calls in the augmented primal: where primal memory is made, read, written and given back, so is shadow memory.
+//!
+//! In reverse mode the shadow of a float is a cotangent that belongs to the reverse sweep, so the forward sweep writes
+//! shadow pointers only. In forward mode a shadow mirrors its primal in everything but the floats.
+
+use super::augment::{Augmenter, Form};
+use super::linear::Linear;
+use crate::analysis::activity::{float_cells, holds_float};
+use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
+use crate::analysis::objects::ObjId;
+use crate::error::{Error, ErrorKind, Result};
+use pullback_ir::{Flags, FuncId, Inst, InstData, Op, Type, Value};
+
+/// Regions up to this many bytes are copied lane by lane in line.
+const INLINE_BYTES: u64 = 128;
+
+impl Augmenter<'_, '_> {
+    fn object(&self, old: Value) -> Option<ObjId> {
+        self.session.facts.object(self.id, old)
+    }
+
+    pub(super) fn memory(&mut self, data: &InstData) -> Result<()> {
+        match data.op {
+            Op::Load { ptr, align } => self.load(data, ptr, align),
+            Op::Store { ptr, value, align } => self.store(data, ptr, value, align),
+            Op::Copy { dst, src, len, may_overlap, .. } => self.copy(data, dst, src, len, may_overlap),
+            Op::Fill { dst, len, .. } => self.fill(data, dst, len),
+            Op::Alloca { size, align } => self.alloca(data, size, align),
+            Op::Alloc { size, align, func, .. } => self.alloc(data, size, align, func),
+            Op::Dealloc { ptr, size, align, func } => self.dealloc(data, ptr, size, align, func),
+            _ => unreachable!("not a memory instruction"),
+        }
+    }
+
+    fn push(&mut self, op: Op, ty: Option<Type>, data: &InstData) -> Inst {
+        let inst = self.func.make_inst(op, ty, Flags::NONE, data.loc);
+        self.func.block_mut(self.block).insts.push(inst);
+        inst
+    }
+
+    fn load(&mut self, data: &InstData, ptr: Value, align: u64) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        let old_result = data.result.expect("a load has a result");
+        let result = self.func.inst(inst).result.expect("a load has a result");
+        if *self.old.ty(old_result) == Type::Ptr && self.has_shadow(old_result) {
+            let mut shadows = Vec::new();
+            for place in self.shadow(ptr)? {
+                let inst = self.push(Op::Load { ptr: place, align }, Some(Type::Ptr), data);
+                shadows.push(self.func.inst(inst).result.expect("a load has a result"));
+            }
+            self.bind_shadows(old_result, result, shadows);
+        } else if self.session.active.is_active(self.id, old_result) {
+            let places = self.shadow(ptr)?;
+            self.linear(inst, Linear::Load(result, places));
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        if !self.has_shadow(ptr) {
+            return Ok(());
+        }
+        let ty = self.old.ty(value).clone();
+        let object = self.object(ptr).expect("a pointer with a shadow has an object");
+        if holds_float(&ty) {
+            if self.session.active.is_active_object(object) {
+                let shadow = self.shadow(ptr)?;
+                let value = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
+                self.linear(inst, Linear::Store { value, ty, shadow });
+            }
+            return Ok(());
+        }
+        if ty == Type::Ptr {
+            return self.store_pointer(data, inst, ptr, value, align);
+        }
+        // An integer over floats: what is read back as a float is a constant.
+        let at = self.session.facts.offset(self.id, ptr);
+        if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, at, ty.size()) {
+            let len = self.func.i64(ty.size() as i64);
+            let lanes = self.lanes(object, ptr, Some(ty.size()))?;
+            let dst = self.shadow(ptr)?;
+            self.linear(inst, Linear::Copy { dst, src: None, len, lanes });
+        } else if self.is_forward() {
+            let new = self.get(value);
+            for place in self.shadow(ptr)? {
+                self.push(Op::Store { ptr: place, value: new, align }, None, data);
+            }
+        }
+        Ok(())
+    }
+
+    fn store_pointer(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, align: u64) -> Result<()> {
+        let places = self.shadow(ptr)?;
+        let stored = if self.has_shadow(value) {
+            self.shadow(value)?
+        } else if self.is_forward() {
+            let new = self.get(value);
+            vec![new; self.width()]
+        } else {
+            return Ok(());
+        };
+        if !self.is_forward() && self.belongs_to_caller(ptr) {
+            let mut old = Vec::new();
+            for place in &places {
+                let inst = self.push(Op::Load { ptr: *place, align }, Some(Type::Ptr), data);
+                old.push(self.func.inst(inst).result.expect("a load has a result"));
+            }
+            self.linear(inst, Linear::Restore { shadow: places.clone(), old });
+        }
+        for (place, value) in places.into_iter().zip(stored) {
+            self.push(Op::Store { ptr: place, value, align }, None, data);
+        }
+        Ok(())
+    }
+
+    /// Whether a pointer may reach an argument's memory.
+    fn belongs_to_caller(&self, ptr: Value) -> bool {
+        self.object(ptr).is_some_and(|o| !self.session.facts.objects.origins(o).args.is_empty())
+    }
+
+    /// The lanes of a region that starts at an old pointer.
+    fn lanes(&self, object: ObjId, ptr: Value, len: Option<u64>) -> Result<Lanes> {
+        let at = self.session.facts.offset(self.id, ptr);
+        lanes(&self.session.facts.objects, object, at, len).map_err(|why| {
+            let note = match why {
+                Unclear::Mixed => "the same bytes hold a float in one place and something else in another (an enum whose variants overlap, or a union)",
+                Unclear::Unaligned => "the region starts at an address of which too little is known to tell its fields apart",
+            };
+            Error::new(ErrorKind::UnknownType, "memory is copied whose content cannot be told to be float or not")
+                .note(note)
+                .help("copy the fields one by one, or match on the enum before moving its payload")
+        })
+    }
+
+    fn copy(&mut self, data: &InstData, dst: Value, src: Value, len: Value, may_overlap: bool) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        if !self.has_shadow(dst) {
+            return Ok(());
+        }
+        let Op::Copy { align, .. } = data.op else { unreachable!("this is a copy") };
+        let known_len = self.old.as_int(len).map(|n| n as u64);
+        let object = self.object(dst).expect("a pointer with a shadow has an object");
+        let new_len = self.get(len);
+        let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
+        let to = self.shadow(dst)?;
+        if self.is_forward() {
+            match &from {
+                // A shadow mirrors its primal, so it is copied as a whole.
+                Some(from) => {
+                    for (dst, src) in to.iter().zip(from) {
+                        self.push(Op::Copy { dst: *dst, src: *src, len: new_len, may_overlap, align }, None, data);
+                    }
+                }
+                None => {
+                    let lanes = self.lanes(object, dst, known_len)?;
+                    let src = self.get(src);
+                    for dst in &to {
+                        self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
+                    }
+                    self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
+                }
+            }
+            return Ok(());
+        }
+        let mut lanes = self.lanes(object, dst, known_len)?;
+        self.check_variants(object, src, &lanes, known_len)?;
+        let pointers = std::mem::take(&mut lanes.pointers);
+        if let Some(from) = &from {
+            self.copy_pointers(data, inst, dst, &to, from, new_len, known_len, &pointers)?;
+        }
+        if self.session.active.is_active_object(object) && !lanes.floats.is_empty() {
+            let source_active = self.object(src).is_some_and(|o| self.session.active.is_active_object(o));
+            let src = from.filter(|_| source_active);
+            self.linear(inst, Linear::Copy { dst: to, src, len: new_len, lanes });
+        }
+        Ok(())
+    }
+
+    /// Memory that goes from one argument to another without being looked at: what lies in it must be known from the
+    /// layouts, because the function itself gives no evidence.
+    fn check_variants(&self, to: ObjId, src: Value, lanes: &Lanes, len: Option<u64>) -> Result<()> {
+        let objects = &self.session.facts.objects;
+        let unknown = |o: ObjId| objects.origins(o).variant && !objects.origins(o).args.is_empty();
+        let covered: u64 = lanes.floats.iter().chain(&lanes.pointers).map(|l| l.width).sum();
+        let whole = len.is_some_and(|len| covered == len);
+        if unknown(to) && self.object(src).is_some_and(unknown) && !whole {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "a value whose layout depends on a variant is moved from one argument to another unseen",
+            )
+            .help("match on it and move its payload variant by variant"));
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call site; a struct would only repeat the names")]
+    fn copy_pointers(
+        &mut self,
+        data: &InstData,
+        inst: Inst,
+        old_dst: Value,
+        to: &[Value],
+        from: &[Value],
+        len: Value,
+        known_len: Option<u64>,
+        lanes: &[Lane],
+    ) -> Result<()> {
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        let restore = self.belongs_to_caller(old_dst);
+        match known_len.filter(|len| *len <= INLINE_BYTES) {
+            Some(len) => {
+                let places: Vec<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
+                // Read everything first: the regions may overlap.
+                let mut moves = Vec::new();
+                for at in places {
+                    for (dst, src) in to.iter().zip(from) {
+                        let mut b = self.builder();
+                        b.loc = data.loc;
+                        let (src, dst) = (b.offset(*src, at as i64), b.offset(*dst, at as i64));
+                        let value = b.load(Type::Ptr, src);
+                        let old = restore.then(|| b.load(Type::Ptr, dst));
+                        moves.push((dst, value, old));
+                    }
+                }
+                for (dst, value, old) in moves {
+                    self.builder().store(dst, value);
+                    if let Some(old) = old {
+                        self.linear(inst, Linear::Restore { shadow: vec![dst], old: vec![old] });
+                    }
+                }
+            }
+            None if restore => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "many pointers are moved at once into memory that belongs to an argument",
+                )
+                .help("move the elements one by one, or build a new value and return it"));
+            }
+            None => {
+                for lane in lanes {
+                    for (dst, src) in to.iter().zip(from) {
+                        let func = self.session.runtime.copy_lanes;
+                        let lane = lane.operands(&mut self.func);
+                        self.builder().call_void(func, vec![*dst, *src, len, lane[0], lane[1], lane[2]]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, data: &InstData, dst: Value, len: Value) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        if !self.has_shadow(dst) {
+            return Ok(());
+        }
+        let object = self.object(dst).expect("a pointer with a shadow has an object");
+        let new_len = self.get(len);
+        let to = self.shadow(dst)?;
+        let known_len = self.old.as_int(len).map(|n| n as u64);
+        if self.is_forward() {
+            // Mirror the bytes; the floats among them are constants.
+            let Op::Fill { byte, align, .. } = data.op else { unreachable!("this is a fill") };
+            let byte = self.get(byte);
+            for dst in &to {
+                self.push(Op::Fill { dst: *dst, byte, len: new_len, align }, None, data);
+            }
+            if self.func.as_int(byte) == Some(0) {
+                return Ok(());
+            }
+        }
+        if self.session.active.is_active_object(object) {
+            let mut lanes = self.lanes(object, dst, known_len)?;
+            lanes.pointers.clear();
+            if !lanes.floats.is_empty() {
+                self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
+            }
+        }
+        Ok(())
+    }
+
+    fn alloca(&mut self, data: &InstData, size: u64, align: u64) -> Result<()> {
+        let old_result = data.result.expect("an alloca has a result");
+        let keep = self.form == Form::Callee && !self.is_forward();
+        let bytes = self.func.i64(size as i64);
+        // The reverse function of a callee runs when the callee's own stack is gone: such memory lives on the tape.
+        let place = |this: &mut Self| match this.out.tape {
+            Some(tape) if keep => {
+                let callee = pullback_ir::Callee::Direct(this.session.runtime.tape_push);
+                this.prologue_value(Op::Call(callee, vec![tape, bytes]), Type::Ptr)
+            }
+            _ => this.prologue_value(Op::Alloca { size, align }, Type::Ptr),
+        };
+        let new = place(self);
+        let mut made = vec![new];
+        self.values.insert(old_result, new);
+        if let Some(object) = self.object(old_result) {
+            self.out.places.insert(new, (object, self.session.facts.offset(self.id, old_result)));
+        }
+        if self.has_shadow(old_result) {
+            let mut shadows = Vec::new();
+            for _ in 0..self.width() {
+                let shadow = place(self);
+                self.zero_fill(shadow, size, align);
+                shadows.push(shadow);
+            }
+            made.extend(&shadows);
+            self.bind_shadows(old_result, new, shadows);
+        }
+        if keep {
+            for ptr in made {
+                self.out.pushed.push((ptr, size));
+            }
+        } else {
+            self.out.stack.extend(made);
+        }
+        Ok(())
+    }
+
+    fn alloc(&mut self, data: &InstData, size: Value, align: Value, func: FuncId) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        let old_result = data.result.expect("an allocation has a result");
+        if !self.has_shadow(old_result) {
+            return Ok(());
+        }
+        let result = self.func.inst(inst).result.expect("an allocation has a result");
+        let (size, align) = (self.get(size), self.get(align));
+        let mut shadows = Vec::new();
+        for _ in 0..self.width() {
+            let shadow = match self.out.tape {
+                Some(tape) => {
+                    let callee = self.session.runtime.shadow_alloc;
+                    self.builder().call(callee, vec![tape, size, align], Type::Ptr)
+                }
+                None => {
+                    let inst = self.push(Op::Alloc { size, align, zeroed: false, func }, None, data);
+                    let shadow = self.func.inst(inst).result.expect("an allocation has a result");
+                    let byte = self.func.int(Type::I8, 0);
+                    self.push(Op::Fill { dst: shadow, byte, len: size, align: 1 }, None, data);
+                    shadow
+                }
+            };
+            shadows.push(shadow);
+        }
+        self.bind_shadows(old_result, result, shadows);
+        Ok(())
+    }
+
+    fn dealloc(&mut self, data: &InstData, ptr: Value, size: Value, align: Value, func: FuncId) -> Result<()> {
+        match self.out.tape {
+            Some(tape) => {
+                let args = vec![tape, self.get(ptr), self.get(size), self.get(align)];
+                let callee = self.session.runtime.defer_dealloc;
+                self.builder().call_void(callee, args);
+            }
+            None => {
+                self.copy_instruction(data);
+                if self.has_shadow(ptr) {
+                    let (size, align) = (self.get(size), self.get(align));
+                    for ptr in self.shadow(ptr)? {
+                        self.push(Op::Dealloc { ptr, size, align, func }, None, data);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A call of a function that takes part.
+    pub(super) fn call(&mut self, data: &InstData, callee: FuncId, args: &[Value]) -> Result<()> {
+        let variant = self.session.variant(callee);
+        let params = self.session.module.func(callee).param_values().to_vec();
+        let mut new_args: Vec<Value> = self.out.tape.into_iter().collect();
+        let mut active_args = Vec::new();
+        for (arg, param) in args.iter().zip(params) {
+            let new = self.get(*arg);
+            new_args.push(new);
+            if *self.old.ty(*arg) == Type::Ptr {
+                if self.session.has_shadow(callee, param) {
+                    new_args.extend(self.shadow(*arg)?);
+                }
+            } else if self.session.active.is_active(callee, param) {
+                active_args.push(new);
+                if self.is_forward() {
+                    new_args.extend(self.tangent(new));
+                }
+            }
+        }
+        let returns_active = self.session.active.returns_active(callee);
+        let doubled = self.session.returns_shadow(callee) || (self.is_forward() && returns_active);
+        let ty = self.session.module.func(variant.forward).ret.clone();
+        let callee_op = Op::Call(pullback_ir::Callee::Direct(variant.forward), new_args);
+        let inst = self.push(callee_op, ty.clone(), data);
+        let mut active_result = None;
+        if let (Some(old_result), Some(all)) = (data.result, self.func.inst(inst).result) {
+            let old_ty = self.old.ty(old_result).clone();
+            let mut parts = vec![all];
+            if doubled {
+                let width = self.width();
+                let mut b = self.builder();
+                parts = (0..=width).map(|i| b.value(Op::ExtractValue(all, i as u32), old_ty.clone())).collect();
+            }
+            let result = parts[0];
+            self.values.insert(old_result, result);
+            if let Some(object) = self.object(old_result) {
+                self.out.places.insert(result, (object, self.session.facts.offset(self.id, old_result)));
+            }
+            if self.session.active.is_active(self.id, old_result) {
+                self.out.active.insert(result);
+                active_result = Some(result);
+            }
+            if old_ty == Type::Ptr && doubled {
+                self.bind_shadows(old_result, result, parts.split_off(1));
+            } else if doubled {
+                self.tangents.insert(result, parts.split_off(1));
+            }
+        }
+        if let Some(reverse) = variant.reverse {
+            self.linear(inst, Linear::Call { result: active_result, reverse, args: active_args });
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
+    /// The places of this lane in a region of `len` bytes.
+    pub fn places(&self, len: u64) -> impl Iterator<Item = u64> + use<> {
+        let lane = *self;
+        let step = if lane.stride == 0 { len.max(1) } else { lane.stride };
+        (0..).map(move |k| lane.offset + k * step).take_while(move |at| at + lane.width <= len)
+    }
+
+    /// Stride, offset and width as operands of the run-time functions; a single place has a stride beyond any length.
+    pub fn operands(&self, func: &mut pullback_ir::Function) -> [Value; 3] {
+        let stride = if self.stride == 0 { i64::MAX / 2 } else { self.stride as i64 };
+        [func.i64(stride), func.i64(self.offset as i64), func.i64(self.width as i64)]
+    }
+
+    /// The float type of this lane.
+    pub fn float(&self) -> Type {
+        if self.width == 4 { Type::F32 } else { Type::F64 }
+    }
+}
+
+/// Whether a region is small enough to be handled lane by lane.
+pub(super) fn inline_len(func: &pullback_ir::Function, len: Value) -> Option<u64> {
+    func.as_int(len).and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= INLINE_BYTES)
+}

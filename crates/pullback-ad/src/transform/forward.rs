@@ -1,0 +1,148 @@
+//! Forward mode: each linear operation is emitted as it stands, right after its instruction.
+
+use super::augment::Augmenter;
+use super::augment_memory::inline_len;
+use super::linear::{Coefficient, Linear};
+use pullback_ir::{BinOp, Builder, FloatPred, Inst, Op, Type, Value};
+
+impl Augmenter<'_, '_> {
+    /// The tangents of a new value; zeros if it has none.
+    pub(super) fn tangent(&mut self, value: Value) -> Vec<Value> {
+        match self.tangents.get(&value) {
+            Some(tangents) => tangents.clone(),
+            None => {
+                let ty = self.func.ty(value).clone();
+                vec![self.func.zero(&ty); self.session.request.width]
+            }
+        }
+    }
+
+    /// Emit a linear operation that belongs to `inst`.
+    pub(super) fn emit_tangent(&mut self, inst: Inst, linear: &Linear) {
+        let (flags, loc) = (self.func.inst(inst).flags.fast_math(), self.func.inst(inst).loc);
+        let strong = self.session.request.strong_zero;
+        for lane in 0..self.width() {
+            let tangent = |this: &mut Self, v: Value| this.tangent(v)[lane];
+            let (result, value) = match linear {
+                Linear::Sum(result, terms) => {
+                    let terms: Vec<_> = terms.iter().map(|(v, c)| (tangent(self, *v), *c)).collect();
+                    let mut b = self.builder();
+                    (b.flags, b.loc) = (flags, loc);
+                    let parts: Vec<_> = terms.into_iter().map(|(t, c)| (scale(&mut b, t, c, strong), c)).collect();
+                    (*result, sum(&mut b, &parts))
+                }
+                Linear::Quotient { result, x, y, divisor } => {
+                    let (x, y) = (x.map(|x| tangent(self, x)), y.map(|y| tangent(self, y)));
+                    let mut b = self.builder();
+                    (b.flags, b.loc) = (flags, loc);
+                    let part = y.map(|y| b.fmul(*result, y));
+                    let top = match (x, part) {
+                        (Some(x), Some(p)) => b.bin(BinOp::FSub, x, p),
+                        (Some(x), None) => x,
+                        (None, Some(p)) => b.fneg(p),
+                        (None, None) => continue,
+                    };
+                    let value = b.bin(BinOp::FDiv, top, *divisor);
+                    (*result, if strong { guard(&mut b, top, value) } else { value })
+                }
+                Linear::Cast(result, op, from) => {
+                    let (from, ty) = (tangent(self, *from), self.func.ty(*result).clone());
+                    (*result, self.builder().cast(*op, from, ty))
+                }
+                Linear::Select(result, cond, a, b) => {
+                    let ty = self.func.ty(*result).clone();
+                    let zero = self.func.zero(&ty);
+                    let a = a.map_or(zero, |a| tangent(self, a));
+                    let b = b.map_or(zero, |b| tangent(self, b));
+                    (*result, self.builder().select(*cond, a, b))
+                }
+                Linear::Load(result, shadow) => {
+                    let ty = self.func.ty(*result).clone();
+                    let Op::Load { align, .. } = self.func.inst(inst).op else { unreachable!("this is a load") };
+                    let mut b = self.builder();
+                    b.loc = loc;
+                    (*result, b.value(Op::Load { ptr: shadow[lane], align }, ty))
+                }
+                Linear::Store { value, ty, shadow } => {
+                    let zero = self.func.zero(ty);
+                    let value = value.map_or(zero, |v| tangent(self, v));
+                    let Op::Store { align, .. } = self.func.inst(inst).op else { unreachable!("this is a store") };
+                    let mut b = self.builder();
+                    b.loc = loc;
+                    b.push(Op::Store { ptr: shadow[lane], value, align }, None);
+                    continue;
+                }
+                Linear::Copy { dst, len, lanes, .. } => {
+                    // The bytes are mirrored already; a constant source leaves zero tangents.
+                    match inline_len(&self.func, *len) {
+                        Some(bytes) => {
+                            for lane_ in &lanes.floats {
+                                for at in lane_.places(bytes) {
+                                    let zero = self.func.zero(&lane_.float());
+                                    let mut b = self.builder();
+                                    let place = b.offset(dst[lane], at as i64);
+                                    b.push(Op::Store { ptr: place, value: zero, align: 1 }, None);
+                                }
+                            }
+                        }
+                        None => {
+                            for lane_ in &lanes.floats {
+                                let [stride, offset, width] = lane_.operands(&mut self.func);
+                                let callee = self.session.runtime.zero_lanes;
+                                self.builder().call_void(callee, vec![dst[lane], *len, stride, offset, width]);
+                            }
+                        }
+                    }
+                    continue;
+                }
+                Linear::Extract(result, from, index) => {
+                    let (from, ty) = (tangent(self, *from), self.func.ty(*result).clone());
+                    (*result, self.builder().value(Op::ExtractValue(from, *index), ty))
+                }
+                Linear::Insert(result, into, value, index) => {
+                    let ty = self.func.ty(*result).clone();
+                    let part = ty.field(*index as usize).clone();
+                    let (zero, part_zero) = (self.func.zero(&ty), self.func.zero(&part));
+                    let into = into.map_or(zero, |v| tangent(self, v));
+                    let value = value.map_or(part_zero, |v| tangent(self, v));
+                    (*result, self.builder().value(Op::InsertValue(into, value, *index), ty))
+                }
+                Linear::Restore { .. } | Linear::Call { .. } => continue,
+            };
+            self.tangents.entry(result).or_default().push(value);
+        }
+    }
+}
+
+/// `c·t`; with strong zeros a zero `t` stays zero.
+pub(super) fn scale(b: &mut Builder, t: Value, c: Coefficient, strong: bool) -> Value {
+    match c {
+        Coefficient::One | Coefficient::MinusOne => t,
+        Coefficient::Value(c) => {
+            let product = b.fmul(t, c);
+            if strong { guard(b, t, product) } else { product }
+        }
+    }
+}
+
+/// `value`, but zero where `t` is zero.
+pub(super) fn guard(b: &mut Builder, t: Value, value: Value) -> Value {
+    let ty = b.func.ty(value).clone();
+    let zero = b.func.zero(&ty);
+    let is_zero = b.fcmp(FloatPred::Oeq, t, zero);
+    b.select(is_zero, zero, value)
+}
+
+/// The sum of scaled tangents; a `MinusOne` is subtracted.
+fn sum(b: &mut Builder, parts: &[(Value, Coefficient)]) -> Value {
+    let mut all: Option<Value> = None;
+    for (value, c) in parts {
+        all = Some(match (all, c) {
+            (None, Coefficient::MinusOne) => b.fneg(*value),
+            (None, _) => *value,
+            (Some(all), Coefficient::MinusOne) => b.bin(BinOp::FSub, all, *value),
+            (Some(all), _) => b.fadd(all, *value),
+        });
+    }
+    all.unwrap_or_else(|| b.func.float(Type::F64, 0.0))
+}

@@ -1,0 +1,92 @@
+//! The linear operations on tangents.
+//!
+//! Linearising an instruction gives an operation that is linear in the tangents of its operands; its coefficients are
+//! ordinary values of the augmented primal. Forward mode runs these operations beside the primal
+//! ([`super::forward`]); reverse mode runs their transposes backwards ([`super::reverse`]). Each derivative rule is
+//! thus written once.
+//!
+//! | linear operation | transposed |
+//! |---|---|
+//! | `ṙ = Σ cᵢ·ẋᵢ` | `x̄ᵢ += cᵢ·r̄` |
+//! | `ṙ = load p'` | `p' += r̄` |
+//! | `store ẇ → p'` | `w̄ += load p'; store 0 → p'` |
+//! | `copy src' → dst'` | `src' += dst'; dst' = 0` |
+
+use crate::analysis::lanes::Lanes;
+use pullback_ir::{CastOp, FuncId, Type, Value};
+
+/// What a tangent is multiplied with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Coefficient {
+    /// `t`.
+    One,
+    /// `−t`.
+    MinusOne,
+    /// `c·t`.
+    Value(Value),
+}
+
+/// A linear operation; values are those of the augmented primal. `None` stands for an operand whose tangent is zero.
+/// Shadow pointers come in a list, one for each direction of the batch.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Linear {
+    /// `ṙ = Σ cᵢ·ẋᵢ`.
+    Sum(Value, Vec<(Value, Coefficient)>),
+    /// `r = x / y`: `ṙ = (ẋ − r·ẏ) / y`.
+    Quotient {
+        /// `r`.
+        result: Value,
+        /// `x`, if active.
+        x: Option<Value>,
+        /// `y`, if active.
+        y: Option<Value>,
+        /// `y` itself.
+        divisor: Value,
+    },
+    /// A change of precision.
+    Cast(Value, CastOp, Value),
+    /// `ṙ = cond ? ȧ : ḃ`.
+    Select(Value, Value, Option<Value>, Option<Value>),
+    /// `ṙ = load p'`.
+    Load(Value, Vec<Value>),
+    /// `store ẇ → p'`, of a float or aggregate type.
+    Store {
+        /// The stored value, if active.
+        value: Option<Value>,
+        /// Its type.
+        ty: Type,
+        /// Where.
+        shadow: Vec<Value>,
+    },
+    /// The float lanes of a copied region. `src` is `None` if the source is constant.
+    Copy {
+        /// Target.
+        dst: Vec<Value>,
+        /// Source.
+        src: Option<Vec<Value>>,
+        /// Bytes.
+        len: Value,
+        /// Where the floats are.
+        lanes: Lanes,
+    },
+    /// A shadow pointer was stored over another one in memory the caller sees; the reverse sweep puts it back.
+    Restore {
+        /// Where.
+        shadow: Vec<Value>,
+        /// What was there.
+        old: Vec<Value>,
+    },
+    /// A call whose reverse is a function of its own. `args` are the active float arguments.
+    Call {
+        /// The active result.
+        result: Option<Value>,
+        /// The reverse function.
+        reverse: FuncId,
+        /// The active float arguments, in the order in which the reverse function returns their cotangents.
+        args: Vec<Value>,
+    },
+    /// `ṙ = ȧ.i`.
+    Extract(Value, Value, u32),
+    /// `ṙ = ȧ` with field `i` replaced.
+    Insert(Value, Option<Value>, Option<Value>, u32),
+}

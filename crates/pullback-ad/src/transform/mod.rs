@@ -1,0 +1,19 @@
+//! From a function to its derivative.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
+//! | [`linear`] | the linear operations on tangents, and their forward emission |
+//! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
+//! | [`plan`] | what the reverse sweep needs, and how it gets it |
+//! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
+
+pub mod augment;
+mod augment_memory;
+mod forward;
+pub mod linear;
+pub mod memory;
+pub mod plan;
+pub mod retype;
+pub mod reverse;
+mod transpose;

@@ -1,0 +1,167 @@
+//! Integers that only carry the bits of a float or a pointer become floats and pointers.
+//!
+//! `slice::swap` on `f64` reaches LLVM as integer loads and stores; an enum's payload moves as an `i64`. Once the analysis
+//! knows that the memory behind holds floats, the value itself can be one:
+//!
+//! ```text
+//! v2 = load i64 v0           v2 = load f64 v0
+//! store v1, v2        ▶      store v1, v2
+//! v3 = icmp slt v2, 0        v4 = bitcast v2 to i64; v3 = icmp slt v4, 0
+//! ```
+//! The program's meaning does not change: where the integer is really used as one, the bits are cast back.
+
+use crate::analysis::flow::Facts;
+use crate::analysis::objects::Kinds;
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{CastOp, Constant, Flags, FuncId, Function, Inst, Op, SourceLoc, Terminator, Type, Value, ValueDef};
+use std::collections::HashMap;
+
+/// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
+pub fn retype(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
+    let cfg = Cfg::new(func);
+    let mut targets = HashMap::new();
+    let mut fixed = HashMap::new();
+    for index in 0..func.value_bound() {
+        let value = Value::from_index(index);
+        if let Some(ty) = carried(func, id, facts, value) {
+            let table = if can_change(func, value) { &mut targets } else { &mut fixed };
+            table.insert(value, ty);
+        }
+    }
+    if targets.is_empty() && fixed.is_empty() {
+        return false;
+    }
+    for (value, ty) in &targets {
+        func.set_type(*value, ty.clone());
+    }
+    let mut pass = Pass { func, targets, fixed, out: Vec::new() };
+    for block in cfg.reverse_postorder() {
+        pass.block(*block);
+    }
+    true
+}
+
+/// What the value's content says it is.
+fn carried(func: &Function, id: FuncId, facts: &Facts, value: Value) -> Option<Type> {
+    let kinds = match func.ty(value) {
+        Type::Int(32 | 64) => facts.kinds(id, value),
+        _ => return None,
+    };
+    match func.ty(value) {
+        Type::Int(64) if kinds == Kinds::F64 => Some(Type::F64),
+        Type::Int(64) if kinds == Kinds::PTR => Some(Type::Ptr),
+        Type::Int(32) if kinds == Kinds::F32 => Some(Type::F32),
+        _ => None,
+    }
+}
+
+/// Whether a value's own definition can be given another type.
+fn can_change(func: &Function, value: Value) -> bool {
+    match &func.value(value).def {
+        ValueDef::Const(_) => false,
+        ValueDef::Param(block, _) => *block != func.entry(),
+        ValueDef::Inst(inst) => matches!(func.inst(*inst).op, Op::Load { .. } | Op::Select(..) | Op::Freeze(_)),
+    }
+}
+
+struct Pass<'a> {
+    func: &'a mut Function,
+    targets: HashMap<Value, Type>,
+    /// Integers that carry something but are computed as integers: only cast where they are stored.
+    fixed: HashMap<Value, Type>,
+    out: Vec<Inst>,
+}
+
+impl Pass<'_> {
+    fn block(&mut self, block: pullback_ir::Block) {
+        self.out.clear();
+        for inst in self.func.block(block).insts.clone() {
+            self.instruction(inst);
+        }
+        let loc = self.func.block(block).term_loc;
+        let mut term = self.func.block(block).term.clone();
+        match &mut term {
+            Terminator::Branch(v, ..) | Terminator::Switch(v, ..) | Terminator::Return(Some(v)) => {
+                *v = self.as_integer(*v, loc)
+            }
+            _ => {}
+        }
+        for target in term.targets_mut() {
+            let params = self.func.block(target.block).params.clone();
+            for (arg, param) in target.args.iter_mut().zip(params) {
+                *arg = match self.targets.get(&param).cloned() {
+                    Some(ty) => self.as_type(*arg, &ty, loc),
+                    None => self.as_integer(*arg, loc),
+                };
+            }
+        }
+        let data = self.func.block_mut(block);
+        data.insts = std::mem::take(&mut self.out);
+        data.term = term;
+    }
+
+    fn instruction(&mut self, inst: Inst) {
+        let data = self.func.inst(inst).clone();
+        let loc = data.loc;
+        let wanted = data.result.and_then(|r| self.targets.get(&r).cloned());
+        let op = match (data.op, wanted) {
+            (Op::Select(c, a, b), Some(ty)) => Op::Select(c, self.as_type(a, &ty, loc), self.as_type(b, &ty, loc)),
+            (Op::Freeze(a), Some(ty)) => Op::Freeze(self.as_type(a, &ty, loc)),
+            (Op::Store { ptr, value, align }, _) => {
+                let value = match self.fixed.get(&value).cloned() {
+                    Some(ty) => self.as_type(value, &ty, loc),
+                    None => value,
+                };
+                Op::Store { ptr, value, align }
+            }
+            // The cast that a retyped value makes superfluous becomes a plain copy.
+            (Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, a), _)
+                if self.targets.get(&a).is_some_and(|t| Some(t) == data.result.map(|r| self.func.ty(r))) =>
+            {
+                Op::Freeze(a)
+            }
+            (op, _) => op.map_operands(|v| self.as_integer(v, loc)),
+        };
+        // Align stays valid: the types have the same size.
+        self.func.inst_mut(inst).op = op;
+        self.out.push(inst);
+    }
+
+    /// A retyped value where its integer is wanted.
+    fn as_integer(&mut self, value: Value, loc: Option<SourceLoc>) -> Value {
+        match self.targets.get(&value) {
+            None => value,
+            Some(Type::Ptr) => self.cast(CastOp::PtrToInt, value, Type::I64, loc),
+            Some(Type::F32) => self.cast(CastOp::Bitcast, value, Type::I32, loc),
+            Some(_) => self.cast(CastOp::Bitcast, value, Type::I64, loc),
+        }
+    }
+
+    /// A value where one of type `ty` is wanted.
+    fn as_type(&mut self, value: Value, ty: &Type, loc: Option<SourceLoc>) -> Value {
+        if self.func.ty(value) == ty {
+            return value;
+        }
+        match (self.func.as_const(value).cloned(), ty) {
+            (Some(Constant::Int(bits)), Type::F64) => return self.func.constant(Type::F64, Constant::F64(bits as u64)),
+            (Some(Constant::Int(bits)), Type::F32) => return self.func.constant(Type::F32, Constant::F32(bits as u32)),
+            (Some(Constant::Int(0)), Type::Ptr) => return self.func.constant(Type::Ptr, Constant::Null),
+            (Some(c @ (Constant::Undef | Constant::Poison)), _) => return self.func.constant(ty.clone(), c),
+            _ => {}
+        }
+        if let Some(inst) = self.func.def_inst(value)
+            && let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = self.func.inst(inst).op
+            && self.func.ty(from) == ty
+        {
+            return from;
+        }
+        let op = if *ty == Type::Ptr { CastOp::IntToPtr } else { CastOp::Bitcast };
+        self.cast(op, value, ty.clone(), loc)
+    }
+
+    fn cast(&mut self, op: CastOp, value: Value, ty: Type, loc: Option<SourceLoc>) -> Value {
+        let inst = self.func.make_inst(Op::Cast(op, value), Some(ty), Flags::NONE, loc);
+        self.out.push(inst);
+        self.func.inst(inst).result.expect("a cast has a result")
+    }
+}

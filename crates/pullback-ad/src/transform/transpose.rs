@@ -1,0 +1,313 @@
+//! The transposes of the linear operations, emitted into the reverse sweep.
+
+use super::augment_memory::inline_len;
+use super::forward::guard;
+use super::linear::{Coefficient, Linear};
+use super::reverse::{Sweeps, alloca};
+use crate::analysis::activity::holds_float;
+use pullback_ir::{BinOp, CastOp, Flags, Loop, Op, SourceLoc, Type, Value};
+
+impl Sweeps<'_, '_> {
+    fn width(&self) -> usize {
+        self.session.request.width
+    }
+
+    /// The slots of a value's cotangents; zero at the start of the reverse sweep.
+    fn adjoint(&mut self, value: Value, lane: usize) -> Value {
+        if let Some(slots) = self.adjoints.get(&value) {
+            return slots[lane];
+        }
+        let ty = self.aug.func.ty(value).clone();
+        let mut slots = Vec::new();
+        for _ in 0..self.width() {
+            let mut prologue = std::mem::take(&mut self.rev_prologue);
+            let func = self.rev();
+            let slot = alloca(func, &mut prologue, &ty);
+            let zero = func.zero(&ty);
+            let store = Op::Store { ptr: slot, value: zero, align: ty.align() };
+            prologue.push(func.make_inst(store, None, Flags::NONE, None));
+            self.rev_prologue = prologue;
+            slots.push(slot);
+        }
+        let slot = slots[lane];
+        self.adjoints.insert(value, slots);
+        slot
+    }
+
+    /// `value̅ += g`.
+    pub(super) fn accumulate(&mut self, value: Value, lane: usize, g: Value) {
+        let slot = self.adjoint(value, lane);
+        let ty = self.aug.func.ty(value).clone();
+        self.accumulate_at(slot, 0, &ty, g, Flags::NONE);
+    }
+
+    /// Add `g` to what is at `slot + offset`; aggregates field by field.
+    fn accumulate_at(&mut self, slot: Value, offset: u64, ty: &Type, g: Value, flags: Flags) {
+        match ty {
+            Type::Struct(fields) => {
+                for (i, field) in fields.iter().enumerate().filter(|(_, f)| holds_float(f)) {
+                    let part = self.build().value(Op::ExtractValue(g, i as u32), field.clone());
+                    self.accumulate_at(slot, offset + ty.field_offset(i), field, part, flags);
+                }
+            }
+            Type::F32 | Type::F64 => {
+                let mut b = self.build();
+                b.flags = flags;
+                let place = b.offset(slot, offset as i64);
+                let old = b.load(ty.clone(), place);
+                let new = b.fadd(old, g);
+                b.store(place, new);
+            }
+            _ => {}
+        }
+    }
+
+    /// The cotangents of a value; its slots become zero.
+    pub(super) fn take(&mut self, value: Value) -> Vec<Value> {
+        let ty = self.aug.func.ty(value).clone();
+        (0..self.width())
+            .map(|lane| {
+                let slot = self.adjoint(value, lane);
+                let mut b = self.build();
+                let g = b.load(ty.clone(), slot);
+                let zero = b.func.zero(&ty);
+                b.store(slot, zero);
+                g
+            })
+            .collect()
+    }
+
+    /// Emit the transpose of a linear operation of a block of loop `level`.
+    pub(super) fn transpose(&mut self, linear: &Linear, level: Option<Loop>, flags: Flags, loc: Option<SourceLoc>) {
+        match linear {
+            Linear::Sum(result, terms) => {
+                let g = self.take(*result);
+                for (value, coefficient) in terms {
+                    let c = match coefficient {
+                        Coefficient::Value(c) => Some(self.value(*c, level)),
+                        _ => None,
+                    };
+                    for (lane, g) in g.iter().enumerate() {
+                        let part = self.scaled(*g, *coefficient, c, flags, loc);
+                        self.accumulate(*value, lane, part);
+                    }
+                }
+            }
+            Linear::Quotient { result, x, y, divisor } => {
+                let g = self.take(*result);
+                let divisor = self.value(*divisor, level);
+                let quotient = y.map(|_| self.value(*result, level));
+                let strong = self.session.request.strong_zero;
+                for (lane, g) in g.into_iter().enumerate() {
+                    let mut b = self.build();
+                    (b.flags, b.loc) = (flags, loc);
+                    let mut t = b.bin(BinOp::FDiv, g, divisor);
+                    if strong {
+                        t = guard(&mut b, g, t);
+                    }
+                    let for_y = quotient.map(|r| {
+                        let product = b.fmul(t, r);
+                        let product = if strong { guard(&mut b, t, product) } else { product };
+                        b.fneg(product)
+                    });
+                    if let Some(x) = x {
+                        self.accumulate(*x, lane, t);
+                    }
+                    if let (Some(y), Some(part)) = (y, for_y) {
+                        self.accumulate(*y, lane, part);
+                    }
+                }
+            }
+            Linear::Cast(result, op, from) => {
+                let ty = self.aug.func.ty(*from).clone();
+                let back = if *op == CastOp::FpExt { CastOp::FpTrunc } else { CastOp::FpExt };
+                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                    let part = self.build().cast(back, g, ty.clone());
+                    self.accumulate(*from, lane, part);
+                }
+            }
+            Linear::Select(result, cond, a, b) => {
+                let g = self.take(*result);
+                let cond = self.value(*cond, level);
+                let ty = self.aug.func.ty(*result).clone();
+                for (lane, g) in g.into_iter().enumerate() {
+                    let zero = self.rev().zero(&ty);
+                    if let Some(a) = a {
+                        let part = self.build().select(cond, g, zero);
+                        self.accumulate(*a, lane, part);
+                    }
+                    if let Some(b) = b {
+                        let part = self.build().select(cond, zero, g);
+                        self.accumulate(*b, lane, part);
+                    }
+                }
+            }
+            Linear::Load(result, shadow) => {
+                let ty = self.aug.func.ty(*result).clone();
+                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                    let place = self.value(shadow[lane], level);
+                    self.accumulate_at(place, 0, &ty, g, flags);
+                }
+            }
+            Linear::Store { value, ty, shadow } => {
+                for (lane, place) in shadow.iter().enumerate() {
+                    let place = self.value(*place, level);
+                    let mut b = self.build();
+                    b.loc = loc;
+                    let g = b.load(ty.clone(), place);
+                    self.clear(place, 0, ty);
+                    if let Some(value) = value {
+                        self.accumulate(*value, lane, g);
+                    }
+                }
+            }
+            Linear::Copy { dst, src, len, lanes } => {
+                let bytes = self.value(*len, level);
+                let small = inline_len(&self.aug.func, *len);
+                for lane in 0..self.width() {
+                    let to = self.value(dst[lane], level);
+                    let from = src.as_ref().map(|src| self.value(src[lane], level));
+                    match small {
+                        Some(small) => self.transpose_small_copy(to, from, small, &lanes.floats),
+                        None => self.transpose_copy(to, from, bytes, &lanes.floats),
+                    }
+                }
+            }
+            Linear::Restore { shadow, old } => {
+                for (place, old) in shadow.iter().zip(old) {
+                    let (place, old) = (self.value(*place, level), self.value(*old, level));
+                    self.build().store(place, old);
+                }
+            }
+            Linear::Call { result, reverse, args } => {
+                let mut operands = vec![self.rev_tape];
+                if let Some(result) = result {
+                    operands.extend(self.take(*result));
+                }
+                let ret = self.session.module.func(*reverse).ret.clone();
+                // The caller's record may lie below the callee's: nothing read from the tape stays at hand.
+                let Some(ty) = ret else {
+                    let mut b = self.build();
+                    b.call_void(*reverse, operands);
+                    return;
+                };
+                let all = self.build().call(*reverse, operands, ty.clone());
+                let width = self.width();
+                for (i, arg) in args.iter().enumerate() {
+                    for lane in 0..width {
+                        let index = i * width + lane;
+                        let part_ty = ty.field(index).clone();
+                        let part = self.build().value(Op::ExtractValue(all, index as u32), part_ty);
+                        if self.aug.active.contains(arg) {
+                            self.accumulate(*arg, lane, part);
+                        }
+                    }
+                }
+            }
+            Linear::Extract(result, from, index) => {
+                let ty = self.aug.func.ty(*from).clone();
+                let (offset, field) = (ty.field_offset(*index as usize), ty.field(*index as usize).clone());
+                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                    let slot = self.adjoint(*from, lane);
+                    self.accumulate_at(slot, offset, &field, g, flags);
+                }
+            }
+            Linear::Insert(result, into, value, index) => {
+                let ty = self.aug.func.ty(*result).clone();
+                let field = ty.field(*index as usize).clone();
+                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                    if let Some(value) = value {
+                        let part = self.build().value(Op::ExtractValue(g, *index), field.clone());
+                        self.accumulate(*value, lane, part);
+                    }
+                    if let Some(into) = into {
+                        let zero = self.rev().zero(&field);
+                        let rest = self.build().value(Op::InsertValue(g, zero, *index), ty.clone());
+                        self.accumulate(*into, lane, rest);
+                    }
+                }
+            }
+        }
+    }
+
+    fn scaled(
+        &mut self,
+        g: Value,
+        coefficient: Coefficient,
+        c: Option<Value>,
+        flags: Flags,
+        loc: Option<SourceLoc>,
+    ) -> Value {
+        let strong = self.session.request.strong_zero;
+        let mut b = self.build();
+        (b.flags, b.loc) = (flags, loc);
+        match (coefficient, c) {
+            (Coefficient::MinusOne, _) => b.fneg(g),
+            (Coefficient::Value(_), Some(c)) => {
+                let product = b.fmul(g, c);
+                if strong { guard(&mut b, g, product) } else { product }
+            }
+            _ => g,
+        }
+    }
+
+    /// Zero the floats of a value of type `ty` in memory.
+    fn clear(&mut self, place: Value, offset: u64, ty: &Type) {
+        match ty {
+            Type::Struct(fields) => {
+                for (i, field) in fields.iter().enumerate() {
+                    self.clear(place, offset + ty.field_offset(i), field);
+                }
+            }
+            Type::F32 | Type::F64 => {
+                let mut b = self.build();
+                let place = b.offset(place, offset as i64);
+                let zero = b.func.zero(ty);
+                b.store(place, zero);
+            }
+            _ => {}
+        }
+    }
+
+    fn transpose_small_copy(
+        &mut self,
+        dst: Value,
+        src: Option<Value>,
+        len: u64,
+        lanes: &[crate::analysis::lanes::Lane],
+    ) {
+        // Take everything before anything is added: the regions may overlap.
+        let mut taken = Vec::new();
+        for lane in lanes {
+            for at in lane.places(len) {
+                let ty = lane.float();
+                let mut b = self.build();
+                let place = b.offset(dst, at as i64);
+                let g = b.value(Op::Load { ptr: place, align: 1 }, ty.clone());
+                let zero = b.func.zero(&ty);
+                b.push(Op::Store { ptr: place, value: zero, align: 1 }, None);
+                taken.push((at, ty, g));
+            }
+        }
+        let Some(src) = src else { return };
+        for (at, ty, g) in taken {
+            let mut b = self.build();
+            let place = b.offset(src, at as i64);
+            let old = b.value(Op::Load { ptr: place, align: 1 }, ty);
+            let new = b.fadd(old, g);
+            b.push(Op::Store { ptr: place, value: new, align: 1 }, None);
+        }
+    }
+
+    fn transpose_copy(&mut self, dst: Value, src: Option<Value>, len: Value, lanes: &[crate::analysis::lanes::Lane]) {
+        let runtime = self.session.runtime;
+        for lane in lanes {
+            let [stride, offset, width] = lane.operands(self.rev());
+            let mut b = self.build();
+            match src {
+                Some(src) => b.call_void(runtime.adjoint_copy, vec![dst, src, len, stride, offset, width]),
+                None => b.call_void(runtime.zero_lanes, vec![dst, len, stride, offset, width]),
+            }
+        }
+    }
+}
