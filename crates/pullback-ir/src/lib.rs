@@ -23,6 +23,7 @@
 //! | [`loops`] | natural loops and how they nest |
 //! | [`text`] | the text format, both ways |
 //! | [`verify`] | the rules every function keeps, and their check |
+//! | [`interp`] | the interpreter |
 
 pub mod builder;
 pub mod cfg;
@@ -30,6 +31,7 @@ pub mod dominators;
 pub mod entities;
 pub mod function;
 pub mod inst;
+pub mod interp;
 pub mod loops;
 pub mod math;
 pub mod module;
