@@ -138,7 +138,7 @@ impl Body<'_, '_> {
             }
             opcode::UNREACHABLE => Terminator::Unreachable,
             opcode::SWITCH => {
-                let value = self.value(llvm!(api, LLVMGetCondition(term)));
+                let value = self.value(llvm!(api, LLVMGetOperand(term, 0)));
                 if !self.func.ty(value).is_int() {
                     return Err("a switch on a wide integer".to_owned());
                 }
