@@ -1,0 +1,309 @@
+//! The derivative's body: check the shadows, make places for everything, ask the driver for the derivative, call it, return.
+//!
+//! ```text
+//! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
+//! check("y", &y, &d0_0);                                      // panics if a shadow does not fit; nothing is written yet
+//! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
+//! let mut out = MaybeUninit::<f64>::uninit();
+//! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
+//! let mut tape = Tape::new();
+//! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
+//! ```
+//! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures nothing, so
+//! it is a plain function to the driver.
+
+use super::signature::{Passing, Returned, Shadow, Signature};
+use crate::parse::attribute::{Mode, Width};
+use crate::parse::plan::{Need, Plan, ResultRole, Role};
+use crate::parse::types::as_reference;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Type, parse_quote};
+
+/// The sentence that a build without the driver ends with.
+const NO_DRIVER: &str = "derivatives are made by Pullback's driver: build with `cargo pullback build` (or `run`, `test`, `bench`)";
+
+/// The parts of a body, in the order in which they run.
+struct Body<'a> {
+    plan: &'a Plan,
+    signature: &'a Signature,
+    /// The result's type.
+    result: Type,
+    /// The places of the arguments.
+    arguments: Vec<Ident>,
+    /// For each argument and then the result, its shadow places, one for each lane.
+    lanes: Vec<Vec<Ident>>,
+    /// The place of the result.
+    out: Ident,
+    tape: Ident,
+    shim: Ident,
+}
+
+pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
+    let count = plan.function.arguments.len();
+    let lanes = plan.attribute.width.lanes();
+    let body = Body {
+        plan,
+        signature,
+        result: plan.function.result.clone().unwrap_or_else(|| parse_quote!(())),
+        arguments: (0..count).map(|index| local(&format!("a{index}"))).collect(),
+        lanes: (0..=count)
+            .map(|index| (0..lanes).map(|lane| local(&format!("d{index}_{lane}"))).collect())
+            .collect(),
+        out: local("out"),
+        tape: local("tape"),
+        shim: local("shim"),
+    };
+    let (checks, places) = (body.checks(), body.places());
+    let (result, shim, call, returned) = (body.result_places(), body.shim(), body.call(), body.returned());
+    quote! {
+        const { ::core::assert!(::pullback::__private::DRIVER, #NO_DRIVER) }
+        #checks
+        #places
+        #result
+        #shim
+        #call
+        #returned
+    }
+}
+
+/// A name that cannot collide with the user's.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+impl Body<'_> {
+    /// The shadows as one binding for each lane, each checked against its primal.
+    fn checks(&self) -> TokenStream {
+        let mut tokens = TokenStream::new();
+        let lanes = self.plan.attribute.width.lanes();
+        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
+            let Some(Shadow { parameters, passing, .. }) = &self.signature.shadows[index] else { continue };
+            let (name, bindings) = (&argument.name, &self.lanes[index]);
+            let label = name.to_string();
+            tokens.extend(match (&parameters[..], passing) {
+                ([stacked], Passing::Stacked) => {
+                    let split = match as_reference(&argument.ty) {
+                        Some(reference) if reference.mutability.is_some() => quote!(unstack_mut),
+                        _ => quote!(unstack),
+                    };
+                    quote!(let [#(mut #bindings),*] = ::pullback::__private::#split::<_, #lanes>(#label, #name.len(), #stacked);)
+                }
+                ([one], _) if matches!(self.plan.attribute.width, Width::Batch(_)) => {
+                    quote!(let [#(mut #bindings),*] = #one;)
+                }
+                (each, _) => quote!(#(let mut #bindings = #each;)*),
+            });
+            let shadow = match passing {
+                Passing::Reference => quote!(*),
+                Passing::Value | Passing::Stacked => quote!(),
+            };
+            let span = argument.ty.span();
+            for binding in bindings {
+                tokens.extend(quote_spanned!(span=> ::pullback::__private::check(#label, &#name, & #shadow #binding);));
+            }
+        }
+        tokens
+    }
+
+    /// The places of the arguments, and of the gradients of `Active` ones.
+    fn places(&self) -> TokenStream {
+        let mut tokens = TokenStream::new();
+        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
+            let (name, place, lanes) = (&argument.name, &self.arguments[index], &self.lanes[index]);
+            tokens.extend(quote!(let #place = ::core::mem::ManuallyDrop::new(#name);));
+            let span = argument.ty.span();
+            match (self.plan.roles[index], self.plan.attribute.mode) {
+                (Role::Active, _) => tokens.extend(quote_spanned! {span=>
+                    #(let mut #lanes = ::pullback::__private::zero(&*#place);)*
+                }),
+                // A tangent that is passed by value is moved into the derivative, as its primal is.
+                (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => tokens.extend(quote! {
+                    #(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*
+                }),
+                _ => {}
+            }
+        }
+        tokens
+    }
+
+    /// The place of the result, and of its shadows.
+    fn result_places(&self) -> TokenStream {
+        let Body { out, result, .. } = self;
+        let lanes = &self.lanes[self.arguments.len()];
+        let span = result.span();
+        let shadows = match self.plan.result {
+            ResultRole::Const => quote!(),
+            ResultRole::One(_) => {
+                quote_spanned!(span=> #(let mut #lanes = <#result as ::pullback::ActiveResult>::ONE;)*)
+            }
+            ResultRole::Seeded(_) => {
+                let seed = &self.signature.seed;
+                let pattern = match self.plan.attribute.width {
+                    Width::Single => quote!(#(mut #lanes)*),
+                    Width::Batch(_) => quote!([#(mut #lanes),*]),
+                };
+                quote_spanned!(span=> let #pattern = #seed; #(::pullback::__private::flat(&#lanes);)*)
+            }
+            ResultRole::Tangent(_) => quote! {
+                #(let mut #lanes = ::core::mem::MaybeUninit::<#result>::uninit();)*
+            },
+        };
+        quote! {
+            let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
+            #shadows
+        }
+    }
+
+    /// The function that the driver differentiates, with everything by pointer. The call that never happens gives its arguments
+    /// their types, lifetimes included.
+    fn shim(&self) -> TokenStream {
+        let Body { arguments, out, shim, .. } = self;
+        let function = &self.plan.function;
+        let (name, turbofish) = (&function.name, &function.turbofish);
+        let path = if function.associated { quote!(Self::#name) } else { quote!(#name) };
+        let path = if turbofish.is_empty() { path } else { quote!(#path::<#(#turbofish),*>) };
+        let inputs = arguments.iter().map(|_| quote!(*const _));
+        quote! {
+            let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| unsafe {
+                ::core::ptr::write(#out, #path(#(::core::ptr::read(#arguments)),*))
+            };
+            if false {
+                #shim(#(&raw const *#arguments,)* #out.as_mut_ptr());
+            }
+        }
+    }
+
+    /// The request, and the call of the derivative.
+    fn call(&self) -> TokenStream {
+        let Body { arguments, out, tape, shim, .. } = self;
+        let request = self.request();
+        let derivative = local("derivative");
+        let mut values = Vec::new();
+        let tape_binding = (self.plan.attribute.mode == Mode::Reverse).then(|| {
+            values.push(quote!((&raw mut #tape).cast::<()>()));
+            quote!(let mut #tape = ::pullback::__private::Tape::new();)
+        });
+        for (index, place) in arguments.iter().enumerate() {
+            values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
+            let lanes = self.lanes[index].iter();
+            let span = self.plan.function.arguments[index].ty.span();
+            match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
+                (Role::Const, _, _) => {}
+                (_, Mode::Reverse, Some(Shadow { passing: Passing::Reference, .. })) => {
+                    values.extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut *#lane))));
+                }
+                (_, Mode::Reverse, Some(_)) => {
+                    values.extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut #lane))));
+                }
+                _ => values.extend(lanes.map(|lane| quote!((&raw mut #lane).cast::<()>()))),
+            }
+        }
+        values.push(quote!(#out.as_mut_ptr().cast::<()>()));
+        if self.plan.result != ResultRole::Const {
+            let lanes = self.lanes[arguments.len()].iter();
+            values.extend(lanes.map(|lane| quote!((&raw mut #lane).cast::<()>())));
+        }
+        let pointers = values.iter().map(|_| quote!(*mut ()));
+        let drop_tape = tape_binding.is_some().then(|| quote!(::core::mem::drop(#tape);));
+        quote! {
+            #tape_binding
+            unsafe {
+                let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(
+                    ::pullback::__private::marker(#shim as *const (), const { #request }),
+                );
+                #derivative(#(#values),*);
+            }
+            #drop_tape
+        }
+    }
+
+    fn request(&self) -> TokenStream {
+        let Plan { attribute, function, .. } = self.plan;
+        let mode = match attribute.mode {
+            Mode::Forward => quote!(Forward),
+            Mode::Reverse => quote!(Reverse),
+        };
+        let width = attribute.width.lanes() as u32;
+        let flags = u32::from(attribute.options.strong_zero) | u32::from(attribute.options.runtime_activity) << 1;
+        let name = function.name.to_string();
+        let arguments = function.arguments.iter().zip(&self.plan.roles).map(|(argument, role)| {
+            let activity = match role {
+                Role::Const => quote!(Const),
+                // A caller can still look behind `&`, so the primal is always needed there.
+                Role::Shadowed(Need::Unneeded) | Role::Stacked(Need::Unneeded)
+                    if as_reference(&argument.ty).is_none_or(|reference| reference.mutability.is_some()) =>
+                {
+                    quote!(DuplicatedNoNeed)
+                }
+                _ => quote!(Duplicated),
+            };
+            let activity = quote!(::pullback::__private::Activity::#activity);
+            self.arg(&argument.name.to_string(), activity, &argument.ty, *role == Role::Const)
+        });
+        let result_activity = match self.plan.result {
+            ResultRole::Const => quote!(::pullback::__private::Activity::Const),
+            ResultRole::One(Need::Needed) | ResultRole::Seeded(Need::Needed) | ResultRole::Tangent(Need::Needed) => {
+                quote!(::pullback::__private::Activity::Duplicated)
+            }
+            _ => {
+                let result = &self.result;
+                quote!(::pullback::__private::unneeded::<#result>())
+            }
+        };
+        let result = self.arg("return", result_activity, &self.result, self.plan.result == ResultRole::Const);
+        quote! {
+            &::pullback::__private::Request::new(
+                ::pullback::__private::Mode::#mode,
+                #width,
+                #flags,
+                #name,
+                (::core::file!(), ::core::line!(), ::core::column!()),
+                const { &[#(#arguments,)* #result] },
+            )
+        }
+    }
+
+    fn arg(&self, name: &str, activity: TokenStream, ty: &Type, constant: bool) -> TokenStream {
+        let layout = if constant {
+            quote!({
+                #[allow(unused_imports)]
+                use ::pullback::__private::AnyLayout as _;
+                ::pullback::__private::LayoutOf::<#ty>::LAYOUT
+            })
+        } else {
+            quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>)
+        };
+        quote!(::pullback::__private::Arg::new(#name, #activity, #layout))
+    }
+
+    /// What the derivative returns.
+    fn returned(&self) -> TokenStream {
+        let Body { out, signature, .. } = self;
+        let result_lanes = &self.lanes[self.arguments.len()];
+        let batch = matches!(self.plan.attribute.width, Width::Batch(_));
+        let in_lanes = |values: Vec<TokenStream>| if batch { quote!([#(#values),*]) } else { quote!(#(#values)*) };
+        let tangents: Vec<TokenStream> = result_lanes.iter().map(|lane| quote!(#lane.assume_init())).collect();
+        let values: Vec<TokenStream> = signature
+            .returned
+            .iter()
+            .map(|value| match value {
+                Returned::Gradient(index) => in_lanes(self.lanes[*index].iter().map(|lane| quote!(#lane)).collect()),
+                Returned::Primal => quote!(#out.assume_init()),
+                Returned::Tangent => in_lanes(tangents.clone()),
+                Returned::PrimalAndTangents => quote!([#out.assume_init(), #(#tangents),*]),
+            })
+            .collect();
+        let returns_primal =
+            signature.returned.iter().any(|value| matches!(value, Returned::Primal | Returned::PrimalAndTangents));
+        let dropped = (!returns_primal && self.plan.function.result.is_some())
+            .then(|| quote!(::pullback::__private::drop_unneeded(#out);));
+        let values = match &values[..] {
+            [] => quote!(),
+            [one] => quote!(#one),
+            _ => quote!((#(#values),*)),
+        };
+        quote!(unsafe { #dropped #values })
+    }
+}

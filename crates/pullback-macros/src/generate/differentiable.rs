@@ -1,0 +1,243 @@
+//! `#[derive(Differentiable)]`: the layout, the check of shadows, zero shadows, and through what a shadow may be written.
+//!
+//! Bounds are put on type parameters, as the standard derives do: bounds on field types would be cyclic for a recursive type.
+//! A field that names a lifetime gets a bound of its own where it matters (`MakeZero`, `Writable`), since it may hold a reference.
+
+use crate::parse::type_def::{Field, FieldRole, Shape, TypeDef, Variant};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Generics, Member, Type, parse_quote};
+
+pub fn generate(definition: &TypeDef) -> TokenStream {
+    let differentiable = differentiable(definition);
+    let make_zero = make_zero(definition);
+    let writable = writable(definition);
+    quote!(#differentiable #make_zero #writable)
+}
+
+fn differentiable(definition: &TypeDef) -> TokenStream {
+    let name = &definition.name;
+    let label = name.to_string();
+    let generics = bounded(definition, quote!(::pullback::Differentiable));
+    let (parameters, arguments, where_clause) = generics.split_for_impl();
+    let fields = layout_fields(definition);
+    let types = definition.differentiable_fields().map(|field| &field.ty);
+    let is_enum = matches!(definition.shape, Shape::Enum(_));
+    let check = check(definition);
+    quote! {
+        // SAFETY: the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
+        #[automatically_derived]
+        unsafe impl #parameters ::pullback::Differentiable for #name #arguments #where_clause {
+            const LAYOUT: ::pullback::__private::Layout =
+                ::pullback::__private::Layout::new::<Self>(#label, const { &[#(#fields),*] });
+            const CHECKED: bool = #is_enum #(|| <#types as ::pullback::Differentiable>::CHECKED)*;
+
+            #[allow(unused_variables, clippy::all)]
+            fn check_shadow(
+                &self,
+                shadow: &Self,
+                path: &::pullback::__private::Path<'_>,
+            ) -> ::core::result::Result<(), ::pullback::__private::Mismatch> {
+                #check
+            }
+        }
+    }
+}
+
+fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
+    let Shape::Struct(fields) = &definition.shape else {
+        return vec![quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()))];
+    };
+    fields
+        .iter()
+        .map(|Field { member, ty, role, .. }| {
+            let offset = quote!(::core::mem::offset_of!(Self, #member));
+            match role {
+                FieldRole::Differentiable => quote_spanned! {ty.span()=>
+                    ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)
+                },
+                FieldRole::Skipped => {
+                    quote!(::pullback::__private::Field::inactive(#offset, ::core::mem::size_of::<#ty>()))
+                }
+            }
+        })
+        .collect()
+}
+
+fn check(definition: &TypeDef) -> TokenStream {
+    match &definition.shape {
+        Shape::Struct(fields) => {
+            let checks = fields.iter().filter(|field| field.role == FieldRole::Differentiable).map(|Field { member, ty, .. }| {
+                let label = member_name(member);
+                quote_spanned! {ty.span()=>
+                    ::pullback::Differentiable::check_shadow(&self.#member, &shadow.#member, &path.field(#label))?;
+                }
+            });
+            quote!(#(#checks)* ::core::result::Result::Ok(()))
+        }
+        Shape::Enum(variants) if variants.is_empty() => quote!(match *self {}),
+        Shape::Enum(variants) => {
+            let arms = variants.iter().map(check_arm);
+            let name_of = |Variant { name, .. }: &Variant| {
+                let label = name.to_string();
+                quote!(Self::#name { .. } => #label)
+            };
+            let (primal_names, shadow_names) = (variants.iter().map(name_of), variants.iter().map(name_of));
+            quote! {
+                #[allow(unreachable_patterns)]
+                match (self, shadow) {
+                    #(#arms)*
+                    _ => ::core::result::Result::Err(path.different_variants(
+                        match self { #(#primal_names),* },
+                        match shadow { #(#shadow_names),* },
+                    )),
+                }
+            }
+        }
+    }
+}
+
+fn check_arm(variant: &Variant) -> TokenStream {
+    let (name, label) = (&variant.name, variant.name.to_string());
+    let checked: Vec<&Field> = variant.fields.iter().filter(|field| field.role == FieldRole::Differentiable).collect();
+    let shadow = |field: &Field| format_ident!("shadow_{}", field.binding);
+    let primal_pattern = checked.iter().map(|field| (&field.member, &field.binding)).map(|(m, b)| quote!(#m: #b));
+    let shadow_pattern = checked.iter().map(|field| (&field.member, shadow(field))).map(|(m, b)| quote!(#m: #b));
+    let checks = checked.iter().map(|field| {
+        let (primal, shadow, label) = (&field.binding, shadow(field), member_name(&field.member));
+        quote_spanned! {field.ty.span()=>
+            ::pullback::Differentiable::check_shadow(#primal, #shadow, &path.field(#label))?;
+        }
+    });
+    quote! {
+        (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* .. }) => {
+            let path = &path.field(#label);
+            #(#checks)*
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+fn make_zero(definition: &TypeDef) -> TokenStream {
+    // A type that holds references to floats has no zero that owns itself. Where an alias hides them, the body says so.
+    if definition.differentiable_fields().any(|field| field.references().reference) {
+        return TokenStream::new();
+    }
+    let name = &definition.name;
+    let mut generics = bounded(definition, quote!(::pullback::MakeZero));
+    bound_fields_with_lifetimes(definition, &mut generics, &quote!(::pullback::MakeZero));
+    for field in definition.fields().filter(|field| field.role == FieldRole::Skipped) {
+        if !parameters_in(&field.ty, definition).is_empty() {
+            let ty = &field.ty;
+            generics.make_where_clause().predicates.push(parse_quote!(#ty: ::core::clone::Clone));
+        }
+    }
+    let (parameters, arguments, where_clause) = generics.split_for_impl();
+    let value = |field: &Field, place: TokenStream| {
+        let member = &field.member;
+        match field.role {
+            FieldRole::Differentiable => {
+                quote_spanned!(field.ty.span()=> #member: ::pullback::MakeZero::zero_like(#place, sharing))
+            }
+            FieldRole::Skipped => quote_spanned!(field.ty.span()=> #member: ::core::clone::Clone::clone(#place)),
+        }
+    };
+    let body = match &definition.shape {
+        Shape::Struct(fields) => {
+            let values = fields.iter().map(|field| {
+                let member = &field.member;
+                value(field, quote!(&self.#member))
+            });
+            quote!(Self { #(#values),* })
+        }
+        Shape::Enum(variants) if variants.is_empty() => quote!(match *self {}),
+        Shape::Enum(variants) => {
+            let arms = variants.iter().map(|Variant { name, fields }| {
+                let pattern = fields.iter().map(|Field { member, binding, .. }| quote!(#member: #binding));
+                let values = fields.iter().map(|field| {
+                    let binding = &field.binding;
+                    value(field, quote!(#binding))
+                });
+                quote!(Self::#name { #(#pattern),* } => Self::#name { #(#values),* })
+            });
+            quote!(match self { #(#arms),* })
+        }
+    };
+    quote! {
+        #[automatically_derived]
+        impl #parameters ::pullback::MakeZero for #name #arguments #where_clause {
+            #[allow(unused_variables, clippy::all)]
+            fn zero_like(&self, sharing: &mut ::pullback::__private::Sharing) -> Self {
+                #body
+            }
+        }
+    }
+}
+
+/// That a shadow may be written through `&mut`: asked of every field, and asserted where no bound says it.
+fn writable(definition: &TypeDef) -> TokenStream {
+    let name = &definition.name;
+    let bound = quote!(::pullback::Writable);
+    let mut generics = bounded(definition, bound.clone());
+    bound_fields_with_lifetimes(definition, &mut generics, &bound);
+    let (parameters, arguments, where_clause) = generics.split_for_impl();
+    let checks = definition
+        .differentiable_fields()
+        .filter(|field| !field.references().lifetime)
+        .map(|field| &field.ty)
+        .map(|ty| quote_spanned!(ty.span()=> holds::<#ty>();));
+    quote! {
+        // SAFETY: every field is.
+        #[automatically_derived]
+        unsafe impl #parameters ::pullback::Writable for #name #arguments #where_clause {}
+        #[allow(dead_code, clippy::all)]
+        const _: () = {
+            fn holds<T: ::pullback::Writable>() {}
+            fn every_field #parameters () #where_clause { #(#checks)* }
+        };
+    }
+}
+
+fn member_name(member: &Member) -> String {
+    match member {
+        Member::Named(name) => name.to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
+    }
+}
+
+/// The generics, with a bound on each type parameter that a differentiable field names.
+fn bounded(definition: &TypeDef, bound: TokenStream) -> Generics {
+    let mut generics = definition.generics.clone();
+    let mut named: Vec<&Ident> = Vec::new();
+    for field in definition.differentiable_fields() {
+        named.extend(parameters_in(&field.ty, definition));
+    }
+    for parameter in definition.generics.type_params().map(|parameter| &parameter.ident) {
+        if named.contains(&parameter) {
+            generics.make_where_clause().predicates.push(parse_quote!(#parameter: #bound));
+        }
+    }
+    generics
+}
+
+fn bound_fields_with_lifetimes(definition: &TypeDef, generics: &mut Generics, bound: &TokenStream) {
+    for field in definition.differentiable_fields().filter(|field| field.references().lifetime) {
+        let ty = &field.ty;
+        generics.make_where_clause().predicates.push(parse_quote!(#ty: #bound));
+    }
+}
+
+fn parameters_in<'a>(ty: &Type, definition: &'a TypeDef) -> Vec<&'a Ident> {
+    struct Words(Vec<Ident>);
+    impl Visit<'_> for Words {
+        fn visit_ident(&mut self, word: &Ident) {
+            self.0.push(word.clone());
+        }
+    }
+    let mut words = Words(Vec::new());
+    words.visit_type(ty);
+    let parameters = definition.generics.type_params().map(|parameter| &parameter.ident);
+    parameters.filter(|parameter| words.0.contains(parameter)).collect()
+}

@@ -1,0 +1,251 @@
+//! The derivative's signature: the primal's arguments, each followed by its shadows, the seeds, and what is returned.
+
+use crate::parse::attribute::{Family, Mode, Width};
+use crate::parse::function::{ArgumentKind, Function};
+use crate::parse::plan::{Need, Plan, ResultRole, Role};
+use crate::parse::types::{as_reference, writable};
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::visit::Visit;
+use syn::{Generics, Type, TypeReference, parse_quote};
+
+/// A derivative's signature.
+pub struct Signature {
+    name: Ident,
+    generics: Generics,
+    is_unsafe: bool,
+    inputs: Vec<TokenStream>,
+    output: Option<TokenStream>,
+    /// For each argument, its shadow parameters.
+    pub shadows: Vec<Option<Shadow>>,
+    /// The parameter for the result's cotangents.
+    pub seed: Option<Ident>,
+    /// What is returned, in order.
+    pub returned: Vec<Returned>,
+}
+
+/// How a shadow is passed.
+pub struct Shadow {
+    /// Its parameters: one, or one for each lane.
+    pub parameters: Vec<Ident>,
+    /// The type of the place that a shadow pointer points to.
+    pub place: Type,
+    pub passing: Passing,
+}
+
+/// What lies between a shadow's parameter and its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passing {
+    /// The parameter, or an element of it, is the place.
+    Value,
+    /// The parameter, or an element of it, refers to the place.
+    Reference,
+    /// The parameter is one slice that holds all lanes.
+    Stacked,
+}
+
+/// Something the derivative returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returned {
+    /// The gradient of the argument of this index.
+    Gradient(usize),
+    Primal,
+    Tangent,
+    /// The primal and its tangents in one array, as `std::autodiff` has it.
+    PrimalAndTangents,
+}
+
+impl Signature {
+    pub fn new(plan: &Plan) -> Self {
+        let (function, attribute) = (&plan.function, &plan.attribute);
+        let mut names: Vec<Ident> = function.arguments.iter().map(|argument| argument.name.clone()).collect();
+        let mut inputs = Vec::new();
+        let mut shadows = Vec::new();
+        let mut is_unsafe = function.is_unsafe;
+        for (argument, &role) in function.arguments.iter().zip(&plan.roles) {
+            let (name, ty) = (&argument.name, &argument.ty);
+            inputs.push(match &argument.kind {
+                ArgumentKind::Receiver(receiver) => receiver.to_token_stream(),
+                ArgumentKind::Typed => quote!(#name: #ty),
+            });
+            let shadow = Shadow::of(ty, role, attribute.mode);
+            shadows.push(shadow.map(|(place, passing)| {
+                is_unsafe |= matches!(ty, Type::Ptr(_));
+                let one = match passing {
+                    Passing::Value | Passing::Stacked => place.to_token_stream(),
+                    Passing::Reference => quote!(&mut #place),
+                };
+                let lanes = attribute.width.lanes();
+                let parameters: Vec<Ident> = match (attribute.family, attribute.width, passing) {
+                    (Family::Pullback, _, _) | (_, Width::Single, _) | (_, _, Passing::Stacked) => {
+                        vec![fresh(format_ident!("d_{name}"), &mut names)]
+                    }
+                    _ => (0..lanes).map(|lane| fresh(format_ident!("d_{name}_{lane}"), &mut names)).collect(),
+                };
+                let is_array = parameters.len() < lanes && passing != Passing::Stacked
+                    || attribute.family == Family::Pullback && attribute.width != Width::Single && passing != Passing::Stacked;
+                let ty = if is_array { quote!([#one; #lanes]) } else { one };
+                inputs.extend(parameters.iter().map(|parameter| quote!(#parameter: #ty)));
+                Shadow { parameters, place, passing }
+            }));
+        }
+        let seed = matches!(plan.result, ResultRole::Seeded(_)).then(|| {
+            let seed = fresh(format_ident!("d_return"), &mut names);
+            let ty = in_lanes(function.result.as_ref(), attribute.width);
+            inputs.push(quote!(#seed: #ty));
+            seed
+        });
+        let returned = returned(plan);
+        let output = output(plan, &returned);
+        Signature {
+            name: attribute.name.clone(),
+            generics: bounded(plan),
+            is_unsafe,
+            inputs,
+            output,
+            shadows,
+            seed,
+            returned,
+        }
+    }
+}
+
+impl Shadow {
+    /// The type of the place of a shadow, and how it is passed.
+    fn of(ty: &Type, role: Role, mode: Mode) -> Option<(Type, Passing)> {
+        match (role, mode) {
+            (Role::Const | Role::Active, _) => None,
+            (Role::Stacked(_), _) => Some((ty.clone(), Passing::Stacked)),
+            (Role::Shadowed(_), Mode::Forward) => Some((ty.clone(), Passing::Value)),
+            (Role::Shadowed(_), Mode::Reverse) => Some(match (as_reference(ty), ty) {
+                (Some(reference), _) => {
+                    let elem = Box::new(writable(&reference.elem));
+                    let mutability = Some(Default::default());
+                    let reference = TypeReference { lifetime: None, mutability, elem, ..reference.clone() };
+                    (Type::Reference(reference), Passing::Value)
+                }
+                (None, Type::Ptr(pointer)) => {
+                    let elem = &pointer.elem;
+                    (parse_quote!(*mut #elem), Passing::Value)
+                }
+                (None, _) => (writable(ty), Passing::Reference),
+            }),
+        }
+    }
+}
+
+/// A name that no parameter has yet.
+fn fresh(mut name: Ident, names: &mut Vec<Ident>) -> Ident {
+    while names.contains(&name) {
+        name = format_ident!("{name}_");
+    }
+    names.push(name.clone());
+    name
+}
+
+/// The type of a value for each lane.
+fn in_lanes(ty: Option<&Type>, width: Width) -> TokenStream {
+    match width {
+        Width::Single => quote!(#ty),
+        Width::Batch(lanes) => quote!([#ty; #lanes]),
+    }
+}
+
+fn returned(plan: &Plan) -> Vec<Returned> {
+    let active = plan.roles.iter().enumerate().filter(|(_, role)| **role == Role::Active);
+    let mut gradients: Vec<Returned> = active.map(|(index, _)| Returned::Gradient(index)).collect();
+    if plan.function.result.is_none() {
+        return gradients;
+    }
+    let primal = match plan.result {
+        ResultRole::Const => true,
+        ResultRole::One(need) | ResultRole::Seeded(need) | ResultRole::Tangent(need) => need == Need::Needed,
+    };
+    match (plan.attribute.family, plan.attribute.width, plan.result) {
+        (Family::StdForward, Width::Batch(_), ResultRole::Tangent(Need::Needed)) => vec![Returned::PrimalAndTangents],
+        (_, _, ResultRole::Tangent(_)) => {
+            primal.then_some(Returned::Primal).into_iter().chain([Returned::Tangent]).collect()
+        }
+        (Family::StdReverse, _, _) => primal.then_some(Returned::Primal).into_iter().chain(gradients).collect(),
+        _ => {
+            gradients.extend(primal.then_some(Returned::Primal));
+            gradients
+        }
+    }
+}
+
+fn output(plan: &Plan, returned: &[Returned]) -> Option<TokenStream> {
+    let Plan { function, attribute, .. } = plan;
+    let result = function.result.as_ref();
+    let types: Vec<TokenStream> = returned
+        .iter()
+        .map(|value| match value {
+            Returned::Gradient(index) => in_lanes(Some(&function.arguments[*index].ty), attribute.width),
+            Returned::Primal => quote!(#result),
+            Returned::Tangent => in_lanes(result, attribute.width),
+            Returned::PrimalAndTangents => {
+                let length = attribute.width.lanes() + 1;
+                quote!([#result; #length])
+            }
+        })
+        .collect();
+    match &types[..] {
+        [] => None,
+        [one] => Some(quote!(#one)),
+        _ => Some(quote!((#(#types),*))),
+    }
+}
+
+/// The primal's generics, and what the derivative asks of the parameters of types that take part.
+fn bounded(plan: &Plan) -> Generics {
+    let function = &plan.function;
+    let mut generics = function.generics.clone();
+    let mut bound = |ty: &Type, bound: TokenStream| {
+        for parameter in parameters_in(ty, function) {
+            generics.make_where_clause().predicates.push(parse_quote!(#parameter: #bound));
+        }
+    };
+    for (argument, role) in function.arguments.iter().zip(&plan.roles) {
+        match (role, plan.attribute.mode) {
+            (Role::Const, _) => {}
+            (Role::Active, _) => bound(&argument.ty, quote!(::pullback::MakeZero)),
+            (_, Mode::Reverse) => bound(&argument.ty, quote!(::pullback::Writable)),
+            (_, Mode::Forward) => bound(&argument.ty, quote!(::pullback::Differentiable)),
+        }
+    }
+    if let Some(ty) = &function.result {
+        match plan.result {
+            ResultRole::Const => {}
+            ResultRole::One(_) => bound(ty, quote!(::pullback::ActiveResult)),
+            ResultRole::Seeded(_) => bound(ty, quote!(::pullback::MakeZero + ::core::marker::Copy)),
+            ResultRole::Tangent(_) => bound(ty, quote!(::pullback::Differentiable)),
+        }
+    }
+    generics
+}
+
+/// The function's type parameters that a type names.
+fn parameters_in<'a>(ty: &Type, function: &'a Function) -> Vec<&'a Ident> {
+    struct Words(Vec<Ident>);
+    impl Visit<'_> for Words {
+        fn visit_ident(&mut self, word: &Ident) {
+            self.0.push(word.clone());
+        }
+    }
+    let mut words = Words(Vec::new());
+    words.visit_type(ty);
+    function.type_parameters().filter(|parameter| words.0.contains(parameter)).collect()
+}
+
+impl ToTokens for Signature {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Signature { name, generics, inputs, .. } = self;
+        let (parameters, _, where_clause) = (&generics.params, (), &generics.where_clause);
+        let parameters = if parameters.is_empty() { quote!() } else { quote!(<#parameters>) };
+        let safety = self.is_unsafe.then(|| quote!(unsafe));
+        let output = self.output.as_ref().map(|output| quote!(-> #output));
+        tokens.extend(quote! {
+            #safety fn #name #parameters (#(#inputs),*) #output #where_clause
+        });
+    }
+}

@@ -1,0 +1,100 @@
+//! What can be seen of a type by its syntax. An alias hides it; then the trait bounds of the expansion say what is wrong.
+
+use syn::{GenericArgument, PathArguments, Type, TypeReference};
+
+const INACTIVE: [&str; 17] = [
+    "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
+    "Ordering",
+];
+
+/// The last name of a path type, without what groups or parentheses are around it.
+pub fn path_name(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Path(path) if path.qself.is_none() => path.path.segments.last().map(|last| last.ident.to_string()),
+        Type::Paren(inner) => path_name(&inner.elem),
+        Type::Group(inner) => path_name(&inner.elem),
+        _ => None,
+    }
+}
+
+/// Whether values of a type have no floats.
+pub fn is_inactive(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(reference) => is_inactive(&reference.elem),
+        Type::Slice(slice) => is_inactive(&slice.elem),
+        Type::Array(array) => is_inactive(&array.elem),
+        Type::Tuple(tuple) => tuple.elems.iter().all(is_inactive),
+        Type::Paren(inner) => is_inactive(&inner.elem),
+        Type::Group(inner) => is_inactive(&inner.elem),
+        _ => path_name(ty).is_some_and(|name| INACTIVE.contains(&name.as_str())),
+    }
+}
+
+/// The reference that a type is.
+pub fn as_reference(ty: &Type) -> Option<&TypeReference> {
+    match ty {
+        Type::Reference(reference) => Some(reference),
+        Type::Paren(inner) => as_reference(&inner.elem),
+        Type::Group(inner) => as_reference(&inner.elem),
+        _ => None,
+    }
+}
+
+/// Whether a type is a reference to a slice.
+pub fn is_slice_reference(ty: &Type) -> bool {
+    as_reference(ty).is_some_and(|reference| matches!(&*reference.elem, Type::Slice(_)))
+}
+
+/// The type of a shadow that is written: shared references to floats become mutable ones.
+pub fn writable(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    make_writable(&mut ty);
+    ty
+}
+
+fn make_writable(ty: &mut Type) {
+    match ty {
+        Type::Reference(reference) if !is_inactive(&reference.elem) => {
+            reference.mutability = Some(Default::default());
+            make_writable(&mut reference.elem);
+        }
+        Type::Slice(slice) => make_writable(&mut slice.elem),
+        Type::Array(array) => make_writable(&mut array.elem),
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(make_writable),
+        Type::Paren(inner) => make_writable(&mut inner.elem),
+        Type::Group(inner) => make_writable(&mut inner.elem),
+        Type::Path(path) if path.qself.is_none() => {
+            let Some(last) = path.path.segments.last_mut() else { return };
+            if let PathArguments::AngleBracketed(arguments) = &mut last.arguments
+                && ["Vec", "Box", "Option", "Result"].iter().any(|name| last.ident == name)
+            {
+                for argument in &mut arguments.args {
+                    if let GenericArgument::Type(ty) = argument {
+                        make_writable(ty);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens;
+    use syn::parse_quote;
+
+    #[test]
+    fn shared_references_to_floats_become_mutable() {
+        let cases: [(Type, Type); 4] = [
+            (parse_quote!(&[f64]), parse_quote!(&mut [f64])),
+            (parse_quote!(&'a [&'a [f64]]), parse_quote!(&'a mut [&'a mut [f64]])),
+            (parse_quote!((Vec<&f64>, &str, &[usize])), parse_quote!((Vec<&mut f64>, &str, &[usize]))),
+            (parse_quote!(Params<&f64>), parse_quote!(Params<&f64>)),
+        ];
+        for (primal, shadow) in cases {
+            assert_eq!(writable(&primal).to_token_stream().to_string(), shadow.to_token_stream().to_string());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the expansion of an attribute refers to. Not for use by hand: it changes with the attributes.
+
+pub use crate::abi::{__pullback_marker as marker, Activity, Arg, Field, Layout, LayoutFn, Mode, Request};
+pub use crate::differentiable::{
+    ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of, make_zero,
+};
+pub use crate::rt::Tape;
+
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, align_of, needs_drop, size_of};
+
+/// Whether this build goes through the driver.
+pub const DRIVER: bool = cfg!(pullback);
+
+/// The layout of `T` if `T` is [`Differentiable`] where the attribute stands, and else opaque bytes: arguments marked `Const`
+/// may be of any type.
+///
+/// `LayoutOf::<T>::LAYOUT` is the inherent constant if its bound holds, and else that of [`AnyLayout`].
+#[derive(Debug)]
+pub struct LayoutOf<T>(PhantomData<T>);
+
+impl<T: Differentiable> LayoutOf<T> {
+    /// The layout of a type that takes part in derivatives.
+    pub const LAYOUT: LayoutFn = layout_of::<T>;
+}
+
+/// The layout of a type that takes no part in derivatives.
+pub trait AnyLayout {
+    /// Bytes about which nothing is known.
+    const LAYOUT: LayoutFn;
+}
+
+impl<T> AnyLayout for LayoutOf<T> {
+    const LAYOUT: LayoutFn = opaque_layout::<T>;
+}
+
+fn opaque_layout<T>() -> &'static Layout {
+    const { &Layout::new::<T>("opaque", const { &[Field::opaque(0, size_of::<T>())] }) }
+}
+
+/// Panic unless `shadow` fits `primal`, the argument `name`.
+///
+/// `S` is `T` with some `&` replaced by `&mut`.
+#[track_caller]
+pub fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S) {
+    const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
+    if T::CHECKED {
+        // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
+        let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
+        if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name)) {
+            panic!("{mismatch}");
+        }
+    }
+}
+
+/// A shadow that may be written: the bound that a reverse-mode shadow has to meet.
+pub fn writable<S: Writable>(shadow: &mut S) -> *mut () {
+    (&raw mut *shadow).cast()
+}
+
+/// A result without indirection, whose cotangent can be given by value: it owns all it reaches, and that is nothing.
+pub trait FlatResult: MakeZero + Copy {}
+
+impl<T: MakeZero + Copy> FlatResult for T {}
+
+/// A value whose cotangent is given by value.
+pub fn flat<R: FlatResult>(_: &R) {}
+
+/// The zero gradient of an `Active` argument.
+pub fn zero<T: MakeZero>(value: &T) -> T {
+    make_zero(value)
+}
+
+/// The activity of a result that is not returned. One that has to be dropped is needed for that.
+pub const fn unneeded<R>() -> Activity {
+    if needs_drop::<R>() { Activity::Duplicated } else { Activity::DuplicatedNoNeed }
+}
+
+/// Drop a result that is not returned.
+///
+/// # Safety
+/// If `R` has to be dropped, `out` holds a value.
+pub unsafe fn drop_unneeded<R>(out: MaybeUninit<R>) {
+    if needs_drop::<R>() {
+        // SAFETY: asked of the caller.
+        drop(unsafe { out.assume_init() });
+    }
+}
+
+/// The tangents of a slice of length `length`, which lie one after the other in `stacked`.
+#[track_caller]
+pub fn unstack<'a, T, const N: usize>(name: &str, length: usize, stacked: &'a [T]) -> [&'a [T]; N] {
+    check_stacked(name, length, N, stacked.len());
+    std::array::from_fn(|lane| &stacked[lane * length..(lane + 1) * length])
+}
+
+/// [`unstack`] for a mutable slice.
+#[track_caller]
+pub fn unstack_mut<'a, T, const N: usize>(name: &str, length: usize, mut stacked: &'a mut [T]) -> [&'a mut [T]; N] {
+    check_stacked(name, length, N, stacked.len());
+    std::array::from_fn(|_| stacked.split_off_mut(..length).expect("the length was checked"))
+}
+
+#[track_caller]
+fn check_stacked(name: &str, length: usize, lanes: usize, stacked: usize) {
+    assert!(
+        length.checked_mul(lanes) == Some(stacked),
+        "shadow of argument `{name}` does not fit: `{name}` has length {length}, so its {lanes} tangents one after the other have \
+         length {}, but the slice has length {stacked}",
+        length * lanes
+    );
+}

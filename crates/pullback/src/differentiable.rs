@@ -1,0 +1,170 @@
+//! The types whose values can have derivatives, and their shadows.
+//!
+//! A *shadow* is a second value of the same shape, in which the derivative of each float lies where the float lies in the
+//! primal. [`Differentiable`] describes a type's memory to the engine and checks that a shadow fits its primal;
+//! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
+//! it.
+
+mod inactive;
+mod owning;
+mod path;
+mod pointers;
+mod shared;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use crate::abi::{Layout, LayoutFn};
+pub use path::{Access, Mismatch, Path};
+pub use shared::Sharing;
+
+/// A type whose values can have derivatives.
+///
+/// Implemented for floats, for everything built of them with arrays, tuples, references, `Vec`, `Box`, `Option`, `Result`, `Rc`
+/// and the like, and for types without floats that occur beside them. For your own types, derive it:
+///
+/// ```
+/// use pullback::{Differentiable, make_zero};
+///
+/// #[derive(Differentiable, PartialEq, Debug)]
+/// struct Layer {
+///     weights: Vec<f64>,
+///     bias: f64,
+///     inputs: usize,
+/// }
+///
+/// let layer = Layer { weights: vec![0.5, 0.25], bias: 1.0, inputs: 2 };
+/// assert_eq!(make_zero(&layer), Layer { weights: vec![0.0, 0.0], bias: 0.0, inputs: 2 });
+/// ```
+///
+/// # Safety
+/// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever an access
+/// that is in bounds for the primal might not be for the shadow.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot take part in a derivative",
+    label = "`{Self}` does not implement `Differentiable`",
+    note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no derivative, or mark the argument `Const`"
+)]
+pub unsafe trait Differentiable {
+    /// What lies where in the type's memory. For a slice: in that of one element.
+    const LAYOUT: Layout;
+
+    /// Whether there is anything to check about a shadow: a length or a variant.
+    const CHECKED: bool;
+
+    /// Check that `shadow` has the shape of `self`: the same lengths and variants throughout.
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch>;
+}
+
+/// The layout of a type, as the driver reads it.
+pub fn layout_of<T: Differentiable + ?Sized>() -> &'static Layout {
+    const { &T::LAYOUT }
+}
+
+/// [`layout_of`] as a constant, for layouts that refer to that of `T`.
+pub(crate) const fn layout_fn<T: Differentiable + ?Sized>() -> LayoutFn {
+    layout_of::<T>
+}
+
+/// A type that owns all it reaches, so that a shadow of its values can be made and handed back by value.
+///
+/// [`derive(Differentiable)`](derive@Differentiable) implements it for types that hold no references.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not own its floats, so no gradient of it can be returned by value",
+    label = "this type holds a reference, or is not `Differentiable`",
+    note = "an argument that is or holds a reference is `Duplicated`, or `Dual` in forward mode; `Active` is for values"
+)]
+pub trait MakeZero: Differentiable + Sized {
+    /// A deep copy with every float zero and everything else as in `self`. `sharing` remembers which shared values were
+    /// copied, so that what is one value in `self` is one value in the copy.
+    fn zero_like(&self, sharing: &mut Sharing) -> Self;
+}
+
+/// A float: a result that can be `Active`, with the seed 1.
+#[diagnostic::on_unimplemented(
+    message = "an `Active` result is a float, not `{Self}`",
+    label = "the seed 1 has no meaning for `{Self}`",
+    note = "mark the result `Duplicated` to pass its cotangent as the last argument, or `Const`"
+)]
+pub trait ActiveResult: MakeZero + Copy {
+    /// The seed.
+    const ONE: Self;
+}
+
+/// A type whose shadow a derivative may write through `&mut`.
+///
+/// All types but those that reach floats through a shared reference.
+///
+/// # Safety
+/// Whoever has `&mut Self` may write every float that is reached from it.
+#[diagnostic::on_unimplemented(
+    message = "a gradient cannot be written through a shared reference in `{Self}`",
+    label = "the shadow of this argument is written, but `{Self}` reaches its floats through a shared reference",
+    note = "use `&mut` inside the type, or `Cell`, or mark the argument `Const`"
+)]
+pub unsafe trait Writable: Differentiable {}
+
+/// A type whose shadow a derivative may write through `&`: one without floats, or with its floats in cells.
+///
+/// # Safety
+/// Whoever has `&Self` may write every float that is reached from it.
+#[diagnostic::on_unimplemented(
+    message = "a gradient cannot be written through a shared reference to `{Self}`",
+    label = "the floats of `{Self}` cannot be written through a shared reference",
+    note = "use `&mut` or a `Cell`, or mark the argument `Const`"
+)]
+pub unsafe trait SharedWritable: Writable {}
+
+/// A value of which [`make_zero`] makes a shadow: owned values, slices and strings.
+#[diagnostic::on_unimplemented(
+    message = "`make_zero` cannot make a shadow of `{Self}`",
+    note = "it takes a value that owns its floats, or a slice: for `x: &[f64]` write `make_zero(x)`"
+)]
+pub trait ToZero: Differentiable {
+    /// The shadow: `Self`, or a `Vec` for a slice.
+    type Zero;
+
+    /// A deep copy with every float zero and everything else as in `self`.
+    fn to_zero(&self) -> Self::Zero;
+}
+
+impl<T: MakeZero> ToZero for T {
+    type Zero = T;
+
+    fn to_zero(&self) -> T {
+        self.zero_like(&mut Sharing::default())
+    }
+}
+
+impl<T: MakeZero> ToZero for [T] {
+    type Zero = Vec<T>;
+
+    fn to_zero(&self) -> Vec<T> {
+        let mut sharing = Sharing::default();
+        self.iter().map(|value| value.zero_like(&mut sharing)).collect()
+    }
+}
+
+impl ToZero for str {
+    type Zero = String;
+
+    fn to_zero(&self) -> String {
+        self.to_owned()
+    }
+}
+
+/// A zero shadow for `value`: a deep copy with every float zero and everything else as in `value`. Values that are shared in
+/// `value` are shared in the same way in the shadow.
+///
+/// ```
+/// use pullback::make_zero;
+///
+/// let rows = vec![vec![1.0, 2.0], vec![3.0]];
+/// assert_eq!(make_zero(&rows), [vec![0.0, 0.0], vec![0.0]]);
+/// assert_eq!(make_zero(&rows[0][..]), [0.0, 0.0]);
+/// assert_eq!(make_zero(&(1.5, 7)), (0.0, 7));
+/// ```
+pub fn make_zero<T: ToZero + ?Sized>(value: &T) -> T::Zero {
+    value.to_zero()
+}

@@ -1,0 +1,72 @@
+//! Types without floats. They take part as what lies beside floats: their shadows hold copies.
+
+use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable};
+use crate::abi::{Field, Layout};
+use std::marker::PhantomData;
+use std::mem::size_of;
+
+macro_rules! inactive {
+    ($($({$P:ident})? $T:ty, $name:literal;)*) => {$(
+        // SAFETY: no floats, no lengths.
+        unsafe impl$(<$P>)? Differentiable for $T {
+            const LAYOUT: Layout = Layout::new::<Self>($name, const { &[Field::inactive(0, size_of::<Self>())] });
+            const CHECKED: bool = false;
+
+            fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
+                Ok(())
+            }
+        }
+
+        impl$(<$P>)? MakeZero for $T {
+            fn zero_like(&self, _: &mut Sharing) -> Self {
+                Clone::clone(self)
+            }
+        }
+
+        // SAFETY: there are no floats to write.
+        unsafe impl$(<$P>)? Writable for $T {}
+        // SAFETY: there are no floats to write.
+        unsafe impl$(<$P>)? SharedWritable for $T {}
+    )*};
+}
+
+inactive! {
+    (), "()";
+
+    bool, "bool";
+    char, "char";
+    i8, "i8";
+    i16, "i16";
+    i32, "i32";
+    i64, "i64";
+    i128, "i128";
+    isize, "isize";
+    u8, "u8";
+    u16, "u16";
+    u32, "u32";
+    u64, "u64";
+    u128, "u128";
+    usize, "usize";
+    std::num::NonZeroU32, "NonZeroU32";
+    std::num::NonZeroU64, "NonZeroU64";
+    std::num::NonZeroUsize, "NonZeroUsize";
+    std::cmp::Ordering, "Ordering";
+    std::time::Duration, "Duration";
+    std::time::Instant, "Instant";
+    {T} PhantomData<T>, "PhantomData";
+}
+
+// SAFETY: no floats; a derivative never looks into a string's shadow.
+unsafe impl Differentiable for str {
+    const LAYOUT: Layout = u8::LAYOUT;
+    const CHECKED: bool = false;
+
+    fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
+        Ok(())
+    }
+}
+
+// SAFETY: there are no floats to write.
+unsafe impl Writable for str {}
+// SAFETY: there are no floats to write.
+unsafe impl SharedWritable for str {}

@@ -1,0 +1,125 @@
+//! Values on the heap with one owner: `Box`, `Vec`, `String`.
+
+use super::path::Access;
+use super::pointers::pointer_fields;
+use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, ToZero, Writable, layout_fn};
+use crate::abi::{Field, Layout};
+use std::mem::{ManuallyDrop, size_of};
+
+const WORD: usize = size_of::<usize>();
+
+// SAFETY: a pointer, which is checked by what it points to.
+unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
+    const LAYOUT: Layout = Layout::new::<Self>("Box", pointer_fields::<Self, T>());
+    const CHECKED: bool = T::CHECKED;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        T::check_shadow(self, shadow, path)
+    }
+}
+
+impl<T: MakeZero> MakeZero for Box<T> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        Box::new((**self).zero_like(sharing))
+    }
+}
+
+impl<T: MakeZero> MakeZero for Box<[T]> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        self.iter().map(|value| value.zero_like(sharing)).collect()
+    }
+}
+
+impl MakeZero for Box<str> {
+    fn zero_like(&self, _: &mut Sharing) -> Self {
+        self.clone()
+    }
+}
+
+// SAFETY: as the content.
+unsafe impl<T: Writable + ?Sized> Writable for Box<T> {}
+// SAFETY: as the content.
+unsafe impl<T: SharedWritable + ?Sized> SharedWritable for Box<T> {}
+
+/// The fields of a `Vec<T>`: three words, of which one is the pointer. Which one is seen in an empty vector, where length and
+/// capacity are zero and the pointer is not. (A capacity of zero-sized elements is zero too: its field, not its value.)
+const fn vec_fields<T>(pointer: Field, at: usize) -> [Field; 3] {
+    assert!(size_of::<Vec<T>>() == 3 * WORD, "a `Vec` is pointer, capacity and length");
+    let others = match at {
+        0 => [1, 2],
+        1 => [0, 2],
+        _ => [0, 1],
+    };
+    [pointer, Field::inactive(others[0] * WORD, WORD), Field::inactive(others[1] * WORD, WORD)]
+}
+
+/// Which word of a `Vec<T>` is its pointer.
+const fn vec_pointer_word<T>() -> usize {
+    let empty = ManuallyDrop::new(Vec::<T>::new());
+    // SAFETY: three initialised words, as asserted in `vec_fields`; the pointer dangles without provenance, so it is an integer.
+    let words: [usize; 3] = unsafe { (&raw const empty).cast::<[usize; 3]>().read() };
+    match words {
+        [0, 0, _] => 2,
+        [0, _, 0] => 1,
+        [_, 0, 0] => 0,
+        _ => panic!("an empty `Vec` has a pointer and two zeros"),
+    }
+}
+
+// SAFETY: three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in its shadow.
+unsafe impl<T: Differentiable> Differentiable for Vec<T> {
+    const LAYOUT: Layout = Layout::new::<Self>("Vec", const {
+        let at = vec_pointer_word::<T>();
+        &vec_fields::<T>(Field::pointer(at * WORD, layout_fn::<T>()), at)
+    });
+    const CHECKED: bool = true;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        self[..].check_shadow(&shadow[..], path)?;
+        if path.access() == Access::Exclusive && size_of::<T>() > 0 {
+            path.enough_capacity(self.capacity(), shadow.capacity())?;
+            let spare = self.capacity() - self.len();
+            // SAFETY: the capacity of the shadow reaches that far; nobody looks at spare capacity, so nobody sees it written.
+            // A derivative that lets the vector grow into it reads these bytes as the shadow of what is pushed.
+            unsafe { shadow.as_ptr().cast_mut().add(self.len()).write_bytes(0, spare) };
+        }
+        Ok(())
+    }
+}
+
+impl<T: MakeZero> MakeZero for Vec<T> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        let mut zero = Vec::with_capacity(self.capacity());
+        zero.extend(self.iter().map(|value| value.zero_like(sharing)));
+        zero
+    }
+}
+
+// SAFETY: as the elements.
+unsafe impl<T: Writable> Writable for Vec<T> {}
+// SAFETY: as the elements.
+unsafe impl<T: SharedWritable> SharedWritable for Vec<T> {}
+
+// SAFETY: three words, as `Vec<u8>`; a derivative never looks into a string's shadow.
+unsafe impl Differentiable for String {
+    const LAYOUT: Layout = Layout::new::<Self>("String", const {
+        let at = vec_pointer_word::<u8>();
+        &vec_fields::<u8>(Field::inactive_pointer(at * WORD), at)
+    });
+    const CHECKED: bool = false;
+
+    fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
+        Ok(())
+    }
+}
+
+impl MakeZero for String {
+    fn zero_like(&self, _: &mut Sharing) -> Self {
+        self.as_str().to_zero()
+    }
+}
+
+// SAFETY: there are no floats to write.
+unsafe impl Writable for String {}
+// SAFETY: there are no floats to write.
+unsafe impl SharedWritable for String {}

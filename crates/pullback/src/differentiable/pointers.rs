@@ -1,0 +1,83 @@
+//! References and raw pointers. A pointer to a slice is two words: the address, then the length.
+
+use super::{Differentiable, Mismatch, Path, SharedWritable, Writable, layout_fn};
+use crate::abi::{Field, Layout};
+use std::mem::size_of;
+
+const WORD: usize = size_of::<usize>();
+
+/// The layout of `P`, a thin or wide pointer to `T`.
+const fn pointer_layout<P, T: Differentiable + ?Sized>(name: &'static str) -> Layout {
+    Layout::new::<P>(name, pointer_fields::<P, T>())
+}
+
+/// The fields of `P`, a thin or wide pointer to `T`.
+pub(super) const fn pointer_fields<P, T: Differentiable + ?Sized>() -> &'static [Field] {
+    const {
+        assert!(address_comes_first());
+        if size_of::<P>() == WORD {
+            &[Field::pointer(0, layout_fn::<T>())]
+        } else {
+            &[Field::pointer(0, layout_fn::<T>()), Field::inactive(WORD, WORD)]
+        }
+    }
+}
+
+/// Whether a wide pointer is its address and then its length, as every rustc has had it.
+const fn address_comes_first() -> bool {
+    let slice: *const [u8] = std::ptr::slice_from_raw_parts(std::ptr::without_provenance(5), 7);
+    // SAFETY: a pointer without provenance is an integer, so both words are.
+    let words: [usize; 2] = unsafe { std::mem::transmute(slice) };
+    words[0] == 5 && words[1] == 7
+}
+
+// SAFETY: a pointer, which is checked by what it points to.
+unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
+    const LAYOUT: Layout = pointer_layout::<Self, T>("&");
+    const CHECKED: bool = T::CHECKED;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        T::check_shadow(self, shadow, &path.shared())
+    }
+}
+
+// SAFETY: what can be written through `&`, can be written through `&mut &`.
+unsafe impl<T: SharedWritable + ?Sized> Writable for &T {}
+// SAFETY: likewise.
+unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
+
+// SAFETY: a pointer, which is checked by what it points to.
+unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
+    const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
+    const CHECKED: bool = T::CHECKED;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        T::check_shadow(self, shadow, path)
+    }
+}
+
+// SAFETY: what can be written through `&mut`, can be written through `&mut &mut`.
+unsafe impl<T: Writable + ?Sized> Writable for &mut T {}
+// SAFETY: as the target.
+unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &mut T {}
+
+macro_rules! raw_pointers {
+    ($($P:ty, $name:literal;)*) => {$(
+        // SAFETY: a pointer. What it points to cannot be checked; a derivative that takes one is an `unsafe fn`.
+        unsafe impl<T: Differentiable> Differentiable for $P {
+            const LAYOUT: Layout = pointer_layout::<Self, T>($name);
+            const CHECKED: bool = false;
+
+            fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
+                Ok(())
+            }
+        }
+    )*};
+}
+raw_pointers! {
+    *const T, "*const";
+    *mut T, "*mut";
+}
+
+// SAFETY: whoever calls the derivative, an `unsafe fn`, answers for what the pointer may be used for.
+unsafe impl<T: Differentiable> Writable for *mut T {}

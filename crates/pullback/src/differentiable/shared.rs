@@ -1,0 +1,94 @@
+//! Values with several owners: `Rc` and `Arc`. What is shared in the primal is shared in the same way in the shadow.
+
+use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Writable, layout_fn};
+use crate::abi::{Field, Layout};
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Which shared values [`make_zero`](crate::make_zero) has copied, and to where.
+#[derive(Debug, Default)]
+pub struct Sharing {
+    copies: HashMap<*const (), Copy>,
+}
+
+/// The raw pointer of a shadow's `Rc` or `Arc`, of which this owns one count.
+#[derive(Debug)]
+struct Copy {
+    shadow: *const (),
+    release: unsafe fn(*const ()),
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        for copy in self.copies.values() {
+            // SAFETY: the count that was taken when the copy was noted.
+            unsafe { (copy.release)(copy.shadow) }
+        }
+    }
+}
+
+/// What an `Rc` or `Arc` points to.
+#[repr(C)]
+struct Counted<T> {
+    strong: usize,
+    weak: usize,
+    value: T,
+}
+
+/// The layout of `Counted<T>`.
+fn counted_layout<T: Differentiable>() -> &'static Layout {
+    const {
+        &Layout::new::<Counted<T>>("counted value", const {
+            &[
+                Field::inactive(offset_of!(Counted<T>, strong), size_of::<usize>()),
+                Field::inactive(offset_of!(Counted<T>, weak), size_of::<usize>()),
+                Field::nested(offset_of!(Counted<T>, value), 1, layout_fn::<T>()),
+            ]
+        })
+    }
+}
+
+macro_rules! counted {
+    ($($P:ident)*) => {$(
+        // SAFETY: a pointer to the counts and the value, which is checked.
+        unsafe impl<T: Differentiable> Differentiable for $P<T> {
+            const LAYOUT: Layout =
+                Layout::new::<Self>(stringify!($P), const { &[Field::pointer(0, counted_layout::<T>)] });
+            const CHECKED: bool = T::CHECKED;
+
+            fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+                T::check_shadow(self, shadow, &path.shared())
+            }
+        }
+
+        impl<T: MakeZero> MakeZero for $P<T> {
+            fn zero_like(&self, sharing: &mut Sharing) -> Self {
+                let primal = $P::as_ptr(self).cast::<()>();
+                if let Some(copy) = sharing.copies.get(&primal) {
+                    let shadow = copy.shadow.cast::<T>();
+                    // SAFETY: one address has one owner type, so this came from `into_raw` below, and its count is still held.
+                    return unsafe {
+                        $P::increment_strong_count(shadow);
+                        $P::from_raw(shadow)
+                    };
+                }
+                let zero = $P::new((**self).zero_like(sharing));
+                let copy = Copy {
+                    shadow: $P::into_raw(zero.clone()).cast(),
+                    // SAFETY: called once, on what `into_raw` gave.
+                    release: |shadow| drop(unsafe { $P::from_raw(shadow.cast::<T>()) }),
+                };
+                sharing.copies.insert(primal, copy);
+                zero
+            }
+        }
+
+        // SAFETY: reached through `&`, whoever owns it.
+        unsafe impl<T: SharedWritable> Writable for $P<T> {}
+        // SAFETY: likewise.
+        unsafe impl<T: SharedWritable> SharedWritable for $P<T> {}
+    )*};
+}
+counted!(Rc Arc);

@@ -1,0 +1,229 @@
+//! Floats, and what holds values in place: arrays, tuples, ranges, cells, `Option`, `Result`.
+
+use super::{ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_fn};
+use crate::abi::{Field, Layout};
+use std::cell::Cell;
+use std::mem::{offset_of, size_of};
+use std::ops::Range;
+
+macro_rules! floats {
+    ($($T:ident)*) => {$(
+        // SAFETY: one float.
+        unsafe impl Differentiable for $T {
+            const LAYOUT: Layout = Layout::new::<$T>(stringify!($T), &[Field::$T(0)]);
+            const CHECKED: bool = false;
+
+            fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
+                Ok(())
+            }
+        }
+
+        impl MakeZero for $T {
+            fn zero_like(&self, _: &mut Sharing) -> Self {
+                0.0
+            }
+        }
+
+        impl ActiveResult for $T {
+            const ONE: Self = 1.0;
+        }
+
+        // SAFETY: a float is written through `&mut`.
+        unsafe impl Writable for $T {}
+    )*};
+}
+floats!(f32 f64);
+
+// SAFETY: the elements lie one after the other, and their number is part of the type.
+unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
+    const LAYOUT: Layout = Layout::new::<Self>("array", const { &[Field::nested(0, N, layout_fn::<T>())] });
+    const CHECKED: bool = T::CHECKED;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        self[..].check_shadow(&shadow[..], path)
+    }
+}
+
+impl<T: MakeZero, const N: usize> MakeZero for [T; N] {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        std::array::from_fn(|index| self[index].zero_like(sharing))
+    }
+}
+
+// SAFETY: as the elements.
+unsafe impl<T: Writable, const N: usize> Writable for [T; N] {}
+// SAFETY: as the elements.
+unsafe impl<T: SharedWritable, const N: usize> SharedWritable for [T; N] {}
+
+// SAFETY: the layout is that of an element, as the trait says; lengths are compared.
+unsafe impl<T: Differentiable> Differentiable for [T] {
+    const LAYOUT: Layout = T::LAYOUT;
+    const CHECKED: bool = true;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        path.same_length(self.len(), shadow.len())?;
+        if T::CHECKED {
+            for (index, (primal, shadow)) in self.iter().zip(shadow).enumerate() {
+                primal.check_shadow(shadow, &path.index(index))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: as the elements.
+unsafe impl<T: Writable> Writable for [T] {}
+// SAFETY: as the elements.
+unsafe impl<T: SharedWritable> SharedWritable for [T] {}
+
+macro_rules! tuples {
+    ($($first:ident $first_index:tt $(, $T:ident $index:tt)*;)*) => {$(
+        // SAFETY: the fields lie at their offsets.
+        unsafe impl<$first: Differentiable $(, $T: Differentiable)*> Differentiable for ($first, $($T,)*) {
+            const LAYOUT: Layout = Layout::new::<Self>("tuple", const { &[
+                Field::nested(offset_of!(Self, $first_index), 1, layout_fn::<$first>()),
+                $(Field::nested(offset_of!(Self, $index), 1, layout_fn::<$T>()),)*
+            ] });
+            const CHECKED: bool = $first::CHECKED $(|| $T::CHECKED)*;
+
+            fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+                self.$first_index.check_shadow(&shadow.$first_index, &path.field(stringify!($first_index)))?;
+                $(self.$index.check_shadow(&shadow.$index, &path.field(stringify!($index)))?;)*
+                Ok(())
+            }
+        }
+
+        impl<$first: MakeZero $(, $T: MakeZero)*> MakeZero for ($first, $($T,)*) {
+            fn zero_like(&self, sharing: &mut Sharing) -> Self {
+                (self.$first_index.zero_like(sharing), $(self.$index.zero_like(sharing),)*)
+            }
+        }
+
+        // SAFETY: as the fields.
+        unsafe impl<$first: Writable $(, $T: Writable)*> Writable for ($first, $($T,)*) {}
+        // SAFETY: as the fields.
+        unsafe impl<$first: SharedWritable $(, $T: SharedWritable)*> SharedWritable for ($first, $($T,)*) {}
+    )*};
+}
+tuples! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10;
+    A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11;
+}
+
+// SAFETY: the fields lie at their offsets.
+unsafe impl<T: Differentiable> Differentiable for Range<T> {
+    const LAYOUT: Layout = Layout::new::<Self>("Range", const {
+        &[
+            Field::nested(offset_of!(Self, start), 1, layout_fn::<T>()),
+            Field::nested(offset_of!(Self, end), 1, layout_fn::<T>()),
+        ]
+    });
+    const CHECKED: bool = T::CHECKED;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        self.start.check_shadow(&shadow.start, &path.field("start"))?;
+        self.end.check_shadow(&shadow.end, &path.field("end"))
+    }
+}
+
+impl<T: MakeZero> MakeZero for Range<T> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        self.start.zero_like(sharing)..self.end.zero_like(sharing)
+    }
+}
+
+// SAFETY: as the fields.
+unsafe impl<T: Writable> Writable for Range<T> {}
+
+// SAFETY: a cell is its content. There is nothing to check in a type that is `Copy` and owns what it reaches.
+unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
+    const LAYOUT: Layout = T::LAYOUT;
+    const CHECKED: bool = T::CHECKED;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        self.get().check_shadow(&shadow.get(), path)
+    }
+}
+
+impl<T: MakeZero + Copy> MakeZero for Cell<T> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        Cell::new(self.get().zero_like(sharing))
+    }
+}
+
+// SAFETY: as the content.
+unsafe impl<T: MakeZero + Copy + Writable> Writable for Cell<T> {}
+// SAFETY: a cell is written through `&`.
+unsafe impl<T: MakeZero + Copy + Writable> SharedWritable for Cell<T> {}
+
+// SAFETY: an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies where depends
+// on the variant. Variants are compared.
+unsafe impl<T: Differentiable> Differentiable for Option<T> {
+    const LAYOUT: Layout = Layout::new::<Self>("Option", const {
+        if size_of::<Self>() == size_of::<T>() {
+            &[Field::nested(0, 1, layout_fn::<T>())]
+        } else {
+            &[Field::opaque(0, size_of::<Self>())]
+        }
+    });
+    const CHECKED: bool = true;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        match (self, shadow) {
+            (Some(primal), Some(shadow)) => primal.check_shadow(shadow, &path.field("Some")),
+            (None, None) => Ok(()),
+            (Some(_), None) => Err(path.different_variants("Some", "None")),
+            (None, Some(_)) => Err(path.different_variants("None", "Some")),
+        }
+    }
+}
+
+impl<T: MakeZero> MakeZero for Option<T> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        self.as_ref().map(|value| value.zero_like(sharing))
+    }
+}
+
+// SAFETY: as the content.
+unsafe impl<T: Writable> Writable for Option<T> {}
+// SAFETY: as the content.
+unsafe impl<T: SharedWritable> SharedWritable for Option<T> {}
+
+// SAFETY: what lies where depends on the variant. Variants are compared.
+unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E> {
+    const LAYOUT: Layout = Layout::new::<Self>("Result", const { &[Field::opaque(0, size_of::<Self>())] });
+    const CHECKED: bool = true;
+
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        match (self, shadow) {
+            (Ok(primal), Ok(shadow)) => primal.check_shadow(shadow, &path.field("Ok")),
+            (Err(primal), Err(shadow)) => primal.check_shadow(shadow, &path.field("Err")),
+            (Ok(_), Err(_)) => Err(path.different_variants("Ok", "Err")),
+            (Err(_), Ok(_)) => Err(path.different_variants("Err", "Ok")),
+        }
+    }
+}
+
+impl<T: MakeZero, E: MakeZero> MakeZero for Result<T, E> {
+    fn zero_like(&self, sharing: &mut Sharing) -> Self {
+        match self {
+            Ok(value) => Ok(value.zero_like(sharing)),
+            Err(error) => Err(error.zero_like(sharing)),
+        }
+    }
+}
+
+// SAFETY: as the content.
+unsafe impl<T: Writable, E: Writable> Writable for Result<T, E> {}
+// SAFETY: as the content.
+unsafe impl<T: SharedWritable, E: SharedWritable> SharedWritable for Result<T, E> {}

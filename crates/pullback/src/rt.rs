@@ -1,0 +1,325 @@
+//! What a derivative calls while it runs: the tape, shadow memory, and copies of lanes.
+//!
+//! The functions have C names, since generated code calls them. The [`Tape`] is made and dropped by the wrapper that an
+//! attribute writes, also when the primal panics, so whatever a derivative holds is given back exactly once.
+//!
+//! The tape is a stack of bytes in chunks that double in size. A push is a bounds check and an addition; a chunk that a
+//! pop empties is kept, so a push and a pop at a boundary do not allocate, and so popped bytes stay readable.
+
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::{null_mut, without_provenance_mut};
+
+/// Each push starts at a multiple of this.
+const ALIGN: usize = 16;
+/// The size of the first chunk in bytes.
+const FIRST_CHUNK: usize = 64 * 1024;
+
+/// What a reverse-mode derivative keeps between its two sweeps.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Tape {
+    /// The first byte of the current chunk, null as long as there is none.
+    start: *mut u8,
+    /// The first free byte of the current chunk.
+    top: *mut u8,
+    /// The end of the current chunk.
+    end: *mut u8,
+    /// All chunks. Those before `current` hold pushed bytes, those after it are empty.
+    chunks: Vec<Chunk>,
+    current: usize,
+    /// Memory that is given back when the tape is dropped: shadows, and what the primal freed.
+    owned: Vec<(*mut u8, Layout)>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    start: *mut u8,
+    layout: Layout,
+    /// Where the chunk's pushed bytes end; up to date while the chunk is not the current one.
+    top: *mut u8,
+}
+
+impl Tape {
+    /// An empty tape. Nothing is allocated until something is pushed.
+    pub const fn new() -> Self {
+        Tape {
+            start: null_mut(),
+            top: null_mut(),
+            end: null_mut(),
+            chunks: Vec::new(),
+            current: 0,
+            owned: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, bytes: usize) -> *mut u8 {
+        let bytes = round_up(bytes);
+        if bytes <= self.end.addr() - self.top.addr() {
+            let place = self.top;
+            // Not `add`: an empty tape's pointers are null.
+            self.top = place.wrapping_add(bytes);
+            place
+        } else {
+            self.push_into_next_chunk(bytes)
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self, bytes: usize) -> *mut u8 {
+        let bytes = round_up(bytes);
+        if bytes <= self.top.addr() - self.start.addr() {
+            self.top = self.top.wrapping_sub(bytes);
+            self.top
+        } else {
+            self.pop_from_previous_chunk(bytes)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_into_next_chunk(&mut self, bytes: usize) -> *mut u8 {
+        let next = match self.chunks.get_mut(self.current) {
+            Some(chunk) => {
+                chunk.top = self.top;
+                self.current + 1
+            }
+            None => 0,
+        };
+        if self.chunks.get(next).is_none_or(|chunk| chunk.layout.size() < bytes) {
+            let doubled = self.chunks.last().map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2));
+            self.chunks.insert(next, Chunk::new(doubled.min(isize::MAX as usize / 2).max(bytes)));
+        }
+        self.enter(next);
+        let place = self.top;
+        self.top = place.wrapping_add(bytes);
+        place
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pop_from_previous_chunk(&mut self, bytes: usize) -> *mut u8 {
+        assert!(
+            self.top == self.start && self.current > 0,
+            "internal error in Pullback: a pop of {bytes} bytes does not match the tape's last push"
+        );
+        self.chunks[self.current].top = self.top;
+        self.enter(self.current - 1);
+        self.pop(bytes)
+    }
+
+    fn enter(&mut self, index: usize) {
+        let chunk = &self.chunks[index];
+        self.current = index;
+        self.start = chunk.start;
+        self.top = chunk.top;
+        self.end = chunk.start.wrapping_add(chunk.layout.size());
+    }
+}
+
+impl Default for Tape {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Chunk {
+    fn new(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, ALIGN).expect("a tape does not grow beyond the address space");
+        // SAFETY: a chunk is never empty.
+        let start = unsafe { alloc(layout) };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        Chunk { start, layout, top: start }
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        let chunks = self.chunks.drain(..).map(|chunk| (chunk.start, chunk.layout));
+        for (pointer, layout) in chunks.chain(self.owned.drain(..)) {
+            // SAFETY: each was allocated with this layout, and is recorded once.
+            unsafe { dealloc(pointer, layout) };
+        }
+    }
+}
+
+const fn round_up(bytes: usize) -> usize {
+    (bytes + ALIGN - 1) & !(ALIGN - 1)
+}
+
+/// `bytes` new uninitialised bytes on the tape, aligned to 16.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses, and `bytes` is not negative.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_tape_push(tape: *mut Tape, bytes: i64) -> *mut u8 {
+    // SAFETY: asked of the caller.
+    unsafe { &mut *tape }.push(bytes as usize)
+}
+
+/// The address of the bytes of the matching push. They leave the tape but stay readable until the next push.
+///
+/// # Safety
+/// As for [`__pullback_tape_push`]; `bytes` is what the last push that was not popped had.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_tape_pop(tape: *mut Tape, bytes: i64) -> *mut u8 {
+    // SAFETY: asked of the caller.
+    unsafe { &mut *tape }.pop(bytes as usize)
+}
+
+/// Zeroed memory that the tape owns.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses; `size` and `align` are those of a Rust allocation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_shadow_alloc(tape: *mut Tape, size: i64, align: i64) -> *mut u8 {
+    if size == 0 {
+        return without_provenance_mut(align as usize);
+    }
+    // SAFETY: `size` and `align` are those of a Rust allocation, so they make a layout, and `size` is not zero.
+    let (pointer, layout) = unsafe {
+        let layout = Layout::from_size_align_unchecked(size as usize, align as usize);
+        (alloc_zeroed(layout), layout)
+    };
+    if pointer.is_null() {
+        handle_alloc_error(layout);
+    }
+    // SAFETY: asked of the caller.
+    unsafe { &mut *tape }.owned.push((pointer, layout));
+    pointer
+}
+
+/// Give `pointer` back to Rust's allocator when the tape is dropped.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses; `pointer` was allocated with `size` and `align`, and nobody else frees it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_defer_dealloc(tape: *mut Tape, pointer: *mut u8, size: i64, align: i64) {
+    if size != 0 {
+        // SAFETY: asked of the caller.
+        unsafe {
+            let layout = Layout::from_size_align_unchecked(size as usize, align as usize);
+            (*tape).owned.push((pointer, layout));
+        }
+    }
+}
+
+/// A float of a lane, by its width in bytes.
+trait Lane: Copy {
+    const ZERO: Self;
+    fn add(self, other: Self) -> Self;
+}
+
+impl Lane for f32 {
+    const ZERO: Self = 0.0;
+    fn add(self, other: Self) -> Self {
+        self + other
+    }
+}
+
+impl Lane for f64 {
+    const ZERO: Self = 0.0;
+    fn add(self, other: Self) -> Self {
+        self + other
+    }
+}
+
+/// The byte offsets of the lanes: `offset + k·stride` below `len`.
+fn lanes(len: i64, stride: i64, offset: i64) -> impl DoubleEndedIterator<Item = usize> {
+    let count = if len > offset { (len - offset - 1) / stride + 1 } else { 0 };
+    (0..count).map(move |k| (offset + k * stride) as usize)
+}
+
+/// Run `$body` for the lanes' float type, which `$width` says.
+macro_rules! with_lane {
+    ($width:expr, $L:ident => $body:expr) => {
+        if $width == 8 {
+            type $L = f64;
+            $body
+        } else {
+            type $L = f32;
+            $body
+        }
+    };
+}
+
+/// The transpose of a copy of shadows. For each lane: `g = dst; dst = 0; src += g`, as if all of `dst` were read before
+/// anything is written, so the regions may overlap.
+///
+/// # Safety
+/// All lanes may be read and written in both regions; `width` is 4 or 8, `stride` is positive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_adjoint_copy(
+    dst: *mut u8,
+    src: *mut u8,
+    len: i64,
+    stride: i64,
+    offset: i64,
+    width: i64,
+) {
+    /// # Safety: as of the function around it.
+    unsafe fn lane<L: Lane>(dst: *mut u8, src: *mut u8, at: usize) {
+        // SAFETY: asked of the caller.
+        unsafe {
+            let (dst, src) = (dst.add(at).cast::<L>(), src.add(at).cast::<L>());
+            let cotangent = dst.read_unaligned();
+            dst.write_unaligned(L::ZERO);
+            src.write_unaligned(src.read_unaligned().add(cotangent));
+        }
+    }
+    let lanes = lanes(len, stride, offset);
+    // A lane of `src` that is also one of `dst` must have been emptied before it is added to: it lies before in `dst` if `dst`
+    // lies behind.
+    with_lane!(width, L => if dst.addr() >= src.addr() {
+        // SAFETY: asked of the caller.
+        lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
+    } else {
+        // SAFETY: asked of the caller.
+        lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
+    })
+}
+
+/// The lanes become zero.
+///
+/// # Safety
+/// All lanes may be written; `width` is 4 or 8, `stride` is positive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
+    with_lane!(width, L => for at in lanes(len, stride, offset) {
+        // SAFETY: asked of the caller.
+        unsafe { dst.add(at).cast::<L>().write_unaligned(L::ZERO) }
+    })
+}
+
+/// The lanes are copied; the regions may overlap.
+///
+/// # Safety
+/// All lanes may be read in `src` and written in `dst`; `width` is 4 or 8, `stride` is positive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_copy_lanes(
+    dst: *mut u8,
+    src: *const u8,
+    len: i64,
+    stride: i64,
+    offset: i64,
+    width: i64,
+) {
+    /// # Safety: as of the function around it.
+    unsafe fn lane<L: Lane>(dst: *mut u8, src: *const u8, at: usize) {
+        // SAFETY: asked of the caller.
+        unsafe { dst.add(at).cast::<L>().write_unaligned(src.add(at).cast::<L>().read_unaligned()) }
+    }
+    let lanes = lanes(len, stride, offset);
+    with_lane!(width, L => if dst.addr() <= src.addr() {
+        // SAFETY: asked of the caller.
+        lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
+    } else {
+        // SAFETY: asked of the caller.
+        lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
+    })
+}
+
+#[cfg(test)]
+mod tests;

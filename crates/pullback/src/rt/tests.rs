@@ -1,0 +1,162 @@
+//! Tests of the run-time functions, called as generated code calls them.
+
+use super::*;
+
+/// A small generator of numbers, so that the tests need nothing else.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+#[test]
+fn an_unused_tape_allocates_nothing() {
+    let tape = Tape::new();
+    assert!(tape.chunks.is_empty() && tape.chunks.capacity() == 0 && tape.owned.capacity() == 0);
+}
+
+#[test]
+fn what_is_pushed_is_popped_in_reverse() {
+    let mut random = Random(0x9e3779b97f4a7c15);
+    for _ in 0..20 {
+        let mut tape = Tape::new();
+        let mut mirror: Vec<(usize, u8)> = Vec::new();
+        for step in 0..4000 {
+            if random.below(100) < 53 || mirror.is_empty() {
+                let bytes = match random.below(40) {
+                    0 => random.below(200_000),
+                    1 => 0,
+                    _ => random.below(400),
+                } as usize;
+                // SAFETY: the tape is ours, and `bytes` bytes may be written.
+                unsafe {
+                    let place = __pullback_tape_push(&mut tape, bytes as i64);
+                    assert_eq!(place.addr() % ALIGN, 0);
+                    place.write_bytes(step as u8, bytes);
+                }
+                mirror.push((bytes, step as u8));
+            } else {
+                let (bytes, value) = mirror.pop().unwrap();
+                // SAFETY: the sizes match the pushes; popped bytes are readable until the next push.
+                let popped = unsafe {
+                    let place = __pullback_tape_pop(&mut tape, bytes as i64);
+                    if bytes == 0 { &[][..] } else { std::slice::from_raw_parts(place, bytes) }
+                };
+                assert!(popped.iter().all(|&byte| byte == value));
+            }
+        }
+    }
+}
+
+#[test]
+fn popped_bytes_stay_readable_across_chunks() {
+    let mut tape = Tape::new();
+    let bytes = 48 * 1024;
+    // SAFETY: the tape is ours; pushes and pops match.
+    unsafe {
+        for value in 0..8u8 {
+            __pullback_tape_push(&mut tape, bytes).write_bytes(value, bytes as usize);
+        }
+        let popped: Vec<*mut u8> = (0..8).map(|_| __pullback_tape_pop(&mut tape, bytes)).collect();
+        let values: Vec<u8> = popped.iter().map(|place| place.add(bytes as usize - 1).read()).collect();
+        assert_eq!(values, [7, 6, 5, 4, 3, 2, 1, 0]);
+    }
+}
+
+#[test]
+fn a_boundary_crossed_again_and_again_allocates_once() {
+    let mut tape = Tape::new();
+    tape.push(FIRST_CHUNK);
+    tape.push(64);
+    let chunks = tape.chunks.len();
+    for _ in 0..1000 {
+        tape.pop(64);
+        tape.pop(FIRST_CHUNK);
+        tape.push(FIRST_CHUNK);
+        tape.push(64);
+    }
+    assert_eq!((chunks, tape.chunks.len()), (2, 2));
+}
+
+#[test]
+#[should_panic(expected = "does not match the tape's last push")]
+fn a_pop_too_many_is_our_bug_and_says_so() {
+    let mut tape = Tape::new();
+    tape.push(16);
+    tape.pop(32);
+}
+
+#[test]
+fn the_tape_owns_shadows_and_deferred_memory() {
+    let mut tape = Tape::new();
+    // SAFETY: the tape is ours; the box's memory is given up to it.
+    unsafe {
+        let shadow = __pullback_shadow_alloc(&mut tape, 24, 8);
+        assert_eq!(std::slice::from_raw_parts(shadow, 24), [0; 24]);
+        assert_eq!(__pullback_shadow_alloc(&mut tape, 0, 8).addr(), 8);
+        let boxed = Box::into_raw(Box::new(1.0f64));
+        __pullback_defer_dealloc(&mut tape, boxed.cast(), 8, 8);
+        __pullback_defer_dealloc(&mut tape, without_provenance_mut(8), 0, 8);
+        assert_eq!(*boxed, 1.0);
+    }
+    assert_eq!(tape.owned.len(), 2);
+}
+
+/// The meaning of an adjoint copy, with a copy of everything.
+fn adjoint_copy_by_definition(memory: &[f64], dst: usize, src: usize, count: usize) -> Vec<f64> {
+    let mut result = memory.to_vec();
+    result[dst..dst + count].fill(0.0);
+    for k in 0..count {
+        result[src + k] += memory[dst + k];
+    }
+    result
+}
+
+#[test]
+fn adjoint_copy_is_right_for_every_overlap() {
+    let memory: Vec<f64> = (1..=12).map(|k| (k * k) as f64).collect();
+    for (dst, src) in (0..7).flat_map(|dst| (0..7).map(move |src| (dst, src))) {
+        let mut shadow = memory.clone();
+        let base = shadow.as_mut_ptr();
+        // SAFETY: both regions lie in `shadow`.
+        unsafe { __pullback_adjoint_copy(base.add(dst).cast(), base.add(src).cast(), 40, 8, 0, 8) };
+        // A lane that is overwritten after it was read as a source keeps only what came through the copy.
+        let expected = adjoint_copy_by_definition(&memory, dst, src, 5);
+        assert_eq!(shadow, expected, "dst {dst}, src {src}");
+    }
+}
+
+#[test]
+fn copy_lanes_is_right_for_every_overlap() {
+    let memory: Vec<f32> = (1..=12).map(|k| k as f32).collect();
+    for (dst, src) in (0..7).flat_map(|dst| (0..7).map(move |src| (dst, src))) {
+        let (mut shadow, mut expected) = (memory.clone(), memory.clone());
+        expected.copy_within(src..src + 5, dst);
+        let base = shadow.as_mut_ptr();
+        // SAFETY: both regions lie in `shadow`.
+        unsafe { __pullback_copy_lanes(base.add(dst).cast(), base.add(src).cast(), 20, 4, 0, 4) };
+        assert_eq!(shadow, expected, "dst {dst}, src {src}");
+    }
+}
+
+#[test]
+fn only_the_lanes_are_touched() {
+    // Records of { u64, f32, u32 }: a lane of 4 bytes at 8, each 16 bytes.
+    #[repr(C)]
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Record(u64, f32, u32);
+    let mut dst = [Record(7, 2.0, 9), Record(8, 3.0, 10)];
+    let mut src = [Record(1, 10.0, 2), Record(3, 20.0, 4)];
+    // SAFETY: the lanes lie in both arrays.
+    unsafe { __pullback_adjoint_copy(dst.as_mut_ptr().cast(), src.as_mut_ptr().cast(), 32, 16, 8, 4) };
+    assert_eq!(dst, [Record(7, 0.0, 9), Record(8, 0.0, 10)]);
+    assert_eq!(src, [Record(1, 12.0, 2), Record(3, 23.0, 4)]);
+    // SAFETY: the lanes lie in the array.
+    unsafe { __pullback_zero_lanes(src.as_mut_ptr().cast(), 32, 16, 8, 4) };
+    assert_eq!(src, [Record(1, 0.0, 2), Record(3, 0.0, 4)]);
+}
