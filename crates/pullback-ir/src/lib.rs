@@ -18,7 +18,7 @@
 //! | [`module`] | modules, globals, source locations |
 //! | [`builder`] | a cursor that appends instructions |
 //! | [`table`] | tables indexed by entities |
-//! | [`cfg`] | order, edges and reachability of blocks |
+//! | [`mod@cfg`] | order, edges and reachability of blocks |
 //! | [`dominators`] | the dominator tree |
 //! | [`loops`] | natural loops and how they nest |
 //! | [`text`] | the text format, both ways |

@@ -50,6 +50,13 @@ fn a_function_without_its_module_shows_numbers() {
     assert!(func.to_string().contains("v0: f64 = call fn0(1.0f64)"), "{func}");
 }
 
+#[test]
+fn names_that_two_things_have_become_numbers() {
+    let text = "global @x 1 align 1\nglobal @x 2 align 1\nglobal @f 3 align 1\nfn @f(v0: ptr) {\nb0:\n  store v0, @x\n  \
+                store v0, g1\n  store v0, g2\n  store v0, @f\n  return\n}\n";
+    assert_eq!(parse_module(text).unwrap().to_string(), text);
+}
+
 /// Each text is followed by the message its reading gives.
 #[test]
 fn errors_say_where() {
@@ -79,6 +86,7 @@ fn errors_say_where() {
         ("fn @f() {\nb0:\n  return !loc3\n}", "3:11: there is no loc3"),
         ("global @g 4 align 4 = x\"123\"", "1:24: bytes are pairs of hexadecimal digits"),
         ("fn @f() {\nb0:\n  v99999999 = alloca 8 align 8\n  return\n}", "3:3: v99999999 is too large a number"),
+        ("declare @f(opaque(\"x\", 8, 3))", "1:24: no type has this size and alignment"),
         ("declare @\"f", "1:10: this text has no closing quote"),
         ("declare @f() ?", "1:14: '?' has no meaning here"),
     ];

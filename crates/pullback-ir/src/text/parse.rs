@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Read a module in the text format.
 pub fn parse_module(text: &str) -> Result<Module, ParseError> {
-    let mut cursor = Cursor { tokens: lex(text)?, at: 0 };
+    let mut cursor = Cursor { tokens: lex(text)?, at: 0, nesting: 0 };
     let mut parser = ModuleParser::default();
     while !cursor.is(&Token::End) {
         parser.item(&mut cursor)?;
@@ -193,7 +193,14 @@ pub(super) fn numbered(word: &str, prefix: &str) -> Option<u32> {
 pub(super) struct Cursor {
     tokens: Vec<(Token, Pos)>,
     at: usize,
+    /// How many struct types are open here.
+    nesting: usize,
 }
+
+/// Struct types nest no deeper: reading them is recursive.
+const MAX_NESTING: usize = 64;
+/// No type is larger, so that sums of sizes do not overflow.
+const MAX_SIZE: u64 = 1 << 40;
 
 impl Cursor {
     pub(super) fn peek(&self) -> &Token {
@@ -327,6 +334,10 @@ impl Cursor {
                 },
             },
             _ => {
+                if self.nesting == MAX_NESTING {
+                    return pos.error(format!("struct types nest at most {MAX_NESTING} deep"));
+                }
+                self.nesting += 1;
                 let mut fields = Vec::new();
                 while !self.eat(&Token::Punct('}')) {
                     if !fields.is_empty() {
@@ -334,6 +345,7 @@ impl Cursor {
                     }
                     fields.push(self.ty()?);
                 }
+                self.nesting -= 1;
                 Ok(Type::structure(fields))
             }
         }
@@ -343,10 +355,14 @@ impl Cursor {
         self.punct('(')?;
         let name: Arc<str> = self.text()?.into();
         self.punct(',')?;
-        let size = self.integer("a size")?;
+        let pos = self.pos();
+        let size: u64 = self.integer("a size")?;
         self.punct(',')?;
-        let align = self.integer("an alignment")?;
+        let align: u64 = self.integer("an alignment")?;
         self.punct(')')?;
+        if size > MAX_SIZE || align > MAX_SIZE || !align.is_power_of_two() {
+            return pos.error("no type has this size and alignment");
+        }
         Ok(Type::Opaque(name, size, align))
     }
 
