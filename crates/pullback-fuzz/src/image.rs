@@ -97,10 +97,14 @@ impl Image {
         self.blobs.len() - 1
     }
 
+    /// All floats, in order: which blob, which lane.
+    pub fn all_lanes(&self) -> Vec<(usize, Lane)> {
+        self.blobs.iter().enumerate().flat_map(|(i, b)| b.lanes.iter().map(move |l| (i, *l))).collect()
+    }
+
     /// The floats that have a shadow, in order: which blob, which lane.
     pub fn active_lanes(&self) -> Vec<(usize, Lane)> {
-        let blobs = self.blobs.iter().enumerate().filter(|(_, b)| b.active);
-        blobs.flat_map(|(i, b)| b.lanes.iter().map(move |l| (i, *l))).collect()
+        self.all_lanes().into_iter().filter(|(blob, _)| self.blobs[*blob].active).collect()
     }
 
     /// The same memory with these floats in the active lanes: with tangents or cotangents, it is the shadow.

@@ -2,14 +2,22 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`generate`] | random programs in the IR, from a seed |
+//! | [`mod@generate`] | random programs in the IR, from a seed |
 //! | [`image`] | the memory of their arguments, apart from any machine |
-//! | [`dual`] | the oracle: an evaluator on dual numbers |
-//! | [`oracle`] | runs a program on it |
+//! | [`dual`] | an evaluator of the IR on dual numbers |
+//! | [`oracle`] | what a program's derivative has to be, by that evaluator |
+//! | [`execution`] | runs of a program and of its derivative in the interpreter |
+//! | [`mod@check`] | the checks of one program |
+//! | [`mod@shrink`] | a smaller program that fails in the same way |
+//! | [`campaign`] | many programs |
 //! | [`rng`] | the random numbers |
 
+pub mod campaign;
+pub mod check;
 pub mod dual;
+pub mod execution;
 pub mod generate;
 pub mod image;
 pub mod oracle;
 pub mod rng;
+pub mod shrink;

@@ -2,7 +2,7 @@
 
 use crate::dual::{Machine, Scalar, Trap, Val};
 use crate::generate::Program;
-use crate::image::{Blob, Image, Lane, write};
+use crate::image::{Blob, Image, read, write};
 
 /// What a run of a program leaves behind.
 #[derive(Clone, PartialEq, Debug)]
@@ -11,8 +11,12 @@ pub struct Outcome {
     pub values: Vec<f64>,
     /// Their tangents.
     pub tangents: Vec<f64>,
+    /// All floats of the arguments' memory, in the order of [`Image::all_lanes`].
+    pub memory: Vec<f64>,
     /// The largest magnitude of a value or tangent on the way.
     pub magnitude: f64,
+    /// Whether every float and every tangent on the way was finite.
+    pub finite: bool,
     /// Objects that were not given back.
     pub leaked: usize,
 }
@@ -35,13 +39,18 @@ pub fn run(program: &Program, image: &Image, tangents: &[f64]) -> Result<Outcome
     let mut outcome = Outcome {
         values: Vec::new(),
         tangents: Vec::new(),
+        memory: Vec::new(),
+        finite: machine.finite,
         magnitude: machine.magnitude,
         leaked: machine.memory.live() - machine.global_count() - addresses.len(),
     };
-    for (blob, lane) in image.active_lanes() {
+    for (blob, lane) in image.all_lanes() {
         let (bytes, dual) = machine.memory.read(addresses[blob], image.blobs[blob].bytes.len() as u64)?;
-        outcome.values.push(crate::image::read(&bytes, lane));
-        outcome.tangents.push(crate::image::read(&dual, lane));
+        outcome.memory.push(read(&bytes, lane));
+        if image.blobs[blob].active {
+            outcome.values.push(read(&bytes, lane));
+            outcome.tangents.push(read(&dual, lane));
+        }
     }
     Ok(outcome)
 }
@@ -50,7 +59,7 @@ pub fn run(program: &Program, image: &Image, tangents: &[f64]) -> Result<Outcome
 fn tangent_bytes(blob: &Blob) -> Vec<u8> {
     let mut bytes = vec![0; blob.bytes.len()];
     for lane in &blob.lanes {
-        write(&mut bytes, Lane { ..*lane }, blob.get(*lane));
+        write(&mut bytes, *lane, blob.get(*lane));
     }
     bytes
 }

@@ -74,6 +74,8 @@ pub struct Machine<'m> {
     depth: usize,
     /// The largest magnitude of a finite value or tangent that occurred: what rounding errors are measured against.
     pub magnitude: f64,
+    /// Whether every float and every tangent so far was finite.
+    pub finite: bool,
 }
 
 const MAX_STEPS: u64 = 400_000;
@@ -82,7 +84,15 @@ const MAX_DEPTH: usize = 200;
 impl<'m> Machine<'m> {
     /// A machine with empty memory.
     pub fn new(module: &'m Module) -> Self {
-        Machine { module, memory: Memory::default(), globals: HashMap::new(), steps: 0, depth: 0, magnitude: 0.0 }
+        Machine {
+            module,
+            memory: Memory::default(),
+            globals: HashMap::new(),
+            steps: 0,
+            depth: 0,
+            magnitude: 0.0,
+            finite: true,
+        }
     }
 
     /// Run a function.
@@ -158,6 +168,8 @@ impl<'m> Machine<'m> {
             for number in [scalar::to_f64(s.bits, ty), scalar::to_f64(s.dual, ty)] {
                 if number.is_finite() {
                     self.magnitude = self.magnitude.max(number.abs());
+                } else {
+                    self.finite = false;
                 }
             }
         }

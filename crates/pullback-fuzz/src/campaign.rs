@@ -1,0 +1,122 @@
+//! Many programs, one after the other.
+
+use crate::check::{Failure, Skip, Verdict, check};
+use crate::generate::{Program, generate};
+use crate::rng::program_seed;
+use crate::shrink::{needed, shrink};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What a campaign found.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    /// How many programs were checked.
+    pub programs: u64,
+    /// How many passed every check.
+    pub good: u64,
+    /// How many could not be compared, and why.
+    pub skipped: BTreeMap<Skip, u64>,
+    /// What is wrong: the seed, and the failure.
+    pub failures: Vec<(u64, Failure)>,
+}
+
+impl Report {
+    fn count(&mut self, seed: u64, verdict: Verdict) {
+        self.programs += 1;
+        match verdict {
+            Verdict::Good => self.good += 1,
+            Verdict::Skipped(skip) => *self.skipped.entry(skip).or_default() += 1,
+            Verdict::Bad(failure) => self.failures.push((seed, failure)),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} programs: {} good", self.programs, self.good)?;
+        for (skip, count) in &self.skipped {
+            write!(f, ", {count} {skip:?}")?;
+        }
+        write!(f, ", {} wrong", self.failures.len())
+    }
+}
+
+/// How a campaign is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How many programs.
+    pub programs: u64,
+    /// The campaign's seed.
+    pub seed: u64,
+    /// How many at once.
+    pub jobs: usize,
+    /// After so many failures it ends.
+    pub most_failures: usize,
+}
+
+/// Check programs; `progress` is told now and then how it goes.
+pub fn run(options: Options, progress: impl Fn(&Report) + Sync) -> Report {
+    let next = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    let report = Mutex::new(Report::default());
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= options.programs {
+                        return;
+                    }
+                    let seed = program_seed(options.seed, index);
+                    let verdict = check(&generate(seed));
+                    let mut report = report.lock().expect("no thread panics while it counts");
+                    report.count(seed, verdict);
+                    if report.failures.len() >= options.most_failures {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    if report.programs % 100 == 0 {
+                        progress(&report);
+                    }
+                }
+            });
+        }
+    });
+    report.into_inner().expect("no thread panics while it counts")
+}
+
+/// A failing program, made small, as text: what is wrong, the seed, what is asked, and the functions.
+pub fn explain(seed: u64, failure: &Failure) -> String {
+    let (program, failure) = shrink(&generate(seed), failure);
+    format!("{failure}\n{}", describe(&program))
+}
+
+/// A program as text.
+pub fn describe(program: &Program) -> String {
+    let mut text = format!("; seed {} with {:?}\n", program.seed, program.features);
+    for (argument, blob) in program.request.args.iter().zip(&program.image.args) {
+        let layout = program.request.layouts.get(argument.layout);
+        text += &format!("; {}: {} {:?}, blob {blob}\n", argument.name, layout.name, argument.activity);
+    }
+    for id in needed(program) {
+        text += &pullback_ir::text::function_text(&program.module, id);
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_hundred_programs() {
+        let options = Options { programs: 300, seed: 1, jobs: 2, most_failures: 1 };
+        let report = run(options, |_| {});
+        if let Some((seed, failure)) = report.failures.first() {
+            panic!("{report}\n{}", explain(*seed, failure));
+        }
+        assert!(report.good * 2 > report.programs, "too few programs are compared: {report}");
+    }
+}

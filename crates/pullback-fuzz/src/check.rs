@@ -1,0 +1,248 @@
+//! The checks of one program.
+//!
+//! The program is well formed; the interpreter and the oracle agree on it. Then, for forward and reverse mode and several
+//! widths: the derivative is well formed, runs without a memory error, leaves nothing allocated and nothing on the tape,
+//! and computes the primal to the last bit. Forward tangents `ẏ` are those of the oracle, and reverse cotangents satisfy
+//! `⟨ȳ, ẏ⟩ = ⟨x̄, ẋ⟩`, where `x` and `y` are all floats of the arguments' memory before and after.
+
+use crate::dual::Trap;
+use crate::execution;
+use crate::generate::{Feature, Program};
+use crate::oracle;
+use crate::rng::Rng;
+use pullback_ad::{ErrorKind, Mode, Request};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How a program fared.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verdict {
+    /// Everything holds.
+    Good,
+    /// Nothing is wrong, but not everything could be compared.
+    Skipped(Skip),
+    /// Something is wrong.
+    Bad(Failure),
+}
+
+/// Why something could not be compared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Skip {
+    /// It runs too long.
+    TooLong,
+    /// A value or tangent is not finite.
+    NotFinite,
+    /// The engine says that activity would have to be decided at run time.
+    RuntimeActivity,
+    /// The engine says that active data may reach constant memory.
+    ActiveInConst,
+}
+
+/// Which check failed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Check {
+    /// The program itself is not well formed.
+    Program,
+    /// The interpreter and the oracle disagree on the primal.
+    Primal,
+    /// The engine refuses the program.
+    Refused,
+    /// The engine panics.
+    Panic,
+    /// The derivative is not well formed.
+    IllFormed,
+    /// The derivative runs into an error.
+    Run,
+    /// The derivative does not give memory back.
+    Leak,
+    /// The derivative computes another primal.
+    PrimalChanged,
+    /// Tangents are wrong.
+    Tangent,
+    /// Cotangents are wrong.
+    Cotangent,
+}
+
+/// What is wrong.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failure {
+    /// Which check failed.
+    pub check: Check,
+    /// For which mode, if for one.
+    pub mode: Option<Mode>,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mode {
+            Some(mode) => write!(f, "{:?} ({mode:?}): {}", self.check, self.detail),
+            None => write!(f, "{:?}: {}", self.check, self.detail),
+        }
+    }
+}
+
+impl Failure {
+    fn new(check: Check, mode: Option<Mode>, detail: impl Into<String>) -> Self {
+        Failure { check, mode, detail: detail.into() }
+    }
+}
+
+/// Check a program.
+pub fn check(program: &Program) -> Verdict {
+    match examine(program) {
+        Ok(None) => Verdict::Good,
+        Ok(Some(skip)) => Verdict::Skipped(skip),
+        Err(failure) => Verdict::Bad(failure),
+    }
+}
+
+/// The derivatives a program is checked with: mode, width, whether zeros are strong.
+fn requests(program: &Program) -> Vec<Request> {
+    let mut shapes = vec![(Mode::Forward, 1), (Mode::Reverse, 1)];
+    match program.seed % 8 {
+        0 => shapes.push((Mode::Forward, 2)),
+        1 => shapes.push((Mode::Reverse, 2)),
+        2 => shapes.push((Mode::Reverse, 3)),
+        _ => {}
+    }
+    let strong_zero = program.seed % 16 == 5;
+    shapes.into_iter().map(|(mode, width)| Request { mode, width, strong_zero, ..program.request.clone() }).collect()
+}
+
+fn examine(program: &Program) -> Result<Option<Skip>, Failure> {
+    if let Err(violations) = pullback_ir::verify_module(&program.module) {
+        return Err(Failure::new(Check::Program, None, format!("{violations:?}")));
+    }
+    let mut rng = Rng::new(program.seed ^ 0xc0de);
+    let tangents: Vec<f64> = program.image.lanes().iter().map(|_| rng.float(-1.0, 1.0)).collect();
+    let truth = match oracle::run(program, &program.image, &tangents) {
+        Ok(truth) => truth,
+        Err(Trap::Steps) => return Ok(Some(Skip::TooLong)),
+        Err(trap) => return Err(Failure::new(Check::Program, None, trap.to_string())),
+    };
+    let primal = execution::primal(&program.module, program.primal, &program.image)
+        .map_err(|trap| Failure::new(Check::Primal, None, trap))?;
+    if !same(&primal.memory, &truth.memory) {
+        let detail = format!("the interpreter has {:?}, the oracle {:?}", primal.memory, truth.memory);
+        return Err(Failure::new(Check::Primal, None, detail));
+    }
+    if primal.leaked > 0 || truth.leaked > 0 {
+        return Err(Failure::new(Check::Program, None, "the program leaks"));
+    }
+    let mut skipped = (!truth.finite).then_some(Skip::NotFinite);
+    for request in requests(program) {
+        if let Some(skip) = derivative(program, &request, &truth, &tangents, &mut rng)? {
+            skipped = Some(skip);
+        }
+    }
+    Ok(skipped)
+}
+
+fn derivative(
+    program: &Program,
+    request: &Request,
+    truth: &oracle::Outcome,
+    tangents: &[f64],
+    rng: &mut Rng,
+) -> Result<Option<Skip>, Failure> {
+    let mode = request.mode;
+    let failure = |check, detail: String| {
+        let width = request.width;
+        let detail = if width > 1 { format!("width {width}: {detail}") } else { detail };
+        Failure::new(check, Some(mode), detail)
+    };
+    let mut module = program.module.clone();
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        pullback_ad::differentiate(&mut module, program.primal, request, "derivative")
+    }));
+    let func = match made {
+        Ok(Ok(func)) => func,
+        Ok(Err(error)) => {
+            return match error.kind {
+                ErrorKind::RuntimeActivity => Ok(Some(Skip::RuntimeActivity)),
+                ErrorKind::ActiveInConst => Ok(Some(Skip::ActiveInConst)),
+                kind => Err(failure(Check::Refused, format!("{kind:?}: {error}: {} {:?}", error.label, error.notes))),
+            };
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            return Err(failure(Check::Panic, text.to_owned()));
+        }
+    };
+    if let Err(violations) = pullback_ir::verify_module(&module) {
+        return Err(failure(Check::IllFormed, format!("{violations:?}")));
+    }
+
+    // The first lane of the width is compared with the tangents that are given; the others get random ones.
+    let mut seeds = vec![tangents.to_vec(); 1];
+    seeds.resize_with(request.width, || tangents.iter().map(|_| rng.float(-1.0, 1.0)).collect());
+    let truths: Vec<oracle::Outcome> = match mode {
+        Mode::Forward => seeds[1..]
+            .iter()
+            .map(|t| oracle::run(program, &program.image, t))
+            .collect::<Result<_, _>>()
+            .map_err(|trap| failure(Check::Program, trap.to_string()))?,
+        Mode::Reverse => {
+            seeds = seeds.iter().map(|s| s.iter().map(|_| rng.float(-1.0, 1.0)).collect()).collect();
+            Vec::new()
+        }
+    };
+    let outcome = execution::derivative(&module, func, mode, &request.args, &program.image, &seeds)
+        .map_err(|trap| failure(Check::Run, trap))?;
+    if outcome.leaked > 0 {
+        return Err(failure(Check::Leak, format!("{} allocations", outcome.leaked)));
+    }
+    if !same(&outcome.memory, &truth.memory) {
+        let detail = format!("the derivative leaves {:?}, the primal {:?}", outcome.memory, truth.memory);
+        return Err(failure(Check::PrimalChanged, detail));
+    }
+    if !truth.finite || !truths.iter().all(|t| t.finite) {
+        return Ok(Some(Skip::NotFinite));
+    }
+    let single = program.features.has(Feature::Single);
+    match mode {
+        Mode::Forward => {
+            for (found, truth) in outcome.shadows.iter().zip([truth].into_iter().chain(&truths)) {
+                let tolerance = if single { 2e-3 } else { 1e-9 };
+                let scale = truth.tangents.iter().fold(1.0f64, |m, t| m.max(t.abs())) + rounding(truth, single);
+                let worst = found.iter().zip(&truth.tangents).position(|(f, t)| !((f - t).abs() <= tolerance * scale));
+                if let Some(i) = worst {
+                    let detail = format!("lane {i}: {}, should be {}", found[i], truth.tangents[i]);
+                    return Err(failure(Check::Tangent, detail));
+                }
+            }
+        }
+        Mode::Reverse => {
+            for (found, seed) in outcome.shadows.iter().zip(&seeds) {
+                let after = products(seed, &truth.tangents);
+                let before = products(found, tangents);
+                let tolerance = if single { 5e-3 } else { 1e-8 };
+                let error = (after.0 - before.0).abs();
+                let scale = 1.0 + after.1 + before.1 + rounding(truth, single);
+                if !(error <= tolerance * scale) {
+                    let detail = format!("⟨ȳ, ẏ⟩ = {}, ⟨x̄, ẋ⟩ = {}", after.0, before.0);
+                    return Err(failure(Check::Cotangent, detail));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Room for rounding errors of large intermediate numbers.
+fn rounding(truth: &oracle::Outcome, single: bool) -> f64 {
+    truth.magnitude * if single { 1e-2 } else { 1e-4 }
+}
+
+/// Sum and sum of magnitudes of the products.
+fn products(a: &[f64], b: &[f64]) -> (f64, f64) {
+    a.iter().zip(b).fold((0.0, 0.0), |(sum, size), (a, b)| (sum + a * b, size + (a * b).abs()))
+}
+
+/// The same floats to the last bit; any NaN is like another.
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+}

@@ -1,0 +1,81 @@
+//! `pullback-fuzz`: random programs against the engine.
+//!
+//! Exits with 0 if nothing is wrong, 1 if something is, 2 if it was called wrongly.
+
+use pullback_fuzz::campaign::{self, Options};
+use pullback_fuzz::{check, generate};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Random programs against Pullback's engine
+
+Usage: pullback-fuzz [OPTIONS]
+
+  --programs N    how many programs in the IR (1000)
+  --seed S        the campaign's seed (1)
+  --jobs N        how many at once (one per core)
+  --failures N    stop after so many failures (1)
+  --show SEED     print the program of this seed, and how it fares, and nothing else
+  --no-shrink     print failing programs as they are";
+
+struct Arguments {
+    options: Options,
+    show: Option<u64>,
+    shrink: bool,
+}
+
+fn parse() -> Result<Option<Arguments>, String> {
+    let jobs = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let mut arguments =
+        Arguments { options: Options { programs: 1000, seed: 1, jobs, most_failures: 1 }, show: None, shrink: true };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || -> Result<u64, String> {
+            let value = words.next().ok_or_else(|| format!("{word} needs a number"))?;
+            value.parse().map_err(|_| format!("{word}: `{value}` is not a number"))
+        };
+        match word.as_str() {
+            "--programs" => arguments.options.programs = number()?,
+            "--seed" => arguments.options.seed = number()?,
+            "--jobs" => arguments.options.jobs = number()? as usize,
+            "--failures" => arguments.options.most_failures = number()? as usize,
+            "--show" => arguments.show = Some(number()?),
+            "--no-shrink" => arguments.shrink = false,
+            "--help" | "-h" => return Ok(None),
+            _ => return Err(format!("unknown option `{word}`")),
+        }
+    }
+    Ok(Some(arguments))
+}
+
+fn main() -> ExitCode {
+    let arguments = match parse() {
+        Ok(Some(arguments)) => arguments,
+        Ok(None) => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Err(message) => {
+            eprintln!("error: {message}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    if let Some(seed) = arguments.show {
+        let program = generate::generate(seed);
+        println!("{}", campaign::describe(&program));
+        println!("{:?}", check::check(&program));
+        return ExitCode::SUCCESS;
+    }
+    // A panic of the engine is a finding, and is reported as one.
+    std::panic::set_hook(Box::new(|_| {}));
+    let report = campaign::run(arguments.options, |report| eprint!("\r{report}   "));
+    eprintln!("\r{report}   ");
+    for (seed, failure) in &report.failures {
+        if arguments.shrink {
+            println!("{}", campaign::explain(*seed, failure));
+        } else {
+            println!("{failure}\n{}", campaign::describe(&generate::generate(*seed)));
+        }
+    }
+    if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
