@@ -23,16 +23,18 @@ pub struct NormaliseOptions {
     pub target: TargetOptions,
 }
 
-/// Before inlining: no unwinding, values instead of stack slots.
-const CLEAN: &str = "lower-expect,lower-invoke,simplifycfg,sroa,early-cse,simplifycfg";
+/// Before inlining: no unwinding, values instead of stack slots. No `simplifycfg` yet: it would turn the branches of an
+/// iterator's `next` into selects, before the caller's match on the result could be threaded through them.
+const CLEAN: &str = "lower-expect,lower-invoke,sroa,early-cse,adce";
 
 /// Inlining from the leaves up, each function simplified before it goes into its callers.
-const INLINE: &str =
-    "cgscc(inline<only-mandatory>,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>))";
+const INLINE: &str = "cgscc(inline<only-mandatory>,\
+    function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce))";
 
 /// What rustc's own pipeline would have done to the roots, without vectorising or unrolling.
 const SIMPLIFY: &str = "function(\
-    lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,jump-threading,correlated-propagation,\
+    lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
+    correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
     simplifycfg,instcombine<no-verify-fixpoint>,reassociate,memcpyopt,sroa<modify-cfg>,\
     loop-mssa(loop-rotate,licm<allowspeculation>,simple-loop-unswitch),simplifycfg,instcombine<no-verify-fixpoint>,\
     loop(indvars,loop-deletion),scalarizer<load-store>,sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,\
