@@ -219,6 +219,7 @@ table! {
     LLVMGetAlignment(ValueRef) -> c_uint;
     LLVMSetAlignment(ValueRef, c_uint);
     LLVMSetComdat(ValueRef, ComdatRef);
+    LLVMGlobalClearMetadata(ValueRef);
     // Functions
     LLVMGetFirstFunction(ModuleRef) -> ValueRef;
     LLVMGetNextFunction(ValueRef) -> ValueRef;

@@ -18,7 +18,7 @@
 //! | [`const_data`] | constants as bytes and relocations |
 //! | [`calls`] | the calls of a symbol: found and replaced |
 //! | [`target`] | pass pipelines and object code |
-//! | [`normalise`] | the passes that prepare a function for import |
+//! | [`mod@normalise`] | the passes that prepare a function for import |
 //! | [`import`] | LLVM to Pullback's IR |
 //! | [`export`] | Pullback's IR to LLVM |
 //!

@@ -273,6 +273,8 @@ impl Module {
         if llvm!(self.api(), LLVMHasPersonalityFn(function)) != 0 {
             llvm!(self.api(), LLVMSetPersonalityFn(function, ValueRef::NULL));
         }
+        // A declaration has no debug information of its own.
+        llvm!(self.api(), LLVMGlobalClearMetadata(function));
     }
 
     pub(crate) fn raw_operands(&self, value: ValueRef) -> Vec<ValueRef> {

@@ -32,7 +32,7 @@ impl Toolchain {
         let status = self
             .rustc()
             .args(["--edition=2024", "--crate-type=lib", "--emit=llvm-bc", "-Clinker-plugin-lto", "-Cdebuginfo=1"])
-            .arg("-Ccodegen-units=1")
+            .args(["-Ccodegen-units=1", "-Awarnings"])
             .arg(format!("-Copt-level={opt_level}"))
             .arg(source)
             .arg("-o")
