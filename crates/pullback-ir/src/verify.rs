@@ -19,6 +19,7 @@
 //! - `return` gives what the function's result type says.
 //!
 //! **Types of operands and results**
+//! - Integers have 1 to 128 bits.
 //! - A constant fits its type.
 //! - Instructions that compute something have a result; `store`, `copy`, `move`, `fill` and `dealloc` have none.
 //! - Arithmetic: operands and result of one type, floats for `fadd`, `fsub`, `fmul`, `fdiv`, `frem` and `fneg`, integers else.
@@ -125,6 +126,14 @@ pub fn verify_function(module: &Module, id: FuncId) -> Result<(), Vec<Violation>
     if verifier.violations.is_empty() { Ok(()) } else { Err(verifier.violations) }
 }
 
+fn has_bad_width(ty: &Type) -> bool {
+    match ty {
+        Type::Int(width) => !(1..=128).contains(width),
+        Type::Struct(fields) => fields.iter().any(has_bad_width),
+        _ => false,
+    }
+}
+
 struct Verifier<'m> {
     module: &'m Module,
     func: &'m Function,
@@ -228,7 +237,11 @@ impl Verifier<'_> {
     fn check_definitions(&mut self) {
         let func = self.func;
         let mut seen = HashSet::new();
+        let no_type = |value: Value| has_bad_width(func.ty(value)).then(|| format!("{} is no type", func.ty(value)));
         for block in func.blocks() {
+            for message in func.block(block).params.iter().filter_map(|p| no_type(*p)) {
+                self.report(Place::Block(self.id, block), message);
+            }
             for (i, &param) in func.block(block).params.iter().enumerate() {
                 if func.value(param).def != ValueDef::Param(block, i) {
                     let message = format!("{param} stands here as parameter {i} and says it comes from elsewhere");
@@ -240,6 +253,9 @@ impl Verifier<'_> {
                     self.report_inst(block, inst, "it stands in the function twice");
                 }
                 let result = func.inst(inst).result;
+                if let Some(message) = result.and_then(no_type) {
+                    self.report_inst(block, inst, message);
+                }
                 if let Some(value) = result.filter(|v| func.value(*v).def != ValueDef::Inst(inst)) {
                     self.report_inst(block, inst, format!("{value} says it comes from elsewhere"));
                 }

@@ -191,6 +191,16 @@ fn an_instruction_stands_once() {
 }
 
 #[test]
+fn integers_have_a_width() {
+    let found = made(|f, _| {
+        let other = f.add_block();
+        f.block_mut(other).term = pullback_ir::Terminator::Return(None);
+        f.add_param(other, Type::structure([Type::Int(0)]));
+    });
+    assert_eq!(found, ["@f, `b1(v0: {i0})`: {i0} is no type"]);
+}
+
+#[test]
 fn parameters_say_where_they_come_from() {
     let found = made(|f, b| {
         let other = f.add_block();

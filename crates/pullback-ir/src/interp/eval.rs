@@ -5,7 +5,7 @@
 //! a division that has no answer is a trap. Single precision is computed in single precision.
 
 use super::Trap;
-use super::value::{Val, mask, signed};
+use super::value::{Val, mask, signed, store_size};
 use crate::inst::{BinOp, CastOp, FloatPred, IntPred};
 use crate::math::MathFn;
 use crate::types::Type;
@@ -161,24 +161,21 @@ pub(super) fn cast(op: CastOp, a: &Val, to: &Type) -> Result<Val, Trap> {
         (CastOp::SiToFp, Val::Int(x, w), Type::F64) => Val::F64(signed(*x, *w) as f64),
         (CastOp::PtrToInt, Val::Ptr(p), Type::Int(w)) => Val::int(u128::from(*p), *w),
         (CastOp::IntToPtr, Val::Int(x, _), Type::Ptr) => Val::Ptr(*x as u64),
-        (CastOp::Bitcast, _, _) => {
-            let same_size = |bytes: &Vec<u8>| bytes.len() as u64 == to.size();
-            match scalar_bytes(a).filter(same_size) {
-                Some(bytes) => Val::from_bytes(&bytes, to)?,
-                None => return wrong(),
-            }
-        }
+        (CastOp::Bitcast, _, _) => match a.bits().filter(|_| width(a) == to.size() * 8) {
+            Some(bits) => Val::from_bytes(&bits.to_le_bytes()[..store_size(to)?], to)?,
+            None => return wrong(),
+        },
         _ => return wrong(),
     })
 }
 
-fn scalar_bytes(a: &Val) -> Option<Vec<u8>> {
+/// The bits a scalar takes in memory.
+fn width(a: &Val) -> u64 {
     match a {
-        Val::Int(x, w) => Some(x.to_le_bytes()[..usize::from(*w).div_ceil(8)].to_vec()),
-        Val::F32(x) => Some(x.to_bits().to_le_bytes().to_vec()),
-        Val::F64(x) => Some(x.to_bits().to_le_bytes().to_vec()),
-        Val::Ptr(p) => Some(p.to_le_bytes().to_vec()),
-        Val::Struct(_) | Val::Undef => None,
+        Val::Int(_, w) => Type::Int(*w).size() * 8,
+        Val::F32(_) => 32,
+        Val::F64(_) | Val::Ptr(_) => 64,
+        Val::Struct(_) | Val::Undef => 0,
     }
 }
 

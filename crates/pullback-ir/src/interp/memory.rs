@@ -196,13 +196,13 @@ impl Memory {
     }
 
     /// Read bytes.
-    pub fn read(&self, address: u64, len: u64) -> Result<Vec<u8>, Trap> {
-        let Some((base, offset)) = self.find(address, len)? else { return Ok(Vec::new()) };
+    pub fn read(&self, address: u64, len: u64) -> Result<&[u8], Trap> {
+        let Some((base, offset)) = self.find(address, len)? else { return Ok(&[]) };
         if self.uninitialised == Uninitialised::Trap {
             self.expect_written(address, base, offset, len)?;
         }
         self.expect_known(address, base, offset, len)?;
-        Ok(self.content(base).bytes[offset..offset + len as usize].to_vec())
+        Ok(&self.content(base).bytes[offset..offset + len as usize])
     }
 
     fn expect_written(&self, address: u64, base: u64, offset: usize, len: u64) -> Result<(), Trap> {
@@ -263,7 +263,7 @@ impl Memory {
             let field = |i: usize| self.load(address.wrapping_add(ty.field_offset(i)), &fields[i]);
             return (0..fields.len()).map(field).collect::<Result<_, _>>().map(Val::Struct);
         }
-        Val::from_bytes(&self.read(address, store_size(ty)? as u64)?, ty)
+        Val::from_bytes(self.read(address, store_size(ty)? as u64)?, ty)
     }
 
     /// Write a value of a type.
@@ -281,9 +281,10 @@ impl Memory {
             }
             return Ok(());
         }
-        match value.to_bytes(ty)? {
-            Some(bytes) => self.write(address, &bytes),
-            None => self.forget(address, store_size(ty)? as u64),
+        let size = store_size(ty)?;
+        match value.bits() {
+            Some(bits) => self.write(address, &bits.to_le_bytes()[..size]),
+            None => self.forget(address, size as u64),
         }
     }
 }

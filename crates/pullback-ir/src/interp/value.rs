@@ -99,16 +99,15 @@ impl Val {
         })
     }
 
-    /// The bytes of a scalar, little-endian; `None` for undef.
-    pub(super) fn to_bytes(&self, ty: &Type) -> Result<Option<Vec<u8>>, Trap> {
-        Ok(Some(match self {
-            Val::Int(bits, _) => bits.to_le_bytes()[..store_size(ty)?].to_vec(),
-            Val::F32(x) => x.to_bits().to_le_bytes().to_vec(),
-            Val::F64(x) => x.to_bits().to_le_bytes().to_vec(),
-            Val::Ptr(p) => p.to_le_bytes().to_vec(),
-            Val::Undef => return Ok(None),
-            Val::Struct(_) => return Err(Trap::IllFormed("a struct where a scalar belongs".to_string())),
-        }))
+    /// The bits of a scalar; `None` for undef and structs.
+    pub(super) fn bits(&self) -> Option<u128> {
+        match self {
+            Val::Int(bits, _) => Some(*bits),
+            Val::F32(x) => Some(u128::from(x.to_bits())),
+            Val::F64(x) => Some(u128::from(x.to_bits())),
+            Val::Ptr(p) => Some(u128::from(*p)),
+            Val::Struct(_) | Val::Undef => None,
+        }
     }
 
     /// The scalar of a type that these bytes are.
