@@ -196,7 +196,12 @@ impl Memory {
     }
 
     /// Read bytes.
-    pub fn read(&self, address: u64, len: u64) -> Result<&[u8], Trap> {
+    pub fn read(&self, address: u64, len: u64) -> Result<Vec<u8>, Trap> {
+        self.bytes(address, len).map(<[u8]>::to_vec)
+    }
+
+    /// The bytes themselves, while nothing is written.
+    pub(super) fn bytes(&self, address: u64, len: u64) -> Result<&[u8], Trap> {
         let Some((base, offset)) = self.find(address, len)? else { return Ok(&[]) };
         if self.uninitialised == Uninitialised::Trap {
             self.expect_written(address, base, offset, len)?;
@@ -263,7 +268,7 @@ impl Memory {
             let field = |i: usize| self.load(address.wrapping_add(ty.field_offset(i)), &fields[i]);
             return (0..fields.len()).map(field).collect::<Result<_, _>>().map(Val::Struct);
         }
-        Val::from_bytes(self.read(address, store_size(ty)? as u64)?, ty)
+        Val::from_bytes(self.bytes(address, store_size(ty)? as u64)?, ty)
     }
 
     /// Write a value of a type.

@@ -124,7 +124,7 @@ impl Lanes {
 }
 
 fn read_float(memory: &Memory, address: u64, width: u64) -> Result<f64, Trap> {
-    let bytes = memory.read(address, width)?;
+    let bytes = memory.bytes(address, width)?;
     Ok(match <[u8; 8]>::try_from(bytes) {
         Ok(bytes) => f64::from_le_bytes(bytes),
         Err(_) => f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
