@@ -70,9 +70,21 @@ impl Module {
         let kind = llvm!(api, LLVMGetTypeKind(ty));
         match llvm!(api, LLVMGetValueKind(value)) {
             value_kind::UNDEF | value_kind::POISON | value_kind::AGGREGATE_ZERO | value_kind::NULL => Ok(()),
+            value_kind::DATA_ARRAY => {
+                let mut len = 0;
+                let start = llvm!(api, LLVMGetRawDataValues(value, &mut len));
+                // SAFETY: the constant owns `len` bytes at this address. (They are in the host's byte order, which is
+                // the target's: Pullback compiles where it runs, or for a GPU of the same order.)
+                let raw = unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) };
+                data.bytes[at as usize..at as usize + len].copy_from_slice(raw);
+                Ok(())
+            }
             value_kind::INT => {
-                let bits = self.int_bits(value);
                 let size = self.size_of(layout, ty) as usize;
+                if size > 16 {
+                    return Err("an integer of more than 128 bits".to_owned());
+                }
+                let bits = self.int_bits(value);
                 let at = at as usize;
                 data.bytes[at..at + size].copy_from_slice(&bits.to_le_bytes()[..size]);
                 Ok(())

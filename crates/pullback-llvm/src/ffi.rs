@@ -197,6 +197,7 @@ table! {
     LLVMConstIntGetSExtValue(ValueRef) -> c_longlong;
     LLVMConstBitCast(ValueRef, TypeRef) -> ValueRef;
     LLVMGetAggregateElement(ValueRef, c_uint) -> ValueRef;
+    LLVMGetRawDataValues(ValueRef, *mut usize) -> *const c_char;
     LLVMGetConstOpcode(ValueRef) -> c_int;
     LLVMAliasGetAliasee(ValueRef) -> ValueRef;
     // Globals
