@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::{Form, Session, augment};
 use crate::transform::memory::Runtime;
-use crate::transform::{retype, reverse};
-use pullback_ir::{Callee, FuncId, Module, Op};
+use crate::transform::{halve, retype, reverse};
+use pullback_ir::{Callee, FuncId, Function, Module, Op};
 use std::collections::HashMap;
 
 /// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
@@ -24,14 +24,7 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
     }
     let copies = working_copies(module, primal, name);
     let primal = copies[&primal];
-    let mut facts = flow::analyse(module, primal, request);
-    for id in facts.functions.clone() {
-        let mut func = module.func(id).clone();
-        if retype::retype(&mut func, id, &facts) {
-            *module.func_mut(id) = func;
-        }
-    }
-    facts = flow::analyse(module, primal, request);
+    let facts = typed_facts(module, primal, request);
     let active = activity::analyse(module, &facts, request)?;
     let runtime = Runtime::declare(module);
     let mut session = Session {
@@ -66,6 +59,23 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
         }
     }
     Ok(id)
+}
+
+/// What is known of memory, after integers that carry floats or pointers have got their true types.
+fn typed_facts(module: &mut Module, primal: FuncId, request: &Request) -> flow::Facts {
+    let mut facts = flow::analyse(module, primal, request);
+    // Halves may have to be halved again: an `i128` of four `f32`.
+    let passes: [fn(&mut Function, FuncId, &flow::Facts) -> bool; 3] = [halve::halve, halve::halve, retype::retype];
+    for pass in passes {
+        let mut changed = false;
+        for id in facts.functions.clone() {
+            changed |= pass(module.func_mut(id), id, &facts);
+        }
+        if changed {
+            facts = flow::analyse(module, primal, request);
+        }
+    }
+    facts
 }
 
 /// Copies of the primal and of all it calls, to change at will; calls among them go to the copies.

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
 //! | [`linear`] | the linear operations on tangents, and their forward emission |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
@@ -11,6 +12,7 @@
 pub mod augment;
 mod augment_memory;
 mod forward;
+pub mod halve;
 pub mod linear;
 pub mod memory;
 pub mod plan;

@@ -1,0 +1,285 @@
+//! Wide integers that carry several floats or pointers are taken apart.
+//!
+//! A struct of two `f32` moves as one `i64`, a pair of `f64` as one `i128`. Where the memory behind holds narrower floats or
+//! pointers, such an integer is loaded, passed on and stored in halves; [`super::retype`] then gives the halves their
+//! true types.
+//!
+//! ```text
+//! v2 = load i64 v0            lo = load i32 v0; hi = load i32 v0+4
+//! store v1, v2         ▶      store v1, lo;     store v1+4, hi
+//! v3 = trunc i32 v2           v3 = lo
+//! ```
+//! Where the whole integer is still wanted it is put together again, and the meaning of the program does not change.
+
+use crate::analysis::flow::Facts;
+use crate::analysis::objects::Kinds;
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Op, Type, Value, ValueDef};
+use std::collections::{HashMap, HashSet};
+
+/// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
+pub fn halve(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
+    let cfg = Cfg::new(func);
+    let order: Vec<Block> = cfg.reverse_postorder().to_vec();
+    let wide = find_wide(func, id, facts, &order);
+    if wide.is_empty() {
+        return false;
+    }
+    let mut pass = Pass { func, wide, parts: HashMap::new(), whole: HashMap::new() };
+    pass.add_params(&order);
+    for block in &order {
+        pass.block(*block);
+    }
+    true
+}
+
+/// The values to take apart: loads and stored values over narrower floats or pointers, and what passes them on.
+fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> HashSet<Value> {
+    let mut wide = HashSet::new();
+    for block in order {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            let (ptr, value) = match (&data.op, data.result) {
+                (Op::Load { ptr, .. }, Some(result)) => (*ptr, result),
+                (Op::Store { ptr, value, .. }, _) => (*ptr, *value),
+                _ => continue,
+            };
+            if is_wide(func.ty(value)) && over_narrow_cells(func, id, facts, ptr, value) {
+                wide.insert(value);
+            }
+        }
+    }
+    // Parameters and selections between them are taken apart together.
+    loop {
+        let before = wide.len();
+        for block in order {
+            for target in func.block(*block).term.targets() {
+                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                    join(&mut wide, *arg, *param);
+                }
+            }
+            for inst in &func.block(*block).insts {
+                let data = func.inst(*inst);
+                match (&data.op, data.result) {
+                    (Op::Select(_, a, b), Some(result)) => {
+                        join(&mut wide, *a, result);
+                        join(&mut wide, *b, result);
+                    }
+                    (Op::Freeze(a), Some(result)) => join(&mut wide, *a, result),
+                    _ => {}
+                }
+            }
+        }
+        if wide.len() == before {
+            return wide;
+        }
+    }
+}
+
+fn join(wide: &mut HashSet<Value>, a: Value, b: Value) {
+    if wide.contains(&a) || wide.contains(&b) {
+        wide.extend([a, b]);
+    }
+}
+
+fn is_wide(ty: &Type) -> bool {
+    matches!(ty, Type::Int(64 | 128))
+}
+
+fn over_narrow_cells(func: &Function, id: FuncId, facts: &Facts, ptr: Value, value: Value) -> bool {
+    let Some(object) = facts.object(id, ptr) else { return false };
+    let (at, width) = (facts.offset(id, ptr), func.ty(value).size());
+    facts.objects.cells(object).iter().any(|cell| {
+        let kinds = facts.objects.kinds(cell.content);
+        kinds != Kinds::NONE && cell.width < width && cell.at.overlaps(cell.width, at, width)
+    })
+}
+
+struct Pass<'a> {
+    func: &'a mut Function,
+    wide: HashSet<Value>,
+    parts: HashMap<Value, [Value; 2]>,
+    /// The integer put together again, to be used for the old one.
+    whole: HashMap<Value, Value>,
+}
+
+impl Pass<'_> {
+    fn half(&self, value: Value) -> Type {
+        match self.func.ty(value) {
+            Type::Int(128) => Type::I64,
+            _ => Type::I32,
+        }
+    }
+
+    /// Each wide block parameter gets two halves beside it.
+    fn add_params(&mut self, order: &[Block]) {
+        for block in order.iter().filter(|b| **b != self.func.entry()).copied().collect::<Vec<_>>() {
+            for param in self.func.block(block).params.clone() {
+                if self.wide.contains(&param) {
+                    let ty = self.half(param);
+                    let halves = [self.func.add_param(block, ty.clone()), self.func.add_param(block, ty)];
+                    self.parts.insert(param, halves);
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block) {
+        let insts = std::mem::take(&mut self.func.block_mut(block).insts);
+        for param in self.func.block(block).params.clone() {
+            if self.parts.contains_key(&param) {
+                self.put_together(block, param);
+            }
+        }
+        for inst in insts {
+            self.instruction(block, inst);
+        }
+        let mut term = self.func.block(block).term.clone();
+        if let pullback_ir::Terminator::Branch(v, ..)
+        | pullback_ir::Terminator::Switch(v, ..)
+        | pullback_ir::Terminator::Return(Some(v)) = &mut term
+        {
+            *v = self.now(*v);
+        }
+        for target in term.targets_mut() {
+            let params = self.func.block(target.block).params.clone();
+            let mut halves = Vec::new();
+            for (arg, param) in target.args.iter_mut().zip(params) {
+                if self.parts.contains_key(&param) && self.wide.contains(&param) {
+                    halves.extend(self.parts_of(block, *arg));
+                    let ty = self.func.ty(param).clone();
+                    *arg = self.func.constant(ty, Constant::Undef);
+                } else {
+                    *arg = self.now(*arg);
+                }
+            }
+            target.args.extend(halves);
+        }
+        self.func.block_mut(block).term = term;
+    }
+
+    /// What stands for an old value now.
+    fn now(&self, value: Value) -> Value {
+        self.whole.get(&value).copied().unwrap_or(value)
+    }
+
+    fn instruction(&mut self, block: Block, inst: pullback_ir::Inst) {
+        let data = self.func.inst(inst).clone();
+        let wide = data.result.filter(|r| self.wide.contains(r));
+        let place = |b: &mut Builder, ptr: Value, ty: &Type| b.offset(ptr, ty.size() as i64);
+        match (&data.op, wide) {
+            (Op::Load { ptr, align }, Some(result)) => {
+                let (ty, ptr) = (self.half(result), self.now(*ptr));
+                let mut b = Builder::new(self.func, block);
+                b.loc = data.loc;
+                let high = place(&mut b, ptr, &ty);
+                let low = b.value(Op::Load { ptr, align: *align }, ty.clone());
+                let high = b.value(Op::Load { ptr: high, align: (*align).min(ty.size()) }, ty);
+                self.parts.insert(result, [low, high]);
+                self.put_together(block, result);
+            }
+            (Op::Select(c, a, b), Some(result)) => {
+                let (a, b) = (self.parts_of(block, *a), self.parts_of(block, *b));
+                let mut build = Builder::new(self.func, block);
+                let halves = [build.select(*c, a[0], b[0]), build.select(*c, a[1], b[1])];
+                self.parts.insert(result, halves);
+                self.put_together(block, result);
+            }
+            (Op::Freeze(a), Some(result)) => {
+                let halves = self.parts_of(block, *a);
+                self.parts.insert(result, halves);
+                self.put_together(block, result);
+            }
+            (Op::Store { ptr, value, align }, _) if self.wide.contains(value) => {
+                let (ty, halves, ptr) = (self.half(*value), self.parts_of(block, *value), self.now(*ptr));
+                let mut b = Builder::new(self.func, block);
+                b.loc = data.loc;
+                let high = place(&mut b, ptr, &ty);
+                b.push(Op::Store { ptr, value: halves[0], align: *align }, None);
+                b.push(Op::Store { ptr: high, value: halves[1], align: (*align).min(ty.size()) }, None);
+            }
+            (Op::Cast(CastOp::Trunc, from), _)
+                if self.parts.contains_key(from) && data.result.map(|r| self.func.ty(r)) == Some(&self.half(*from)) =>
+            {
+                self.func.inst_mut(inst).op = Op::Freeze(self.parts[from][0]);
+                self.func.block_mut(block).insts.push(inst);
+            }
+            (Op::Bin(BinOp::LShr, from, by), _)
+                if self.parts.contains_key(from)
+                    && self.func.as_int(*by) == Some(self.half(*from).size() as i128 * 8) =>
+            {
+                let (high, ty) = (self.parts[from][1], self.half(*from));
+                let zero = self.func.int(ty, 0);
+                self.func.inst_mut(inst).op = Op::Cast(CastOp::ZExt, high);
+                self.func.inst_mut(inst).flags = pullback_ir::Flags::NONE;
+                self.func.block_mut(block).insts.push(inst);
+                if let Some(result) = data.result {
+                    self.parts.insert(result, [high, zero]);
+                }
+            }
+            (op, _) => {
+                let op = op.clone().map_operands(|v| self.now(v));
+                self.func.inst_mut(inst).op = op;
+                self.func.block_mut(block).insts.push(inst);
+            }
+        }
+    }
+
+    /// The integer from its halves, for uses as a whole.
+    fn put_together(&mut self, block: Block, value: Value) {
+        let [low, high] = self.parts[&value];
+        let (ty, bits) = (self.func.ty(value).clone(), self.half(value).size() as i128 * 8);
+        let mut b = Builder::new(self.func, block);
+        let low = b.cast(CastOp::ZExt, low, ty.clone());
+        let high = b.cast(CastOp::ZExt, high, ty.clone());
+        let by = b.func.int(ty, bits);
+        let high = b.bin(BinOp::Shl, high, by);
+        let whole = b.bin(BinOp::Or, high, low);
+        self.whole.insert(value, whole);
+    }
+
+    /// The halves of a value, found in how it was made or cut from it at the end of `block`.
+    fn parts_of(&mut self, block: Block, value: Value) -> [Value; 2] {
+        if let Some(parts) = self.parts.get(&value) {
+            return *parts;
+        }
+        let ty = self.half(value);
+        let bits = ty.size() as i128 * 8;
+        if let Some(constant) = self.func.as_const(value).cloned() {
+            return match constant {
+                Constant::Int(n) => [self.func.int(ty.clone(), n as i128), self.func.int(ty, (n >> bits) as i128)],
+                other @ (Constant::Undef | Constant::Poison) => [self.func.constant(ty, other); 2],
+                _ => [self.func.int(ty, 0); 2],
+            };
+        }
+        let zero = self.func.int(ty.clone(), 0);
+        if let ValueDef::Inst(inst) = self.func.value(value).def {
+            match self.func.inst(inst).op.clone() {
+                Op::Cast(CastOp::ZExt, from) if *self.func.ty(from) == ty => return [from, zero],
+                Op::Bin(BinOp::Shl, from, by) if self.func.as_int(by) == Some(bits) => {
+                    return [zero, self.parts_of(block, from)[0]];
+                }
+                Op::Bin(BinOp::Or, a, b) => {
+                    let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
+                    return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
+                }
+                _ => {}
+            }
+        }
+        let value = self.now(value);
+        let wide = self.func.ty(value).clone();
+        let mut b = Builder::new(self.func, block);
+        let low = b.cast(CastOp::Trunc, value, ty.clone());
+        let by = b.func.int(wide, bits);
+        let shifted = b.bin(BinOp::LShr, value, by);
+        [low, b.cast(CastOp::Trunc, shifted, ty)]
+    }
+
+    fn or(&mut self, block: Block, a: Value, b: Value) -> Value {
+        match (self.func.as_int(a), self.func.as_int(b)) {
+            (Some(0), _) => b,
+            (_, Some(0)) => a,
+            _ => Builder::new(self.func, block).bin(BinOp::Or, a, b),
+        }
+    }
+}
