@@ -7,7 +7,7 @@ pub mod plan;
 pub mod type_def;
 pub mod types;
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 
 /// An error at a word, with the way out of it.
 pub fn error(span: Span, message: impl std::fmt::Display, help: impl std::fmt::Display) -> syn::Error {
@@ -18,9 +18,31 @@ pub fn error(span: Span, message: impl std::fmt::Display, help: impl std::fmt::D
 pub fn similar<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let distance = |candidate: &str| edit_distance(&lower, &candidate.to_lowercase());
-    let (nearest, best) =
-        candidates.into_iter().map(|candidate| (candidate, distance(candidate))).min_by_key(|&(_, distance)| distance)?;
+    let (nearest, best) = candidates
+        .into_iter()
+        .map(|candidate| (candidate, distance(candidate)))
+        .min_by_key(|&(_, distance)| distance)?;
     (best <= word.len().div_ceil(3)).then_some(nearest)
+}
+
+/// Tokens of a type or signature, with the spaces that a person would write.
+pub fn pretty(tokens: &TokenStream) -> String {
+    const TIGHT: [(&str, &str); 12] = [
+        (" :: ", "::"),
+        (":: ", "::"),
+        (" : ", ": "),
+        (" ,", ","),
+        ("& ", "&"),
+        (" (", "("),
+        (" ;", ";"),
+        (" <", "<"),
+        ("< ", "<"),
+        (" >", ">"),
+        ("->(", "-> ("),
+        (":(", ": ("),
+    ];
+    let text = tokens.to_string().replace("-> ", "-> \u{0}");
+    TIGHT.iter().fold(text, |text, (from, to)| text.replace(from, to)).replace('\u{0}', "")
 }
 
 fn edit_distance(a: &str, b: &str) -> usize {
@@ -41,6 +63,12 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_are_written_as_a_person_would() {
+        let text = "fn df<T: Copy>(x: &mut [f64; 3], y: Vec<T>, z: (f64, f64)) -> (f64, [T; 2]) where T: a::B";
+        assert_eq!(pretty(&text.parse().unwrap()), text);
+    }
 
     #[test]
     fn similar_words_are_found() {

@@ -9,8 +9,14 @@ pub use crate::rt::Tape;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, needs_drop, size_of};
 
-/// Whether this build goes through the driver.
-pub const DRIVER: bool = cfg!(pullback);
+/// Fails the build, once and after `cargo check` would be through, if it does not go through the driver: nobody else puts
+/// derivatives in place of markers. It is generic so that it fails only where a derivative is compiled.
+pub const fn built_by_driver<T>() {
+    const { assert!(cfg!(pullback), "{}", BUILD_WITH_CARGO_PULLBACK) }
+}
+
+const BUILD_WITH_CARGO_PULLBACK: &str = "this program has derivatives, which Pullback's driver makes: \
+    build it with `cargo pullback build` (or `run`, `test`, `bench`)";
 
 /// The layout of `T` if `T` is [`Differentiable`] where the attribute stands, and else opaque bytes: arguments marked `Const`
 /// may be of any type.

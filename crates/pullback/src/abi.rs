@@ -288,7 +288,7 @@ impl Field {
 
 // The driver reads a layout function's body, and nobody calls it from C.
 #[expect(improper_ctypes)]
-unsafe extern "C-unwind" {
+unsafe extern "C" {
     /// Stands for the derivative that `request` asks of the function behind `shim`. It is never defined: the driver puts the
     /// derivative's address in place of each call.
     pub fn __pullback_marker(shim: *const (), request: *const Request) -> *const ();
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_request_gives_back_what_it_was_made_of() {
         fn layout() -> &'static Layout {
-            const { &Layout::new::<f64>("f64", &[Field::f64(0)]) }
+            const { &Layout::new::<f64>("f64", const { &[Field::f64(0)] }) }
         }
         static REQUEST: Request = Request::new(
             Mode::Reverse,

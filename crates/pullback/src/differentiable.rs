@@ -99,11 +99,15 @@ pub trait ActiveResult: MakeZero + Copy {
 /// # Safety
 /// Whoever has `&mut Self` may write every float that is reached from it.
 #[diagnostic::on_unimplemented(
-    message = "a gradient cannot be written through a shared reference in `{Self}`",
-    label = "the shadow of this argument is written, but `{Self}` reaches its floats through a shared reference",
+    message = "a shadow of type `{Self}` cannot be written",
+    label = "`{Self}` reaches floats through a shared reference, or is not `Differentiable`",
     note = "use `&mut` inside the type, or `Cell`, or mark the argument `Const`"
 )]
-pub unsafe trait Writable: Differentiable {}
+pub unsafe trait Writable: Differentiable {
+    /// Where the derive puts the proof that every field is writable. Never called.
+    #[doc(hidden)]
+    fn assert_fields() {}
+}
 
 /// A type whose shadow a derivative may write through `&`: one without floats, or with its floats in cells.
 ///

@@ -36,12 +36,18 @@
 
 #![warn(missing_docs)]
 
-pub mod abi;
-mod differentiable;
+// The derive says `::pullback`, also in the tests of this crate.
+#[cfg(test)]
+extern crate self as pullback;
+
 #[doc(hidden)]
 pub mod __private;
+pub mod abi;
+mod differentiable;
 pub mod rt;
 
-pub use differentiable::{Access, ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of};
+pub use differentiable::{
+    Access, ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of,
+};
 pub use differentiable::{ToZero, make_zero};
 pub use pullback_macros::{Differentiable, autodiff, autodiff_forward, autodiff_reverse};

@@ -42,14 +42,7 @@ struct Chunk {
 impl Tape {
     /// An empty tape. Nothing is allocated until something is pushed.
     pub const fn new() -> Self {
-        Tape {
-            start: null_mut(),
-            top: null_mut(),
-            end: null_mut(),
-            chunks: Vec::new(),
-            current: 0,
-            owned: Vec::new(),
-        }
+        Tape { start: null_mut(), top: null_mut(), end: null_mut(), chunks: Vec::new(), current: 0, owned: Vec::new() }
     }
 
     #[inline(always)]

@@ -21,9 +21,6 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Type, parse_quote};
 
-/// The sentence that a build without the driver ends with.
-const NO_DRIVER: &str = "derivatives are made by Pullback's driver: build with `cargo pullback build` (or `run`, `test`, `bench`)";
-
 /// The parts of a body, in the order in which they run.
 struct Body<'a> {
     plan: &'a Plan,
@@ -48,9 +45,7 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
         signature,
         result: plan.function.result.clone().unwrap_or_else(|| parse_quote!(())),
         arguments: (0..count).map(|index| local(&format!("a{index}"))).collect(),
-        lanes: (0..=count)
-            .map(|index| (0..lanes).map(|lane| local(&format!("d{index}_{lane}"))).collect())
-            .collect(),
+        lanes: (0..=count).map(|index| (0..lanes).map(|lane| local(&format!("d{index}_{lane}"))).collect()).collect(),
         out: local("out"),
         tape: local("tape"),
         shim: local("shim"),
@@ -58,7 +53,7 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
     let (checks, places) = (body.checks(), body.places());
     let (result, shim, call, returned) = (body.result_places(), body.shim(), body.call(), body.returned());
     quote! {
-        const { ::core::assert!(::pullback::__private::DRIVER, #NO_DRIVER) }
+        ::pullback::__private::built_by_driver::<()>();
         #checks
         #places
         #result
@@ -81,7 +76,7 @@ impl Body<'_> {
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let Some(Shadow { parameters, passing, .. }) = &self.signature.shadows[index] else { continue };
             let (name, bindings) = (&argument.name, &self.lanes[index]);
-            let label = name.to_string();
+            let label = &argument.label;
             tokens.extend(match (&parameters[..], passing) {
                 ([stacked], Passing::Stacked) => {
                     let split = match as_reference(&argument.ty) {
@@ -161,7 +156,8 @@ impl Body<'_> {
     fn shim(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
         let function = &self.plan.function;
-        let (name, turbofish) = (&function.name, &function.turbofish);
+        let turbofish = &function.turbofish;
+        let name = &function.name;
         let path = if function.associated { quote!(Self::#name) } else { quote!(#name) };
         let path = if turbofish.is_empty() { path } else { quote!(#path::<#(#turbofish),*>) };
         let inputs = arguments.iter().map(|_| quote!(*const _));
@@ -192,7 +188,8 @@ impl Body<'_> {
             match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
                 (Role::Const, _, _) => {}
                 (_, Mode::Reverse, Some(Shadow { passing: Passing::Reference, .. })) => {
-                    values.extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut *#lane))));
+                    values
+                        .extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut *#lane))));
                 }
                 (_, Mode::Reverse, Some(_)) => {
                     values.extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut #lane))));
@@ -240,7 +237,7 @@ impl Body<'_> {
                 _ => quote!(Duplicated),
             };
             let activity = quote!(::pullback::__private::Activity::#activity);
-            self.arg(&argument.name.to_string(), activity, &argument.ty, *role == Role::Const)
+            self.arg(&argument.label, activity, &argument.ty, *role == Role::Const)
         });
         let result_activity = match self.plan.result {
             ResultRole::Const => quote!(::pullback::__private::Activity::Const),

@@ -69,12 +69,14 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
 fn check(definition: &TypeDef) -> TokenStream {
     match &definition.shape {
         Shape::Struct(fields) => {
-            let checks = fields.iter().filter(|field| field.role == FieldRole::Differentiable).map(|Field { member, ty, .. }| {
-                let label = member_name(member);
-                quote_spanned! {ty.span()=>
-                    ::pullback::Differentiable::check_shadow(&self.#member, &shadow.#member, &path.field(#label))?;
-                }
-            });
+            let checks = fields.iter().filter(|field| field.role == FieldRole::Differentiable).map(
+                |Field { member, ty, .. }| {
+                    let label = member_name(member);
+                    quote_spanned! {ty.span()=>
+                        ::pullback::Differentiable::check_shadow(&self.#member, &shadow.#member, &path.field(#label))?;
+                    }
+                },
+            );
             quote!(#(#checks)* ::core::result::Result::Ok(()))
         }
         Shape::Enum(variants) if variants.is_empty() => quote!(match *self {}),
@@ -191,12 +193,13 @@ fn writable(definition: &TypeDef) -> TokenStream {
     quote! {
         // SAFETY: every field is.
         #[automatically_derived]
-        unsafe impl #parameters ::pullback::Writable for #name #arguments #where_clause {}
-        #[allow(dead_code, clippy::all)]
-        const _: () = {
-            fn holds<T: ::pullback::Writable>() {}
-            fn every_field #parameters () #where_clause { #(#checks)* }
-        };
+        unsafe impl #parameters ::pullback::Writable for #name #arguments #where_clause {
+            #[allow(clippy::all)]
+            fn assert_fields() {
+                fn holds<T: ::pullback::Writable>() {}
+                #(#checks)*
+            }
+        }
     }
 }
 

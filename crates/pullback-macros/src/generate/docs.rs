@@ -3,6 +3,7 @@
 use super::signature::{Returned, Signature};
 use crate::parse::attribute::{Mode, Width};
 use crate::parse::plan::Plan;
+use crate::parse::pretty;
 use quote::ToTokens;
 
 pub fn describe(plan: &Plan, signature: &Signature) -> String {
@@ -17,7 +18,7 @@ pub fn describe(plan: &Plan, signature: &Signature) -> String {
     };
     let name = &function.name;
     let mut text = format!("The derivative of `{name}` in {mode} mode{batch}.\n\n");
-    text += &format!("```text\n{}\n```\n\n", pretty(&signature.to_token_stream().to_string()));
+    text += &format!("```text\n{}\n```\n\n", pretty(&signature.to_token_stream()));
     for (argument, shadow) in function.arguments.iter().zip(&signature.shadows) {
         let Some(shadow) = shadow else { continue };
         let parameters: Vec<String> = shadow.parameters.iter().map(|parameter| format!("`{parameter}`")).collect();
@@ -49,17 +50,4 @@ pub fn describe(plan: &Plan, signature: &Signature) -> String {
         _ => text += &format!("\nReturns {}.", returned[0]),
     }
     text
-}
-
-/// Tokens with the spaces that a person would write.
-fn pretty(tokens: &str) -> String {
-    let mut text = tokens.to_owned();
-    for (from, to) in [
-        (" :: ", "::"), (":: ", "::"), ("& ", "&"), (" , ", ", "), (" ,", ","), (" : ", ": "), (" (", "("), ("( ", "("), (" )", ")"),
-        (" [", " ["), ("[ ", "["), (" ]", "]"), (" < ", "<"), (" <", "<"), ("< ", "<"), (" >", ">"), ("- >", "->"), ("->(", "-> ("),
-        (" ; ", "; "), ("' ", "'"), ("usize]", "]"),
-    ] {
-        text = text.replace(from, to);
-    }
-    text.replace("-> ", "-> ").replace(")->", ") ->").replace("->(", "-> (")
 }

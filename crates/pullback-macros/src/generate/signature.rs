@@ -28,8 +28,6 @@ pub struct Signature {
 pub struct Shadow {
     /// Its parameters: one, or one for each lane.
     pub parameters: Vec<Ident>,
-    /// The type of the place that a shadow pointer points to.
-    pub place: Type,
     pub passing: Passing,
 }
 
@@ -82,11 +80,12 @@ impl Signature {
                     }
                     _ => (0..lanes).map(|lane| fresh(format_ident!("d_{name}_{lane}"), &mut names)).collect(),
                 };
-                let is_array = parameters.len() < lanes && passing != Passing::Stacked
-                    || attribute.family == Family::Pullback && attribute.width != Width::Single && passing != Passing::Stacked;
+                let is_array = attribute.family == Family::Pullback
+                    && attribute.width != Width::Single
+                    && passing != Passing::Stacked;
                 let ty = if is_array { quote!([#one; #lanes]) } else { one };
                 inputs.extend(parameters.iter().map(|parameter| quote!(#parameter: #ty)));
-                Shadow { parameters, place, passing }
+                Shadow { parameters, passing }
             }));
         }
         let seed = matches!(plan.result, ResultRole::Seeded(_)).then(|| {
@@ -240,7 +239,7 @@ fn parameters_in<'a>(ty: &Type, function: &'a Function) -> Vec<&'a Ident> {
 impl ToTokens for Signature {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Signature { name, generics, inputs, .. } = self;
-        let (parameters, _, where_clause) = (&generics.params, (), &generics.where_clause);
+        let Generics { params: parameters, where_clause, .. } = generics;
         let parameters = if parameters.is_empty() { quote!() } else { quote!(<#parameters>) };
         let safety = self.is_unsafe.then(|| quote!(unsafe));
         let output = self.output.as_ref().map(|output| quote!(-> #output));

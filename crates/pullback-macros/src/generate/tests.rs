@@ -1,0 +1,138 @@
+//! Whole expansions, token by token, and what the documentation says.
+
+use super::*;
+use crate::parse::attribute::Family;
+
+fn expanded(family: Family, attribute: TokenStream, item: TokenStream) -> String {
+    expand(family, attribute, item).to_string()
+}
+
+#[test]
+fn a_function_without_arguments() {
+    let item = quote! { fn f() {} };
+    let expected = quote! {
+        fn f() {}
+        #[doc = "The derivative of `f` in forward mode.\n\n```text\nfn df()\n```\n\n"]
+        #[allow(unused_mut, unused_unsafe, clippy::all)]
+        #[track_caller]
+        fn df() {
+            ::pullback::__private::built_by_driver::<()>();
+            let mut out = ::core::mem::MaybeUninit::<()>::uninit();
+            let shim: fn(*mut _) = |out| unsafe { ::core::ptr::write(out, f()) };
+            if false {
+                shim(out.as_mut_ptr());
+            }
+            unsafe {
+                let derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(*mut ())>(
+                    ::pullback::__private::marker(shim as *const (), const {
+                        &::pullback::__private::Request::new(
+                            ::pullback::__private::Mode::Forward,
+                            1u32,
+                            0u32,
+                            "f",
+                            (::core::file!(), ::core::line!(), ::core::column!()),
+                            const {
+                                &[::pullback::__private::Arg::new("return", ::pullback::__private::Activity::Const, {
+                                    #[allow(unused_imports)]
+                                    use ::pullback::__private::AnyLayout as _;
+                                    ::pullback::__private::LayoutOf::<()>::LAYOUT
+                                })]
+                            },
+                        )
+                    }),
+                );
+                derivative(out.as_mut_ptr().cast::<()>());
+            }
+            unsafe {}
+        }
+    };
+    assert_eq!(expanded(Family::StdForward, quote!(df), item), expected.to_string());
+}
+
+#[test]
+fn the_seeds_example() {
+    let item = quote! {
+        pub fn f(x: f32, y: &f32) -> f32 {
+            x * x + 3.0 * y
+        }
+    };
+    let docs = "The derivative of `f` in reverse mode.\n\n\
+                ```text\nfn df(x: f32, y: &f32, d_y: &mut f32) -> (f32, f32)\n```\n\n\
+                - `d_y`: the gradient with respect to `y` is added to it\n\n\
+                Returns the gradient with respect to `x` and the result of `f`.";
+    let expected = quote! {
+        #item
+        #[doc = #docs]
+        #[allow(unused_mut, unused_unsafe, clippy::all)]
+        #[track_caller]
+        pub fn df(x: f32, y: &f32, d_y: &mut f32) -> (f32, f32) {
+            ::pullback::__private::built_by_driver::<()>();
+            let mut d1_0 = d_y;
+            ::pullback::__private::check("y", &y, &d1_0);
+            let a0 = ::core::mem::ManuallyDrop::new(x);
+            let mut d0_0 = ::pullback::__private::zero(&*a0);
+            let a1 = ::core::mem::ManuallyDrop::new(y);
+            let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
+            let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
+            let shim: fn(*const _, *const _, *mut _) =
+                |a0, a1, out| unsafe { ::core::ptr::write(out, f(::core::ptr::read(a0), ::core::ptr::read(a1))) };
+            if false {
+                shim(&raw const *a0, &raw const *a1, out.as_mut_ptr());
+            }
+            let mut tape = ::pullback::__private::Tape::new();
+            unsafe {
+                let derivative = ::core::mem::transmute::<
+                    *const (),
+                    unsafe extern "C-unwind" fn(*mut (), *mut (), *mut (), *mut (), *mut (), *mut (), *mut ())
+                >(::pullback::__private::marker(shim as *const (), const {
+                    &::pullback::__private::Request::new(
+                        ::pullback::__private::Mode::Reverse,
+                        1u32,
+                        0u32,
+                        "f",
+                        (::core::file!(), ::core::line!(), ::core::column!()),
+                        const {
+                            &[
+                                ::pullback::__private::Arg::new(
+                                    "x",
+                                    ::pullback::__private::Activity::Duplicated,
+                                    ::pullback::__private::layout_of::<f32>
+                                ),
+                                ::pullback::__private::Arg::new(
+                                    "y",
+                                    ::pullback::__private::Activity::Duplicated,
+                                    ::pullback::__private::layout_of::<&f32>
+                                ),
+                                ::pullback::__private::Arg::new(
+                                    "return",
+                                    ::pullback::__private::Activity::Duplicated,
+                                    ::pullback::__private::layout_of::<f32>
+                                )
+                            ]
+                        },
+                    )
+                }),);
+                derivative(
+                    (&raw mut tape).cast::<()>(),
+                    (&raw const a0).cast_mut().cast::<()>(),
+                    (&raw mut d0_0).cast::<()>(),
+                    (&raw const a1).cast_mut().cast::<()>(),
+                    ::pullback::__private::writable(&mut d1_0),
+                    out.as_mut_ptr().cast::<()>(),
+                    (&raw mut d2_0).cast::<()>()
+                );
+            }
+            ::core::mem::drop(tape);
+            unsafe { (d0_0, out.assume_init()) }
+        }
+    };
+    let attribute = quote!(df, Reverse, Active, Duplicated, Active);
+    assert_eq!(expanded(Family::Pullback, attribute, item), expected.to_string());
+}
+
+#[test]
+fn an_error_leaves_the_function_as_it_was() {
+    let item = quote! { fn f(x: f64) -> f64 { x } };
+    let text = expanded(Family::Pullback, quote!(df, Reverse, Dual, Active), item.clone());
+    assert!(text.starts_with(&item.to_string()) && text.contains("compile_error"));
+}

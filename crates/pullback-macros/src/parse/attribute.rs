@@ -70,8 +70,6 @@ pub struct Attribute {
     pub width: Width,
     pub options: Options,
     pub activities: Activities,
-    /// Where the attribute stands.
-    pub span: Span,
 }
 
 const MODES: [&str; 2] = ["Reverse", "Forward"];
@@ -83,14 +81,17 @@ impl Attribute {
     }
 
     fn parse_from(family: Family, input: ParseStream<'_>) -> syn::Result<Self> {
-        let span = Span::call_site();
         if input.is_empty() {
             let example = match family {
                 Family::Pullback => "#[autodiff(df, Reverse, Active, Active)]",
                 Family::StdReverse => "#[autodiff_reverse(df, Active, Active)]",
                 Family::StdForward => "#[autodiff_forward(df, Dual, Dual)]",
             };
-            return Err(error(span, "the derivative needs a name", format_args!("for example `{example}`")));
+            return Err(error(
+                Span::call_site(),
+                "the derivative needs a name",
+                format_args!("for example `{example}`"),
+            ));
         }
         let (name, associated) = parse_name(input)?;
         let (mode, width) = match family {
@@ -103,7 +104,11 @@ impl Attribute {
         let mut named: Vec<(Ident, Word)> = Vec::new();
         while comma(input)? {
             if !input.peek(Ident::peek_any) {
-                return Err(error(input.span(), "expected an activity", "such as `Active`, `Duplicated`, `Dual` or `Const`"));
+                return Err(error(
+                    input.span(),
+                    "expected an activity",
+                    "such as `Active`, `Duplicated`, `Dual` or `Const`",
+                ));
             }
             let word = input.call(Ident::parse_any)?;
             if input.peek(Token![=]) {
@@ -135,7 +140,7 @@ impl Attribute {
             (_, false) => Activities::Named(named),
             (_, true) => Activities::Positional(positional),
         };
-        Ok(Attribute { family, name, associated, mode, width, options, activities, span })
+        Ok(Attribute { family, name, associated, mode, width, options, activities })
     }
 
     /// What follows `word =`: an activity, or `None` for the value of an option.
@@ -161,7 +166,11 @@ fn comma(input: ParseStream<'_>) -> syn::Result<bool> {
         return Ok(false);
     }
     if !input.peek(Token![,]) {
-        return Err(error(input.span(), "expected a comma", "separate the name, the mode and the activities by commas"));
+        return Err(error(
+            input.span(),
+            "expected a comma",
+            "separate the name, the mode and the activities by commas",
+        ));
     }
     input.parse::<Token![,]>()?;
     Ok(!input.is_empty())
@@ -260,4 +269,3 @@ fn not_yet(word: &Ident) -> syn::Error {
         "leave it out; `strong_zero` and `runtime_activity` are there",
     )
 }
-

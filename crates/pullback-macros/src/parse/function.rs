@@ -8,8 +8,8 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Block, FnArg, GenericParam, Generics, Item, Macro, Pat, ReceiverKind, ReturnType, Safety, Signature, Type,
-    TypeImplTrait, TypeParam, Visibility, parse_quote,
+    Attribute, Block, FnArg, GenericParam, Generics, Item, Macro, Pat, ReceiverKind, ReturnType, Safety, Signature,
+    Type, TypeImplTrait, TypeParam, Visibility, parse_quote,
 };
 
 /// A function to be differentiated.
@@ -32,7 +32,9 @@ pub struct Function {
 
 /// An argument, or the receiver.
 pub struct Argument {
-    /// `self`, or a name that is the user's own where there is one.
+    /// Its name in the source, or `arg0` where it is a pattern.
+    pub label: String,
+    /// Its name in the derivative: `self`, or its own where that is possible.
     pub name: Ident,
     pub ty: Type,
     pub kind: ArgumentKind,
@@ -69,9 +71,8 @@ impl Parse for Header {
 impl Function {
     pub fn parse(item: TokenStream) -> syn::Result<Self> {
         let span = item.span();
-        let Header { attributes, visibility, signature, rest } = syn::parse2(item).map_err(|_| {
-            error(span, "only a function can be differentiated", "put the attribute on a `fn`")
-        })?;
+        let Header { attributes, visibility, signature, rest } = syn::parse2(item)
+            .map_err(|_| error(span, "only a function can be differentiated", "put the attribute on a `fn`"))?;
         refuse(&signature)?;
         let mut generics = signature.generics.clone();
         let turbofish = generics
@@ -85,7 +86,7 @@ impl Function {
             .collect();
         let mut arguments = Vec::new();
         for (index, input) in signature.inputs.iter().enumerate() {
-            let mut argument = Argument::new(input, index);
+            let mut argument = Argument::new(input, index, &signature.ident);
             NameImplTraits(&mut generics).visit_type_mut(&mut argument.ty);
             arguments.push(argument);
         }
@@ -94,7 +95,8 @@ impl Function {
             ReturnType::Type(_, ty) if matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty()) => None,
             ReturnType::Type(_, ty) => Some((**ty).clone()),
         };
-        let associated = signature.receiver().is_some() || says_self(signature.to_token_stream()) || body_says_self(rest);
+        let associated =
+            signature.receiver().is_some() || says_self(signature.to_token_stream()) || body_says_self(rest);
         Ok(Function {
             name: signature.ident,
             visibility,
@@ -115,9 +117,10 @@ impl Function {
 }
 
 impl Argument {
-    fn new(input: &FnArg, index: usize) -> Self {
+    fn new(input: &FnArg, index: usize, function: &Ident) -> Self {
         match input {
             FnArg::Receiver(receiver) => Argument {
+                label: "self".into(),
                 name: Ident::new("self", receiver.self_token.span),
                 ty: match &receiver.kind {
                     ReceiverKind::Reference(_, lifetime, None) => parse_quote!(& #lifetime Self),
@@ -128,15 +131,20 @@ impl Argument {
                 kind: ArgumentKind::Receiver(syn::Receiver { mutability: None, ..receiver.clone() }),
                 span: receiver.self_token.span,
             },
-            FnArg::Typed(typed) => Argument {
-                name: match &*typed.pat {
+            FnArg::Typed(typed) => {
+                let name = match &*typed.pat {
                     Pat::Ident(pattern) => pattern.ident.clone(),
                     _ => format_ident!("arg{index}"),
-                },
-                ty: (*typed.ty).clone(),
-                kind: ArgumentKind::Typed,
-                span: typed.pat.span(),
-            },
+                };
+                Argument {
+                    label: name.to_string(),
+                    // The derivative calls the function, so no argument may hide it.
+                    name: if name == *function { format_ident!("{name}_") } else { name },
+                    ty: (*typed.ty).clone(),
+                    kind: ArgumentKind::Typed,
+                    span: typed.pat.span(),
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::activity::{Activity, Word};
 use super::attribute::{Activities, Attribute, Family, Mode, Width};
 use super::function::{Argument, Function};
 use super::types::{as_reference, is_inactive, is_slice_reference, path_name};
-use super::{error, similar};
+use super::{error, pretty, similar};
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::Type;
@@ -64,15 +64,18 @@ impl Plan {
             ));
         }
         let (words, result_word) = words(&attribute, &function)?;
-        let roles = function
-            .arguments
-            .iter()
-            .zip(&words)
-            .map(|(argument, word)| role(&attribute, argument, word))
-            .collect::<syn::Result<_>>()?;
+        let roles = all(function.arguments.iter().zip(&words).map(|(argument, word)| role(&attribute, argument, word)));
         let result = match (&function.result, &result_word) {
-            (Some(ty), Some(word)) => result_role(&attribute, ty, word)?,
-            _ => ResultRole::Const,
+            (Some(ty), Some(word)) => result_role(&attribute, ty, word),
+            _ => Ok(ResultRole::Const),
+        };
+        let (roles, result) = match (roles, result) {
+            (Ok(roles), Ok(result)) => (roles, result),
+            (Err(mut errors), Err(error)) => {
+                errors.combine(error);
+                return Err(errors);
+            }
+            (Err(error), _) | (_, Err(error)) => return Err(error),
         };
         Ok(Plan {
             function: Function { associated: function.associated || attribute.associated, ..function },
@@ -81,6 +84,20 @@ impl Plan {
             result,
         })
     }
+}
+
+/// All values, or all errors in one.
+fn all<T>(results: impl Iterator<Item = syn::Result<T>>) -> syn::Result<Vec<T>> {
+    let mut values = Vec::new();
+    let mut errors: Option<syn::Error> = None;
+    for result in results {
+        match (result, &mut errors) {
+            (Ok(value), _) => values.push(value),
+            (Err(error), Some(errors)) => errors.combine(error),
+            (Err(error), None) => errors = Some(error),
+        }
+    }
+    errors.map_or(Ok(values), Err)
 }
 
 /// An activity for each argument, and one for the result.
@@ -96,7 +113,7 @@ fn positional(words: &[Word], function: &Function) -> syn::Result<(Vec<Word>, Op
     if let Some(missing) = arguments.get(words.len()) {
         return Err(error(
             missing.span,
-            format_args!("no activity for the argument `{}`", missing.name),
+            format_args!("no activity for the argument `{}`", missing.label),
             format_args!("`{}` needs {}", function.name, expected(function)),
         ));
     }
@@ -125,7 +142,7 @@ fn positional(words: &[Word], function: &Function) -> syn::Result<(Vec<Word>, Op
 
 /// How many activities a function needs, in words.
 fn expected(function: &Function) -> String {
-    let names: Vec<String> = function.arguments.iter().map(|argument| format!("`{}`", argument.name)).collect();
+    let names: Vec<String> = function.arguments.iter().map(|argument| format!("`{}`", argument.label)).collect();
     match (names.is_empty(), &function.result) {
         (true, Some(_)) => "one activity, for its result".into(),
         (true, None) => "no activities".into(),
@@ -147,8 +164,8 @@ fn named(words: &[(syn::Ident, Word)], function: &Function) -> syn::Result<(Vec<
                     "leave it out, or write `Const`",
                 ));
             }
-        } else if !function.arguments.iter().any(|argument| argument.name == *name) {
-            let names: Vec<String> = function.arguments.iter().map(|argument| argument.name.to_string()).collect();
+        } else if !function.arguments.iter().any(|argument| name == argument.label.as_str()) {
+            let names: Vec<String> = function.arguments.iter().map(|argument| argument.label.clone()).collect();
             let help = match similar(&name.to_string(), names.iter().map(String::as_str)) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None if names.is_empty() => "only `return` can be given".into(),
@@ -160,13 +177,13 @@ fn named(words: &[(syn::Ident, Word)], function: &Function) -> syn::Result<(Vec<
     let find = |name: &str, span| {
         words.iter().find(|(given, _)| given == name).map_or_else(|| Word::constant(span), |(_, word)| word.clone())
     };
-    let arguments = function.arguments.iter().map(|argument| find(&argument.name.to_string(), argument.span)).collect();
+    let arguments = function.arguments.iter().map(|argument| find(&argument.label, argument.span)).collect();
     Ok((arguments, function.result.as_ref().map(|result| find("return", result.span()))))
 }
 
 fn role(attribute: &Attribute, argument: &Argument, word: &Word) -> syn::Result<Role> {
-    let (name, text, ty) = (&argument.name, &word.text, &argument.ty);
-    let shown = ty.to_token_stream().to_string().replace("& ", "&").replace(" :: ", "::").replace("[ ", "[").replace(" ]", "]");
+    let (name, text, ty) = (&argument.label, &word.text, &argument.ty);
+    let shown = pretty(&ty.to_token_stream());
     if word.activity != Activity::Const && is_inactive(ty) {
         return Err(error(
             word.span,
@@ -195,7 +212,11 @@ fn role(attribute: &Attribute, argument: &Argument, word: &Word) -> syn::Result<
         (Mode::Reverse, Activity::Dual | Activity::DualOnly | Activity::Dualv | Activity::DualvOnly) => Err(error(
             word.span,
             format_args!("`{text}` is an activity of forward mode"),
-            if is_indirect(ty) { "use `Duplicated` in reverse mode" } else { "use `Active` or `Duplicated` in reverse mode" },
+            if is_indirect(ty) {
+                "use `Duplicated` in reverse mode"
+            } else {
+                "use `Active` or `Duplicated` in reverse mode"
+            },
         )),
         (Mode::Forward, Activity::Dual) => Ok(Role::Shadowed(Need::Needed)),
         (Mode::Forward, Activity::DualOnly) => Ok(Role::Shadowed(Need::Unneeded)),
@@ -219,7 +240,7 @@ fn result_role(attribute: &Attribute, ty: &Type, word: &Word) -> syn::Result<Res
     if word.activity != Activity::Const && is_inactive(ty) {
         return Err(error(
             word.span,
-            format_args!("`{text}` for the result, but `{}` has no derivative", ty.to_token_stream()),
+            format_args!("`{text}` for the result, but `{}` has no derivative", pretty(&ty.to_token_stream())),
             "mark it `Const`",
         ));
     }
@@ -228,7 +249,11 @@ fn result_role(attribute: &Attribute, ty: &Type, word: &Word) -> syn::Result<Res
         Activity::Active | Activity::Duplicated | Activity::Dual => Need::Needed,
         Activity::ActiveOnly | Activity::DuplicatedOnly | Activity::DualOnly => Need::Unneeded,
         Activity::Dualv | Activity::DualvOnly => {
-            return Err(error(word.span, format_args!("`{text}` is for arguments"), "use `Dual` or `DualOnly` for the result"));
+            return Err(error(
+                word.span,
+                format_args!("`{text}` is for arguments"),
+                "use `Dual` or `DualOnly` for the result",
+            ));
         }
     };
     match (attribute.mode, word.activity) {

@@ -3,8 +3,8 @@
 use syn::{GenericArgument, PathArguments, Type, TypeReference};
 
 const INACTIVE: [&str; 17] = [
-    "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
-    "Ordering",
+    "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+    "usize", "Ordering",
 ];
 
 /// The last name of a path type, without what groups or parentheses are around it.

@@ -68,10 +68,13 @@ const fn vec_pointer_word<T>() -> usize {
 
 // SAFETY: three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in its shadow.
 unsafe impl<T: Differentiable> Differentiable for Vec<T> {
-    const LAYOUT: Layout = Layout::new::<Self>("Vec", const {
-        let at = vec_pointer_word::<T>();
-        &vec_fields::<T>(Field::pointer(at * WORD, layout_fn::<T>()), at)
-    });
+    const LAYOUT: Layout = Layout::new::<Self>(
+        "Vec",
+        const {
+            let at = vec_pointer_word::<T>();
+            &vec_fields::<T>(Field::pointer(at * WORD, layout_fn::<T>()), at)
+        },
+    );
     const CHECKED: bool = true;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
@@ -102,10 +105,13 @@ unsafe impl<T: SharedWritable> SharedWritable for Vec<T> {}
 
 // SAFETY: three words, as `Vec<u8>`; a derivative never looks into a string's shadow.
 unsafe impl Differentiable for String {
-    const LAYOUT: Layout = Layout::new::<Self>("String", const {
-        let at = vec_pointer_word::<u8>();
-        &vec_fields::<u8>(Field::inactive_pointer(at * WORD), at)
-    });
+    const LAYOUT: Layout = Layout::new::<Self>(
+        "String",
+        const {
+            let at = vec_pointer_word::<u8>();
+            &vec_fields::<u8>(Field::inactive_pointer(at * WORD), at)
+        },
+    );
     const CHECKED: bool = false;
 
     fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {

@@ -40,13 +40,16 @@ struct Counted<T> {
 /// The layout of `Counted<T>`.
 fn counted_layout<T: Differentiable>() -> &'static Layout {
     const {
-        &Layout::new::<Counted<T>>("counted value", const {
-            &[
-                Field::inactive(offset_of!(Counted<T>, strong), size_of::<usize>()),
-                Field::inactive(offset_of!(Counted<T>, weak), size_of::<usize>()),
-                Field::nested(offset_of!(Counted<T>, value), 1, layout_fn::<T>()),
-            ]
-        })
+        &Layout::new::<Counted<T>>(
+            "counted value",
+            const {
+                &[
+                    Field::inactive(offset_of!(Counted<T>, strong), size_of::<usize>()),
+                    Field::inactive(offset_of!(Counted<T>, weak), size_of::<usize>()),
+                    Field::nested(offset_of!(Counted<T>, value), 1, layout_fn::<T>()),
+                ]
+            },
+        )
     }
 }
 

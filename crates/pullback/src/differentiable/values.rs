@@ -122,12 +122,15 @@ tuples! {
 
 // SAFETY: the fields lie at their offsets.
 unsafe impl<T: Differentiable> Differentiable for Range<T> {
-    const LAYOUT: Layout = Layout::new::<Self>("Range", const {
-        &[
-            Field::nested(offset_of!(Self, start), 1, layout_fn::<T>()),
-            Field::nested(offset_of!(Self, end), 1, layout_fn::<T>()),
-        ]
-    });
+    const LAYOUT: Layout = Layout::new::<Self>(
+        "Range",
+        const {
+            &[
+                Field::nested(offset_of!(Self, start), 1, layout_fn::<T>()),
+                Field::nested(offset_of!(Self, end), 1, layout_fn::<T>()),
+            ]
+        },
+    );
     const CHECKED: bool = T::CHECKED;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
@@ -169,13 +172,16 @@ unsafe impl<T: MakeZero + Copy + Writable> SharedWritable for Cell<T> {}
 // SAFETY: an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies where depends
 // on the variant. Variants are compared.
 unsafe impl<T: Differentiable> Differentiable for Option<T> {
-    const LAYOUT: Layout = Layout::new::<Self>("Option", const {
-        if size_of::<Self>() == size_of::<T>() {
-            &[Field::nested(0, 1, layout_fn::<T>())]
-        } else {
-            &[Field::opaque(0, size_of::<Self>())]
-        }
-    });
+    const LAYOUT: Layout = Layout::new::<Self>(
+        "Option",
+        const {
+            if size_of::<Self>() == size_of::<T>() {
+                &[Field::nested(0, 1, layout_fn::<T>())]
+            } else {
+                &[Field::opaque(0, size_of::<Self>())]
+            }
+        },
+    );
     const CHECKED: bool = true;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
