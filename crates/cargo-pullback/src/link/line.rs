@@ -81,11 +81,6 @@ impl LinkLine {
         self.args.splice(0..0, paths.into_iter().map(PathBuf::into_os_string));
     }
 
-    /// Add an option at the end.
-    pub fn push(&mut self, option: impl Into<OsString>) {
-        self.args.push(option.into());
-    }
-
     /// The options for the linker's optimiser: of `-Wl,-plugin-opt=O2,-plugin-opt=mcpu=x86-64` these are `O2` and `mcpu=x86-64`.
     pub fn plugin_options(&self) -> impl Iterator<Item = &str> {
         let words = self.args.iter().filter_map(|arg| arg.to_str()).flat_map(|arg| arg.split(','));

@@ -81,7 +81,8 @@ pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) 
         Ok(d.emit_object(&TargetOptions::default())?)
     })?;
     if trace.debugging.llvm {
-        trace.print(&format!("LLVM {name}"), &d.print());
+        let code: Vec<String> = d.print().lines().filter(|line| !line.starts_with('!')).map(str::to_owned).collect();
+        trace.print(&format!("LLVM {name}"), code.join("\n").trim_end());
     }
     trace.save(&format!("{name}.derivative.ll"), || d.print().into_bytes());
     trace.save(&format!("{name}.derivative.o"), || object.clone());

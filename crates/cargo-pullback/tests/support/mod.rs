@@ -1,5 +1,7 @@
 //! A user's project: files in a directory of their own, outside the repository, and cargo with the driver in it.
 
+#![allow(dead_code, reason = "each file of tests uses its own part")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -21,11 +23,6 @@ impl Project {
             std::fs::write(path, text.replace("PULLBACK", &dependency)).unwrap();
         }
         Project { dir }
-    }
-
-    /// A file of the project.
-    pub fn path(&self, path: &str) -> PathBuf {
-        self.dir.path().join(path)
     }
 
     /// What the projects are built into: one directory for all, so that `pullback` is compiled once.
