@@ -24,7 +24,11 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     let (parameters, arguments, where_clause) = generics.split_for_impl();
     let fields = layout_fields(definition);
     let types = definition.differentiable_fields().map(|field| &field.ty);
-    let is_enum = matches!(definition.shape, Shape::Enum(_));
+    // An enum's variants are always checked; asking its fields too would be a cycle for a recursive type.
+    let checked = match definition.shape {
+        Shape::Enum(_) => quote! { true },
+        _ => quote! { false #(|| <#types as ::pullback::Differentiable>::CHECKED)* },
+    };
     let check = check(definition);
     quote! {
         // SAFETY: the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
@@ -32,7 +36,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
         unsafe impl #parameters ::pullback::Differentiable for #name #arguments #where_clause {
             const LAYOUT: ::pullback::__private::Layout =
                 ::pullback::__private::Layout::new::<Self>(#label, const { &[#(#fields),*] });
-            const CHECKED: bool = #is_enum #(|| <#types as ::pullback::Differentiable>::CHECKED)*;
+            const CHECKED: bool = #checked;
 
             #[allow(unused_variables, clippy::all)]
             fn check_shadow(
