@@ -1,0 +1,110 @@
+//! A panic inside goes through to the caller with its own message, and leaves nothing half-written that looks like a result.
+
+use pullback::autodiff;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The message of the panic that `f` ends with.
+fn message<T>(f: impl FnOnce() -> T) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(f)).err().expect("it panics");
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => (*payload.downcast::<&'static str>().expect("a message")).to_owned(),
+    }
+}
+
+#[autodiff(d_indexed, Reverse, Duplicated, Const, Active)]
+#[autodiff(t_indexed, Forward, Dual, Const, Dual)]
+fn indexed(x: &[f64], index: usize) -> f64 {
+    x[index] * x[0]
+}
+
+#[test]
+fn bounds_checks() {
+    let mut dx = [0.0; 2];
+    assert_eq!(d_indexed(&[2.0, 3.0], &mut dx, 1), 6.0);
+    let mut dx = [0.0; 2];
+    let text = message(|| d_indexed(&[2.0, 3.0], &mut dx, 7));
+    assert_eq!(text, "index out of bounds: the len is 2 but the index is 7");
+    assert_eq!(dx, [0.0; 2]);
+    let text = message(|| t_indexed(&[2.0, 3.0], &[1.0, 0.0], 7));
+    assert_eq!(text, "index out of bounds: the len is 2 but the index is 7");
+}
+
+#[autodiff(d_negative, Reverse, Active, Active)]
+#[autodiff(t_negative, Forward, Dual, Dual)]
+fn negative(x: f64) -> f64 {
+    assert!(x >= 0.0, "{x} is negative");
+    x.sqrt()
+}
+
+#[test]
+fn messages_with_active_values() {
+    assert_eq!(d_negative(4.0), (0.25, 2.0));
+    assert_eq!(message(|| d_negative(-1.5)), "-1.5 is negative");
+    assert_eq!(message(|| t_negative(-1.5, 1.0)), "-1.5 is negative");
+}
+
+#[autodiff(d_unwrapped, Reverse, Duplicated, Active)]
+fn unwrapped(x: &[f64]) -> f64 {
+    let owned: Vec<f64> = x.iter().map(|v| v * v).collect();
+    owned.iter().copied().reduce(|a, b| a * b).expect("an element")
+}
+
+#[test]
+fn with_memory_held() {
+    assert_eq!(message(|| d_unwrapped(&[], &mut [])), "an element");
+    let mut dx = [0.0; 2];
+    assert_eq!(d_unwrapped(&[2.0, 3.0], &mut dx), 36.0);
+    assert_eq!(dx, [36.0, 24.0]);
+}
+
+struct Counted<'a>(&'a Cell<u32>);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[autodiff(d_guarded, Reverse, Active, Const, Active)]
+fn guarded(x: f64, drops: &Cell<u32>) -> f64 {
+    let _guard = Counted(drops);
+    assert!(x < 10.0, "too large");
+    x * x
+}
+
+#[test]
+fn a_users_drop_runs_once() {
+    let drops = Cell::new(0);
+    assert_eq!(d_guarded(3.0, &drops), (6.0, 9.0));
+    assert_eq!(drops.get(), 1);
+    assert_eq!(message(|| d_guarded(30.0, &drops)), "too large");
+    assert_eq!(drops.get(), 2);
+}
+
+#[autodiff(d_late, Reverse, Duplicated, Duplicated)]
+fn late(out: &mut [f64], x: &[f64]) {
+    for (index, (out, x)) in out.iter_mut().zip(x).enumerate() {
+        assert!(index < 2, "the third element");
+        *out = x * x;
+    }
+}
+
+#[test]
+fn a_late_panic_leaves_the_gradient_alone() {
+    let (mut out, mut d_out, mut dx) = ([0.0; 3], [1.0; 3], [0.0; 3]);
+    assert_eq!(message(|| d_late(&mut out, &mut d_out, &[1.0, 2.0, 3.0], &mut dx)), "the third element");
+    assert_eq!(dx, [0.0; 3]);
+}
+
+#[autodiff(d_overflow, Reverse, Active, Const, Active)]
+fn overflow(x: f64, n: u8) -> f64 {
+    x * f64::from(n.checked_add(250).expect("it fits"))
+}
+
+#[test]
+fn integer_checks() {
+    assert_eq!(d_overflow(2.0, 5), (255.0, 510.0));
+    assert_eq!(message(|| d_overflow(2.0, 6)), "it fits");
+}
