@@ -99,6 +99,7 @@ mod as_arguments {
 
     #[autodiff(d_nested, Reverse, Duplicated, Active)]
     #[autodiff(t_nested, Forward, Dual, Dual)]
+    #[allow(clippy::ptr_arg)]
     fn nested(rows: &Vec<Vec<f64>>) -> f64 {
         rows.iter().map(|row| row.iter().product::<f64>()).sum()
     }
