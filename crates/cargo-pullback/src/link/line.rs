@@ -81,6 +81,14 @@ impl LinkLine {
         self.args.splice(0..0, paths.into_iter().map(PathBuf::into_os_string));
     }
 
+    /// Let lld keep the code it generates from bitcode in `dir` for the next link.
+    pub fn keep_code_in(&mut self, dir: &Path) {
+        let mut option = OsString::from("-Wl,--thinlto-cache-dir=");
+        option.push(dir);
+        // Before the user's own, which then counts.
+        self.args.insert(0, option);
+    }
+
     /// The options for the linker's optimiser: of `-Wl,-plugin-opt=O2,-plugin-opt=mcpu=x86-64` these are `O2` and `mcpu=x86-64`.
     pub fn plugin_options(&self) -> impl Iterator<Item = &str> {
         let words = self.args.iter().filter_map(|arg| arg.to_str()).flat_map(|arg| arg.split(','));

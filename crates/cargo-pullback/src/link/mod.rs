@@ -47,28 +47,29 @@ use work::{Derived, Outcome};
 /// Run as rustc's linker.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     let mut trace = Trace::from_env();
-    let line = LinkLine::new(args.clone())?;
+    let mut line = LinkLine::new(args)?;
     let output = line.output().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     let mut linker = Command::new(env::var(env::INNER_LINKER).unwrap_or_else(|| "cc".into()));
     let inputs = trace.step("read inputs", || read_inputs(&line))?;
     let asks = inputs.iter().any(|input| input.members.iter().any(inputs::Member::may_have_requests));
-    if !asks && line.uses_lld() {
-        linker.args(args);
-        return process::hand_over(linker);
-    }
-
+    let uses_lld = line.uses_lld();
     let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
-    let result = differentiated(line, inputs, dir.path(), &mut trace);
-    trace.finish(&output);
-    let line = match result {
-        Ok(Some(line)) => line,
-        // The errors are in the report.
-        Ok(None) => return Ok(ExitCode::FAILURE),
-        Err(error) => {
-            trace.sink.put(&Message::Error(work::failure(&output, &error)));
-            return Ok(ExitCode::FAILURE);
+    if asks || !uses_lld {
+        let result = differentiated(&mut line, inputs, dir.path(), &mut trace);
+        trace.finish(&output);
+        match result {
+            Ok(Finished::Ready) => {}
+            // The errors are in the report.
+            Ok(Finished::Refused) => return Ok(ExitCode::FAILURE),
+            Err(error) => {
+                trace.sink.put(&Message::Error(work::failure(&output, &error)));
+                return Ok(ExitCode::FAILURE);
+            }
         }
-    };
+    }
+    if let (true, Some(cache)) = (uses_lld, cache_directory()) {
+        line.keep_code_in(&cache);
+    }
     linker.args(line.into_args(dir.path())?);
     let status = linker
         .status()
@@ -76,9 +77,17 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     Ok(process::exit_code(status))
 }
 
-/// The line with every module that asks for derivatives replaced; `None` if some could not be had.
-fn differentiated(mut line: LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Trace) -> Result<Option<LinkLine>> {
-    let libraries = standard_library(&line)?;
+/// Whether the link can go on.
+enum Finished {
+    /// It can.
+    Ready,
+    /// Some derivatives cannot be had; the report says why.
+    Refused,
+}
+
+/// Replace every module on the line that asks for derivatives.
+fn differentiated(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Trace) -> Result<Finished> {
+    let libraries = standard_library(line)?;
     let sysroot = libraries.ancestors().nth(4).context("the standard library is not in a sysroot")?;
     let llvm = trace.step("load LLVM", || pullback_llvm::Llvm::load(sysroot))?;
     let context = pullback_llvm::Context::new(&llvm);
@@ -99,9 +108,9 @@ fn differentiated(mut line: LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mu
         }
     }
     if failed {
-        return Ok(None);
+        return Ok(Finished::Refused);
     }
-    let effort = (!line.uses_lld()).then(|| native::Effort::of(&line));
+    let effort = (!line.uses_lld()).then(|| native::Effort::of(line));
     if effort.is_some() {
         line.remove_plugin_options();
     }
@@ -147,7 +156,13 @@ fn differentiated(mut line: LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mu
         }
     }
     line.prepend(objects);
-    Ok(Some(line))
+    Ok(Finished::Ready)
+}
+
+/// Where lld keeps generated code from one link to the next: in the target directory, beside the driver's faces.
+fn cache_directory() -> Option<PathBuf> {
+    let face = PathBuf::from(std::env::args_os().next()?);
+    Some(face.parent()?.parent()?.join(".lto-cache"))
 }
 
 /// The modules that ask for derivatives, with their names.

@@ -6,9 +6,23 @@ use anyhow::{Context, Result};
 use pullback_llvm::{Linkage, Module, Policy};
 use std::collections::{BTreeMap, HashSet};
 
-/// Link into `work` the bodies of all functions it declares and that `wanted` wants, and of those these need in turn. What
-/// nobody defines, or what only works in its own module, stays a declaration.
-pub fn resolve(program: &mut Program, work: &mut Module, wanted: impl Fn(&str) -> bool) -> Result<()> {
+/// What comes along with a body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callees {
+    /// The bodies it calls.
+    Bodies,
+    /// Only what no other module can refer to; the rest is declared.
+    Declarations,
+}
+
+/// Link into `work` the bodies of all functions it declares and that `wanted` wants. What nobody defines, or what only works
+/// in its own module, stays a declaration.
+pub fn resolve(
+    program: &mut Program,
+    work: &mut Module,
+    callees: Callees,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<()> {
     let mut tried: HashSet<String> = HashSet::new();
     loop {
         let mut needed: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
@@ -25,7 +39,7 @@ pub fn resolve(program: &mut Program, work: &mut Module, wanted: impl Fn(&str) -
             return Ok(());
         }
         for (id, names) in needed {
-            take(program, work, id, &names)?;
+            take(program, work, id, &names, callees)?;
         }
     }
 }
@@ -36,7 +50,7 @@ pub fn is_differentiated(symbol: &str) -> bool {
 }
 
 /// Link the bodies of `names` from module `id` into `work`.
-fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String]) -> Result<()> {
+fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String], callees: Callees) -> Result<()> {
     let source = program.source(id)?;
     let open: Vec<&str> = names
         .iter()
@@ -50,17 +64,18 @@ fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String]
     part.retain_reachable(&open)?;
     // What `work` has already must not come a second time.
     let defined = |symbol: &str| work.find_symbol(symbol).is_some_and(|s| !s.is_declaration);
-    let doubled: Vec<String> = part
+    let left = |symbol: &str| callees == Callees::Declarations && !open.contains(&symbol);
+    let omitted: Vec<String> = part
         .functions()
         .into_iter()
         .chain(part.globals())
-        .filter(|s| !s.is_declaration && s.linkage != Linkage::Internal && defined(&s.name))
+        .filter(|s| !s.is_declaration && s.linkage != Linkage::Internal && (defined(&s.name) || left(&s.name)))
         .map(|s| s.name)
         .collect();
-    for name in &doubled {
+    for name in &omitted {
         part.make_declaration(name)?;
     }
-    if !doubled.is_empty() {
+    if !omitted.is_empty() {
         part.retain_reachable(&open)?;
     }
     work.link_in(part).with_context(|| format!("could not take the bodies of {}", names.join(", ")))

@@ -22,8 +22,12 @@ impl StdBodies {
         StdBodies { directory: directory.map(Path::to_owned), index: None, members: Vec::new() }
     }
 
-    /// The number of the module that defines this function, for [`StdBodies::bitcode`].
+    /// The number of the module that defines this Rust function, for [`StdBodies::bitcode`].
     pub fn find(&mut self, symbol: &str) -> Option<usize> {
+        // The names of C functions (`tanh`, `memcpy`) mean the C library's, whoever else may define them.
+        if !symbol.starts_with("_R") && !symbol.starts_with("_ZN") {
+            return None;
+        }
         if self.index.is_none() {
             self.index = Some(self.read());
         }
@@ -40,7 +44,8 @@ impl StdBodies {
         let files = self.directory.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
         for file in files {
             let path = file.path();
-            if path.extension().is_none_or(|extension| extension != "rlib") {
+            let name = file.file_name().to_string_lossy().into_owned();
+            if !name.ends_with(".rlib") || !LIBRARIES.iter().any(|library| name.starts_with(library)) {
                 continue;
             }
             // A library that cannot be read has no bodies for us; the linker is the one to complain.
@@ -63,6 +68,8 @@ impl StdBodies {
     }
 }
 
+/// The crates whose functions a user's code calls.
+const LIBRARIES: [&str; 4] = ["libcore-", "liballoc-", "libstd-", "libhashbrown-"];
 /// Where rustc keeps the bitcode of a native object.
 const SECTION: &str = ".llvmbc";
 

@@ -13,7 +13,7 @@ use super::inputs::MARKER;
 use super::policy::{is_support, policy};
 use super::program::{ModuleId, Program};
 use super::requests::{Asked, requests};
-use super::resolve::{is_differentiated, resolve};
+use super::resolve::{Callees, is_differentiated, resolve};
 use super::trace::Trace;
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
@@ -88,7 +88,8 @@ pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) 
     trace.save(&format!("{name}.derivative.o"), || object.clone());
 
     trace.step("replace markers", || replace_markers(&mut changed, &tasks))?;
-    Ok(Outcome::Derived(Derived { module: changed.write_bitcode(), object }))
+    let module = trace.step("write the module", || linker_bitcode(changed))?;
+    Ok(Outcome::Derived(Derived { module, object }))
 }
 
 /// The derivatives in Pullback's IR, with everything they need; or all the reasons why there are none.
@@ -108,7 +109,7 @@ fn differentiate(
     let mut w = module.clone_module();
     trace.step("resolve bodies", || -> Result<()> {
         w.retain_reachable(&shims)?;
-        resolve(program, &mut w, is_differentiated)
+        resolve(program, &mut w, Callees::Bodies, is_differentiated)
     })?;
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
@@ -162,7 +163,7 @@ fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &
 /// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their owners.
 fn close(program: &mut Program, d: &mut Module, m: &mut Module, derivatives: &[&str], tag: &str) -> Result<()> {
     // The run-time support's fast paths are worth inlining.
-    resolve(program, d, is_support)?;
+    resolve(program, d, Callees::Declarations, is_support)?;
     for variable in d.globals().into_iter().filter(|g| !g.is_constant && !g.is_declaration) {
         let mut name = variable.name;
         if variable.linkage == Linkage::Internal {
@@ -192,6 +193,14 @@ fn replace_markers(module: &mut Module, tasks: &[Task]) -> Result<()> {
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
     anyhow::ensure!(module.find_symbol(MARKER).is_none(), "`{MARKER}` is used otherwise than by a call");
     Ok(())
+}
+
+/// A module as rustc writes it for the linker: bitcode with a summary, by which the linker optimises modules side by side, with
+/// what it needs of the others, and keeps the results for the next link. LLVM's C interface cannot write it, but has a pass that
+/// puts such bitcode into a constant of the module.
+fn linker_bitcode(mut module: Module) -> Result<Vec<u8>> {
+    module.run_passes("name-anon-globals,embed-bitcode<thinlto;emit-summary>", &TargetOptions::default())?;
+    Ok(module.constant_data("llvm.embedded.object")?.bytes)
 }
 
 /// A few letters that tell this module from the others of the link, the same in every build.
