@@ -66,7 +66,7 @@ pub fn check(
 /// `fn name(x) { … } at [1.0, 2.0], [3.0, 4.0];`
 #[macro_export]
 macro_rules! differentiated {
-    ($($(#[$attribute:meta])* fn $name:ident($x:ident) $body:block at $($point:expr),+;)*) => {$(
+    ($(fn $name:ident($x:ident) $body:block at $($point:expr),+;)*) => {$(
         mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -76,7 +76,6 @@ macro_rules! differentiated {
             fn function($x: &[f64]) -> f64 $body
 
             #[test]
-            $(#[$attribute])*
             fn is_right() {
                 $($crate::check(function, reverse, forward, &$point);)+
             }

@@ -51,7 +51,7 @@ pullback_e2e::differentiated! {
             }
         }
         sum.sqrt()
-    } at [1.0, 1.0, 1.0], [1.0, 2.0, 3.0];
+    } at [1.0, 1.0, 1.0], [1.0, 2.5, 3.0];
 
     fn continue_and_labels(x) {
         let mut sum = 0.0;

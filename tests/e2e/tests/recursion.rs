@@ -19,7 +19,7 @@ fn odd(x: f64, depth: u32) -> f64 {
     if depth == 0 { x * x } else { even(x * 0.9, depth - 1) * x }
 }
 
-fn integral(f: &dyn Fn(f64) -> f64, a: f64, b: f64, depth: u32) -> f64 {
+fn integral(f: &impl Fn(f64) -> f64, a: f64, b: f64, depth: u32) -> f64 {
     let m = 0.5 * (a + b);
     if depth == 0 { f(m) * (b - a) } else { integral(f, a, m, depth - 1) + integral(f, m, b, depth - 1) }
 }
@@ -87,7 +87,6 @@ pullback_e2e::differentiated! {
         ackermann_like(x[0], 2, 2)
     } at [0.3];
 
-    #[ignore = "`dyn Fn` waits for the next issue"]
     fn integral_of_a_closure(x) {
         integral(&|t| (x[0] * t).sin(), 0.0, x[1], 4)
     } at [1.3, 0.9];

@@ -38,7 +38,7 @@ pullback_e2e::differentiated! {
     } at [1.0, 2.0, 3.0];
 
     fn fill_and_overwrite(x) {
-        let mut y = vec![x[0]; 3];
+        let mut y = x[..1].repeat(3);
         y[1] = x[1];
         y[1] *= y[0];
         let product = y[1] * y[2];
