@@ -1,6 +1,6 @@
 //! Many programs, one after the other.
 
-use crate::check::{Failure, Skip, Verdict, check};
+use crate::check::{Failure, Skip, Standard, Verdict, check};
 use crate::generate::{Program, generate};
 use crate::rng::program_seed;
 use crate::shrink::{needed, shrink};
@@ -54,6 +54,10 @@ pub struct Options {
     pub jobs: usize,
     /// After so many failures it ends.
     pub most_failures: usize,
+    /// What is asked of the engine.
+    pub standard: Standard,
+    /// Whether each seed is printed before its check: to find one that never ends.
+    pub trace: bool,
 }
 
 /// Check programs; `progress` is told now and then how it goes.
@@ -70,7 +74,10 @@ pub fn run(options: Options, progress: impl Fn(&Report) + Sync) -> Report {
                         return;
                     }
                     let seed = program_seed(options.seed, index);
-                    let verdict = check(&generate(seed));
+                    if options.trace {
+                        eprintln!("{seed}");
+                    }
+                    let verdict = check(&generate(seed), options.standard);
                     let mut report = report.lock().expect("no thread panics while it counts");
                     report.count(seed, verdict);
                     if report.failures.len() >= options.most_failures {
@@ -87,8 +94,8 @@ pub fn run(options: Options, progress: impl Fn(&Report) + Sync) -> Report {
 }
 
 /// A failing program, made small, as text: what is wrong, the seed, what is asked, and the functions.
-pub fn explain(seed: u64, failure: &Failure) -> String {
-    let (program, failure) = shrink(&generate(seed), failure);
+pub fn explain(seed: u64, failure: &Failure, standard: Standard) -> String {
+    let (program, failure) = shrink(&generate(seed), failure, standard);
     format!("{failure}\n{}", describe(&program))
 }
 
@@ -112,10 +119,11 @@ mod tests {
 
     #[test]
     fn a_few_hundred_programs() {
-        let options = Options { programs: 300, seed: 1, jobs: 2, most_failures: 1 };
+        let options =
+            Options { programs: 200, seed: 1, jobs: 2, most_failures: 1, standard: Standard::MayRefuse, trace: false };
         let report = run(options, |_| {});
         if let Some((seed, failure)) = report.failures.first() {
-            panic!("{report}\n{}", explain(*seed, failure));
+            panic!("{report}\n{}", explain(*seed, failure, options.standard));
         }
         assert!(report.good * 2 > report.programs, "too few programs are compared: {report}");
     }

@@ -11,6 +11,7 @@ use crate::generate::{Feature, Program};
 use crate::oracle;
 use crate::rng::Rng;
 use pullback_ad::{ErrorKind, Mode, Request};
+use pullback_ir::{FuncId, Module};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -36,6 +37,33 @@ pub enum Skip {
     RuntimeActivity,
     /// The engine says that active data may reach constant memory.
     ActiveInConst,
+    /// The engine says that integer arithmetic is done on a float's bits.
+    BitTrick,
+    /// The engine cannot tell whether bytes are floats.
+    UnknownType,
+}
+
+impl Skip {
+    /// What it means that the engine refuses a program with an error of this kind: a refusal for want of information is
+    /// never wrong, only a pity; any other is a fault.
+    fn of(kind: ErrorKind) -> Option<Skip> {
+        match kind {
+            ErrorKind::RuntimeActivity => Some(Skip::RuntimeActivity),
+            ErrorKind::ActiveInConst => Some(Skip::ActiveInConst),
+            ErrorKind::BitTrick => Some(Skip::BitTrick),
+            ErrorKind::UnknownType => Some(Skip::UnknownType),
+            ErrorKind::NoBody | ErrorKind::Unsupported | ErrorKind::IndirectCall | ErrorKind::Internal => None,
+        }
+    }
+}
+
+/// What is asked of the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standard {
+    /// It may refuse a program for want of information.
+    MayRefuse,
+    /// It has to differentiate every program.
+    NoRefusal,
 }
 
 /// Which check failed.
@@ -89,9 +117,18 @@ impl Failure {
     }
 }
 
+/// What makes a derivative.
+type Engine<'e> = &'e dyn Fn(&mut Module, FuncId, &Request) -> pullback_ad::Result<FuncId>;
+
 /// Check a program.
-pub fn check(program: &Program) -> Verdict {
-    match examine(program) {
+pub fn check(program: &Program, standard: Standard) -> Verdict {
+    check_engine(program, standard, &|module, primal, request| {
+        pullback_ad::differentiate(module, primal, request, "derivative")
+    })
+}
+
+fn check_engine(program: &Program, standard: Standard, engine: Engine) -> Verdict {
+    match examine(program, standard, engine) {
         Ok(None) => Verdict::Good,
         Ok(Some(skip)) => Verdict::Skipped(skip),
         Err(failure) => Verdict::Bad(failure),
@@ -111,7 +148,7 @@ fn requests(program: &Program) -> Vec<Request> {
     shapes.into_iter().map(|(mode, width)| Request { mode, width, strong_zero, ..program.request.clone() }).collect()
 }
 
-fn examine(program: &Program) -> Result<Option<Skip>, Failure> {
+fn examine(program: &Program, standard: Standard, engine: Engine) -> Result<Option<Skip>, Failure> {
     if let Err(violations) = pullback_ir::verify_module(&program.module) {
         return Err(Failure::new(Check::Program, None, format!("{violations:?}")));
     }
@@ -133,7 +170,7 @@ fn examine(program: &Program) -> Result<Option<Skip>, Failure> {
     }
     let mut skipped = (!truth.finite).then_some(Skip::NotFinite);
     for request in requests(program) {
-        if let Some(skip) = derivative(program, &request, &truth, &tangents, &mut rng)? {
+        if let Some(skip) = derivative(program, standard, engine, &request, (&truth, &tangents), &mut rng)? {
             skipped = Some(skip);
         }
     }
@@ -142,9 +179,10 @@ fn examine(program: &Program) -> Result<Option<Skip>, Failure> {
 
 fn derivative(
     program: &Program,
+    standard: Standard,
+    engine: Engine,
     request: &Request,
-    truth: &oracle::Outcome,
-    tangents: &[f64],
+    (truth, tangents): (&oracle::Outcome, &[f64]),
     rng: &mut Rng,
 ) -> Result<Option<Skip>, Failure> {
     let mode = request.mode;
@@ -154,16 +192,16 @@ fn derivative(
         Failure::new(check, Some(mode), detail)
     };
     let mut module = program.module.clone();
-    let made = catch_unwind(AssertUnwindSafe(|| {
-        pullback_ad::differentiate(&mut module, program.primal, request, "derivative")
-    }));
+    let made = catch_unwind(AssertUnwindSafe(|| engine(&mut module, program.primal, request)));
     let func = match made {
         Ok(Ok(func)) => func,
         Ok(Err(error)) => {
-            return match error.kind {
-                ErrorKind::RuntimeActivity => Ok(Some(Skip::RuntimeActivity)),
-                ErrorKind::ActiveInConst => Ok(Some(Skip::ActiveInConst)),
-                kind => Err(failure(Check::Refused, format!("{kind:?}: {error}: {} {:?}", error.label, error.notes))),
+            return match Skip::of(error.kind) {
+                Some(skip) if standard == Standard::MayRefuse => Ok(Some(skip)),
+                _ => Err(failure(
+                    Check::Refused,
+                    format!("{:?}: {error}: {} {:?}", error.kind, error.label, error.notes),
+                )),
             };
         }
         Err(panic) => {
@@ -245,4 +283,44 @@ fn products(a: &[f64], b: &[f64]) -> (f64, f64) {
 /// The same floats to the last bit; any NaN is like another.
 fn same(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::generate;
+    use pullback_ir::{BinOp, Op};
+
+    /// The engine, with the `n`th float product of the derivative turned into a sum.
+    fn broken(module: &mut Module, primal: FuncId, request: &Request, n: usize) -> pullback_ad::Result<FuncId> {
+        let id = pullback_ad::differentiate(module, primal, request, "derivative")?;
+        let func = module.func_mut(id);
+        let all: Vec<_> = func.blocks().flat_map(|b| func.block(b).insts.clone()).collect();
+        let is_product = |op: &Op| matches!(op, Op::Bin(BinOp::FMul, ..));
+        let products: Vec<_> = all.into_iter().filter(|i| is_product(&func.inst(*i).op)).collect();
+        if let Some(inst) = products.get(n % products.len().max(1)) {
+            let op = &mut func.inst_mut(*inst).op;
+            if let Op::Bin(_, a, b) = *op {
+                *op = Op::Bin(BinOp::FAdd, a, b);
+            }
+        }
+        Ok(id)
+    }
+
+    /// The checks are worth something: most derivatives with one wrong operation are found to be wrong.
+    #[test]
+    fn a_wrong_derivative_is_found() {
+        let (mut found, mut tried) = (0, 0);
+        for seed in 0..40 {
+            let program = generate(seed);
+            if check(&program, Standard::MayRefuse) != Verdict::Good {
+                continue;
+            }
+            tried += 1;
+            let engine =
+                |module: &mut Module, primal, request: &Request| broken(module, primal, request, seed as usize);
+            found += usize::from(matches!(check_engine(&program, Standard::MayRefuse, &engine), Verdict::Bad(_)));
+        }
+        assert!(found * 10 > tried * 7, "of {tried} wrong derivatives only {found} were found");
+    }
 }

@@ -3,7 +3,8 @@
 //! Exits with 0 if nothing is wrong, 1 if something is, 2 if it was called wrongly.
 
 use pullback_fuzz::campaign::{self, Options};
-use pullback_fuzz::{check, generate};
+use pullback_fuzz::check::{self, Standard, Verdict};
+use pullback_fuzz::generate;
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -15,8 +16,10 @@ Usage: pullback-fuzz [OPTIONS]
   --seed S        the campaign's seed (1)
   --jobs N        how many at once (one per core)
   --failures N    stop after so many failures (1)
-  --show SEED     print the program of this seed, and how it fares, and nothing else
-  --no-shrink     print failing programs as they are";
+  --show SEED     print the program of this seed and how it fares, made small if it fails
+  --no-shrink     print failing programs as they are
+  --strict        count it as a failure, too, that the engine refuses a program for want of information
+  --trace         print each seed before its check";
 
 struct Arguments {
     options: Options,
@@ -26,8 +29,18 @@ struct Arguments {
 
 fn parse() -> Result<Option<Arguments>, String> {
     let jobs = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let mut arguments =
-        Arguments { options: Options { programs: 1000, seed: 1, jobs, most_failures: 1 }, show: None, shrink: true };
+    let mut arguments = Arguments {
+        options: Options {
+            programs: 1000,
+            seed: 1,
+            jobs,
+            most_failures: 1,
+            standard: Standard::MayRefuse,
+            trace: false,
+        },
+        show: None,
+        shrink: true,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut number = || -> Result<u64, String> {
@@ -40,6 +53,8 @@ fn parse() -> Result<Option<Arguments>, String> {
             "--jobs" => arguments.options.jobs = number()? as usize,
             "--failures" => arguments.options.most_failures = number()? as usize,
             "--show" => arguments.show = Some(number()?),
+            "--strict" => arguments.options.standard = Standard::NoRefusal,
+            "--trace" => arguments.options.trace = true,
             "--no-shrink" => arguments.shrink = false,
             "--help" | "-h" => return Ok(None),
             _ => return Err(format!("unknown option `{word}`")),
@@ -60,19 +75,22 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let Some(seed) = arguments.show {
-        let program = generate::generate(seed);
-        println!("{}", campaign::describe(&program));
-        println!("{:?}", check::check(&program));
-        return ExitCode::SUCCESS;
-    }
+    let standard = arguments.options.standard;
     // A panic of the engine is a finding, and is reported as one.
     std::panic::set_hook(Box::new(|_| {}));
+    if let Some(seed) = arguments.show {
+        let program = generate::generate(seed);
+        match check::check(&program, standard) {
+            Verdict::Bad(failure) if arguments.shrink => println!("{}", campaign::explain(seed, &failure, standard)),
+            verdict => println!("{}{verdict:?}", campaign::describe(&program)),
+        }
+        return ExitCode::SUCCESS;
+    }
     let report = campaign::run(arguments.options, |report| eprint!("\r{report}   "));
     eprintln!("\r{report}   ");
     for (seed, failure) in &report.failures {
         if arguments.shrink {
-            println!("{}", campaign::explain(*seed, failure));
+            println!("{}", campaign::explain(*seed, failure, standard));
         } else {
             println!("{failure}\n{}", campaign::describe(&generate::generate(*seed)));
         }

@@ -3,7 +3,7 @@
 //! Tried in turn until nothing more helps: a branch becomes a jump, an effect is left out, what is not used goes, a value
 //! is replaced by an operand or a constant, an argument that is not used goes.
 
-use crate::check::{Failure, Verdict, check};
+use crate::check::{Failure, Standard, Verdict, check};
 use crate::generate::Program;
 use pullback_ir::{Block, BlockCall, Callee, FuncId, Function, Inst, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 const ATTEMPTS: usize = 4000;
 
 /// A smaller program that fails in the same way, and how.
-pub fn shrink(program: &Program, failure: &Failure) -> (Program, Failure) {
+pub fn shrink(program: &Program, failure: &Failure, standard: Standard) -> (Program, Failure) {
     let mut best = (program.clone(), failure.clone());
     let mut attempts = 0;
     loop {
@@ -24,7 +24,7 @@ pub fn shrink(program: &Program, failure: &Failure) -> (Program, Failure) {
                 if attempts > ATTEMPTS {
                     return best;
                 }
-                match check(&candidate) {
+                match check(&candidate, standard) {
                     Verdict::Bad(f) if f.check == failure.check && f.mode == failure.mode => {
                         best = (candidate, f);
                         progress = true;

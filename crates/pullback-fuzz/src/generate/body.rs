@@ -267,9 +267,8 @@ impl<'a> Body<'a> {
     pub fn leave(&mut self) {
         let value = match self.ret.clone() {
             None => {
-                for _ in 0..2 {
-                    self.store_to_result();
-                }
+                self.store_to_result();
+                self.store_summary();
                 None
             }
             Some(ty) => Some(self.any_value(&ty)),

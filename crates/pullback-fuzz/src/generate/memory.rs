@@ -88,6 +88,31 @@ impl Body<'_> {
         }
     }
 
+    /// Add many of the floats in scope, and one of each array, to the place of the result, so that little is computed in vain.
+    pub fn store_summary(&mut self) {
+        let Some(result) = self.result.clone() else { return };
+        for array in self.env.arrays.clone() {
+            let index = self.index(array.cap);
+            let lane = self.rng.pick(array.elem.lanes()).clone();
+            self.load_lane(&array, index, lane);
+        }
+        let index = self.index(result.cap);
+        let (offset, ty) = self.rng.pick(result.elem.lanes()).clone();
+        if !ty.is_float() {
+            return;
+        }
+        let ptr = self.address(&result, index, offset);
+        let mut sum = self.b().load(ty.clone(), ptr);
+        for value in self.env.floats.clone() {
+            if *self.func.ty(value) == ty && self.rng.chance(60) {
+                let weight = self.func.float(ty.clone(), 0.5 + self.rng.below(8) as f64 / 16.0);
+                let term = self.b().fmul(value, weight);
+                sum = self.b().fadd(sum, term);
+            }
+        }
+        self.b().store(ptr, sum);
+    }
+
     fn store_to(&mut self, array: &Array) {
         let index = self.index(array.cap);
         let (offset, ty) = self.rng.pick(array.elem.lanes()).clone();
