@@ -42,15 +42,12 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
     let (place, label) = match editable {
         Some(at) => {
             let frame = &chain[at];
-            // From the user's line inwards, to where the obstacle is.
-            notes.extend(chain[..at].iter().rev().map(|inner| format!("which is in {}", describe(inner))));
-            if let Some(first) = notes.first_mut() {
-                *first = first.replacen("which is in", "this calls", 1);
-            }
+            notes.extend(called_from(&chain[at..], function));
+            notes.extend(inwards(&chain[..at]));
             (Place { file: frame.file.clone(), line: frame.line, column: frame.column }, error.label.clone())
         }
         None => {
-            notes.extend(chain.first().map(|inner| format!("the obstacle is in {}", describe(inner))));
+            notes.extend(inwards(&chain));
             (asked.clone(), "the derivative is asked for here".to_owned())
         }
     };
@@ -84,6 +81,25 @@ pub fn show(headline: &str, at: Option<(&Place, &str)>, notes: &[String], help: 
         coloured: Renderer::styled().render(&report),
         place: at.map(|(place, _)| (shown_path(&place.file), place.line, place.column.max(1))),
     }
+}
+
+/// How the user's frame `frames[0]` was reached from `function`: the user's own calls in between, nearest first.
+fn called_from(frames: &[Location], function: &str) -> Vec<String> {
+    let is_function = |frame: &Location| frame.function.rsplit("::").next() == Some(function);
+    let Some(end) = frames.iter().position(is_function) else { return Vec::new() };
+    frames[..=end].iter().skip(1).map(|frame| format!("called from {}", describe(frame))).collect()
+}
+
+/// The way from the user's line to the obstacle, through the functions of others. `frames` are innermost first.
+fn inwards(frames: &[Location]) -> Option<String> {
+    /// So many steps at each end are shown of a long way.
+    const ENDS: usize = 3;
+    let mut steps: Vec<String> = frames.iter().rev().map(describe).collect();
+    if steps.len() > 2 * ENDS + 1 {
+        let omitted = steps.len() - 2 * ENDS;
+        steps.splice(ENDS..steps.len() - ENDS, [format!("... {omitted} more ...")]);
+    }
+    (!steps.is_empty()).then(|| format!("the way from there to the obstacle:\n{}", steps.join("\n")))
 }
 
 /// A place and the calls it was inlined into, innermost first.
@@ -162,6 +178,7 @@ fn expression_len(text: &str) -> usize {
         match c {
             '(' | '[' => depth += 1,
             ')' | ']' if depth > 0 => depth -= 1,
+            '#' if i == 0 => {}
             _ if depth > 0 => {}
             c if c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '!') => {}
             _ => return i.max(c.len_utf8()),
@@ -186,7 +203,9 @@ mod tests {
         std::fs::write(&file, "fn loss(x: f64) -> f64 {\n    mystery(x, [1]) * 2.0\n}\n").unwrap();
         let file = file.to_str().unwrap();
         let mut module = Module::new();
-        let user = module.add_location(location(file, 2, 5, "app::loss", None));
+        let shim = module.add_location(location(file, 1, 1, "app::shim", None));
+        let caller = module.add_location(location(file, 1, 1, "app::loss", Some(shim)));
+        let user = module.add_location(location(file, 2, 5, "app::helper", Some(caller)));
         let std = module.add_location(location("/rustc/abc/library/core/src/a.rs", 7, 1, "core::a", Some(user)));
         let error = Error::new(ErrorKind::NoBody, "`mystery` has no body and no rule")
             .at(Some(std))
@@ -202,7 +221,9 @@ error: cannot differentiate `loss`: `mystery` has no body and no rule
 2 |     mystery(x, [1]) * 2.0
   |     ^^^^^^^^^^^^^^^ called with active data
   |
-  = note: this calls `core::a`, library/core/src/a.rs:7
+  = note: called from `app::loss`, FILE:1
+  = note: the way from there to the obstacle:
+          `core::a`, library/core/src/a.rs:7
   = note: a note
   = help: a way out";
         assert_eq!(rendered.plain.replace(file, "FILE"), expected);
@@ -219,7 +240,8 @@ error: cannot differentiate `loss`: `mystery` has no body and no rule
         let expected = "\
 error: cannot differentiate `f`: no
 --> src/gone.rs:3:1
- = note: the obstacle is in `core::a`, library/core/src/a.rs:7";
+ = note: the way from there to the obstacle:
+         `core::a`, library/core/src/a.rs:7";
         assert_eq!(render(&error, "f", &module, &asked).plain, expected);
     }
 
@@ -237,6 +259,7 @@ error: cannot differentiate `f`: no
             ("x*x", "x"),
             ("vec![1, 2]; x", "vec![1, 2]"),
             ("-x", "-"),
+            ("#[autodiff(df, Reverse, Active)] fn f()", "#[autodiff(df, Reverse, Active)]"),
             ("f(", "f("),
             ("é", "é"),
         ] {

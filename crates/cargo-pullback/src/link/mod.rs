@@ -36,7 +36,7 @@ use anyhow::{Context as _, Result};
 use inputs::Input;
 use line::LinkLine;
 use program::{ModuleId, Program};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -91,7 +91,7 @@ fn differentiated(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &m
     let sysroot = libraries.ancestors().nth(4).context("the standard library is not in a sysroot")?;
     let llvm = trace.step("load LLVM", || pullback_llvm::Llvm::load(sysroot))?;
     let context = pullback_llvm::Context::new(&llvm);
-    let mut program = Program::new(context.clone(), inputs, StdBodies::new(Some(&libraries)));
+    let mut program = Program::new(context.clone(), inputs, StdBodies::new(&libraries));
 
     let mut derived: HashMap<ModuleId, Derived> = HashMap::new();
     let mut failed = false;
@@ -110,53 +110,81 @@ fn differentiated(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &m
     if failed {
         return Ok(Finished::Refused);
     }
-    let effort = (!line.uses_lld()).then(|| native::Effort::of(line));
-    if effort.is_some() {
-        line.remove_plugin_options();
+    let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
+    let opened: HashSet<ModuleId> = derived.values().flat_map(|d| d.owners.iter().copied()).collect();
+    for id in derived.keys().chain(&opened) {
+        if changed.contains_key(id) {
+            continue;
+        }
+        let module = if opened.contains(id) { program.opened(*id)? } else { program.module(*id)?.clone_module() };
+        let bitcode = trace.step("replace modules", || work::replace(module, derived.get(id)))?;
+        changed.insert(*id, bitcode);
     }
+    if !line.uses_lld() {
+        let effort = native::Effort::of(line);
+        line.remove_plugin_options();
+        trace.step("compile for the linker", || compile_all(&program, &context, effort, &mut changed))?;
+    }
+    put_in_place(line, &program, &changed, &derived, dir)?;
+    Ok(Finished::Ready)
+}
+
+/// Compile all bitcode of the program, changed or not.
+fn compile_all(
+    program: &Program,
+    context: &pullback_llvm::Context,
+    effort: native::Effort,
+    changed: &mut HashMap<ModuleId, Vec<u8>>,
+) -> Result<()> {
+    for (i, input) in program.inputs.iter().enumerate() {
+        for (k, member) in input.members.iter().enumerate().filter(|(_, member)| member.is_bitcode()) {
+            let id = ModuleId::Line(i, k);
+            let bitcode = changed.get(&id).map_or(member.bytes(), Vec::as_slice);
+            let object = native::compile(context, &member.name, bitcode, effort)?;
+            changed.insert(id, object);
+        }
+    }
+    Ok(())
+}
+
+/// Write the changed modules and the derivatives' objects to files, and put these on the line.
+fn put_in_place(
+    line: &mut LinkLine,
+    program: &Program,
+    changed: &HashMap<ModuleId, Vec<u8>>,
+    derived: &HashMap<ModuleId, Derived>,
+    dir: &Path,
+) -> Result<()> {
     let mut objects = Vec::new();
     for (i, input) in program.inputs.iter().enumerate() {
-        let mut members: Vec<(String, Vec<u8>)> = Vec::new();
-        let mut added = Vec::new();
-        let mut is_changed = false;
-        for (k, member) in input.members.iter().enumerate() {
-            let new = derived.remove(&ModuleId::Line(i, k));
-            let mut bytes = match &new {
-                Some(new) => new.module.clone(),
-                None => member.bytes().to_vec(),
-            };
-            is_changed |= new.is_some();
-            if let (Some(effort), true) = (effort, member.is_bitcode()) {
-                bytes =
-                    trace.step("compile for the linker", || native::compile(&context, &member.name, &bytes, effort))?;
-                is_changed = true;
-            }
-            added.extend(new.map(|new| (format!("{}.derivative.o", member.name), new.object)));
-            members.push((member.name.clone(), bytes));
-        }
-        if !is_changed {
+        let id = |k: usize| ModuleId::Line(i, k);
+        if !(0..input.members.len()).any(|k| changed.contains_key(&id(k))) {
             continue;
+        }
+        let mut members: Vec<(String, &[u8])> = Vec::new();
+        let mut added: Vec<(String, &[u8])> = Vec::new();
+        for (k, member) in input.members.iter().enumerate() {
+            members.push((member.name.clone(), changed.get(&id(k)).map_or(member.bytes(), Vec::as_slice)));
+            added.extend(derived.get(&id(k)).map(|d| (format!("{}.derivative.o", member.name), d.object.as_slice())));
         }
         let file = |name: &str| dir.join(format!("{i}-{name}"));
         if input.is_archive {
             // The derivatives go into the archive: they are linked if and only if their module is.
             members.extend(added);
             let path = file(&input.path.file_name().unwrap_or_default().to_string_lossy());
-            let members: Vec<_> = members.iter().map(|(name, bytes)| (name.clone(), bytes.as_slice())).collect();
             inputs::write_archive(&path, &members)?;
             line.replace(input.position, &path);
         } else {
             for (name, bytes) in members {
-                let path = write(file(&name), &bytes)?;
-                line.replace(input.position, &path);
+                line.replace(input.position, &write(file(&name), bytes)?);
             }
             for (name, bytes) in added {
-                objects.push(write(file(&name), &bytes)?);
+                objects.push(write(file(&name), bytes)?);
             }
         }
     }
     line.prepend(objects);
-    Ok(Finished::Ready)
+    Ok(())
 }
 
 /// Where lld keeps generated code from one link to the next: in the target directory, beside the driver's faces.

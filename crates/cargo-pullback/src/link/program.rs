@@ -6,7 +6,9 @@ use super::std_bodies::StdBodies;
 use anyhow::{Context as _, Result};
 use object::read::archive::ArchiveFile;
 use pullback_llvm::{Context, Linkage, Module, Policy};
+use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 /// A module of the program.
@@ -29,6 +31,8 @@ pub struct Program {
     parsed: HashMap<ModuleId, Rc<Module>>,
     sources: HashMap<ModuleId, Rc<Module>>,
     found: HashMap<String, Option<ModuleId>>,
+    /// The variables of [`Program::opened`] modules.
+    owners: HashMap<String, ModuleId>,
 }
 
 impl Program {
@@ -43,6 +47,7 @@ impl Program {
             parsed: HashMap::new(),
             sources: HashMap::new(),
             found: HashMap::new(),
+            owners: HashMap::new(),
         }
     }
 
@@ -95,13 +100,31 @@ impl Program {
         Ok(self.std.find(symbol).map(ModuleId::Std))
     }
 
+    /// A copy of a module of the line in which the variables that only it knows have names by which others can refer to them.
+    /// What refers to one of them asks for the module to be replaced by such a copy; see [`Program::owner`].
+    pub fn opened(&mut self, id: ModuleId) -> Result<Module> {
+        let mut module = self.module(id)?.clone_module();
+        if let ModuleId::Line(input, member) = id {
+            let tag = tag(&self.inputs[input].members[member].name);
+            for name in module.promote_internals(&format!(".{tag}"), |_| false) {
+                self.owners.insert(name, id);
+            }
+        }
+        Ok(module)
+    }
+
+    /// The module that has to be replaced by its [`opened`](Program::opened) copy if this variable is referred to.
+    pub fn owner(&self, variable: &str) -> Option<ModuleId> {
+        self.owners.get(variable).copied()
+    }
+
     /// A module from which bodies may be taken: functions that are not to be looked into, and those whose bodies only work in
     /// their own module, are declarations in it.
     pub fn source(&mut self, id: ModuleId) -> Result<Rc<Module>> {
         if let Some(module) = self.sources.get(&id) {
             return Ok(module.clone());
         }
-        let mut module = self.module(id)?.clone_module();
+        let mut module = self.opened(id)?;
         let is_closed = |name: &str| policy(name) != Policy::Import && !is_support(name);
         let closed: Vec<String> = module
             .functions()
@@ -116,6 +139,13 @@ impl Program {
         self.sources.insert(id, module.clone());
         Ok(module)
     }
+}
+
+/// A few letters that tell a module from the others of the link, the same in every build.
+pub fn tag(name: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    format!("{:08x}", hasher.finish() as u32)
 }
 
 /// The functions with external names that read or write an internal variable of their module, or do so through its internal

@@ -11,15 +11,26 @@ use std::path::{Path, PathBuf};
 
 /// The index of the standard library, made when it is first asked for.
 pub struct StdBodies {
-    directory: Option<PathBuf>,
-    index: Option<HashMap<String, usize>>,
+    /// The libraries that are not in the index yet, the likelier ones last.
+    unread: Vec<PathBuf>,
+    index: HashMap<String, usize>,
     members: Vec<Member>,
 }
 
+/// The crates whose functions a user's code calls. Instances of their generic functions may be in any other.
+const LIKELY: [&str; 3] = ["libcore-", "liballoc-", "libstd-"];
+
 impl StdBodies {
-    /// The library in `<sysroot>/lib/rustlib/<target>/lib`; without a directory an empty one.
-    pub fn new(directory: Option<&Path>) -> Self {
-        StdBodies { directory: directory.map(Path::to_owned), index: None, members: Vec::new() }
+    /// The library in `<sysroot>/lib/rustlib/<target>/lib`.
+    pub fn new(directory: &Path) -> Self {
+        let files = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path());
+        let mut unread: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "rlib")).collect();
+        let is_likely = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            LIKELY.iter().any(|library| name.starts_with(library))
+        };
+        unread.sort_by_cached_key(|path| (is_likely(path), path.clone()));
+        StdBodies { unread, index: HashMap::new(), members: Vec::new() }
     }
 
     /// The number of the module that defines this Rust function, for [`StdBodies::bitcode`].
@@ -28,10 +39,13 @@ impl StdBodies {
         if !symbol.starts_with("_R") && !symbol.starts_with("_ZN") {
             return None;
         }
-        if self.index.is_none() {
-            self.index = Some(self.read());
+        loop {
+            if let Some(module) = self.index.get(symbol) {
+                return Some(*module);
+            }
+            let path = self.unread.pop()?;
+            self.read(&path);
         }
-        self.index.as_ref()?.get(symbol).copied()
     }
 
     /// The bitcode of a module.
@@ -39,37 +53,25 @@ impl StdBodies {
         embedded_bitcode(self.members[module].bytes())
     }
 
-    fn read(&mut self) -> HashMap<String, usize> {
-        let mut index = HashMap::new();
-        let files = self.directory.iter().filter_map(|dir| std::fs::read_dir(dir).ok()).flatten().flatten();
-        for file in files {
-            let path = file.path();
-            let name = file.file_name().to_string_lossy().into_owned();
-            if !name.ends_with(".rlib") || !LIBRARIES.iter().any(|library| name.starts_with(library)) {
+    fn read(&mut self, path: &Path) {
+        // A library that cannot be read has no bodies for us; the linker is the one to complain.
+        let Ok(input) = Input::read(0, path) else { return };
+        for member in input.members {
+            let Ok(object) = ElfFile64::<object::Endianness>::parse(member.bytes()) else { continue };
+            if object.section_by_name(SECTION).is_none() {
                 continue;
             }
-            // A library that cannot be read has no bodies for us; the linker is the one to complain.
-            let Ok(input) = Input::read(0, &path) else { continue };
-            for member in input.members {
-                let Ok(object) = ElfFile64::<object::Endianness>::parse(member.bytes()) else { continue };
-                if object.section_by_name(SECTION).is_none() {
-                    continue;
-                }
-                let functions = object
-                    .symbols()
-                    .filter(|symbol| symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text);
-                for name in functions.filter_map(|symbol| symbol.name().ok()) {
-                    index.insert(name.to_owned(), self.members.len());
-                }
-                self.members.push(member.clone());
+            let functions = object
+                .symbols()
+                .filter(|symbol| symbol.is_definition() && symbol.is_global() && symbol.kind() == SymbolKind::Text);
+            for name in functions.filter_map(|symbol| symbol.name().ok()) {
+                self.index.insert(name.to_owned(), self.members.len());
             }
+            self.members.push(member.clone());
         }
-        index
     }
 }
 
-/// The crates whose functions a user's code calls.
-const LIBRARIES: [&str; 4] = ["libcore-", "liballoc-", "libstd-", "libhashbrown-"];
 /// Where rustc keeps the bitcode of a native object.
 const SECTION: &str = ".llvmbc";
 
@@ -87,10 +89,9 @@ mod tests {
     fn the_standard_library_of_this_toolchain_has_bodies() {
         let rustc = Command::new("rustc").args(["--print", "target-libdir"]).output().unwrap();
         let dir = PathBuf::from(String::from_utf8(rustc.stdout).unwrap().trim());
-        let mut bodies = StdBodies::new(Some(&dir));
-        assert_eq!(bodies.find("no_such_function"), None);
-        let index = bodies.index.as_ref().unwrap();
-        let name = index.keys().find(|name| name.contains("handle_alloc_error")).unwrap().clone();
+        let mut bodies = StdBodies::new(&dir);
+        assert_eq!(bodies.find("_RNvC4core16no_such_function"), None);
+        let name = bodies.index.keys().find(|name| name.contains("handle_alloc_error")).unwrap().clone();
         let module = bodies.find(&name).unwrap();
         assert!(bodies.bitcode(module).unwrap().starts_with(b"BC\xC0\xDE"));
     }

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
-//! shared: they stay where they are, and those that only M knows get a hidden name by which D can refer to them.
+//! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them.
 
 use super::bug;
 use super::inputs::MARKER;
 use super::policy::{is_support, policy};
-use super::program::{ModuleId, Program};
+use super::program::{ModuleId, Program, tag};
 use super::requests::{Asked, requests};
 use super::resolve::{Callees, is_differentiated, resolve};
 use super::trace::Trace;
@@ -22,10 +22,8 @@ use pullback_ad::Mode;
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
 use pullback_llvm::{
-    Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, Visibility, import_functions, normalise,
+    CallSite, Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, import_functions, normalise,
 };
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 
 /// What came of a module.
 pub enum Outcome {
@@ -39,10 +37,12 @@ pub enum Outcome {
 
 /// A module with its derivatives made.
 pub struct Derived {
-    /// The module, as bitcode, with the derivatives' addresses in the place of its marker calls.
-    pub module: Vec<u8>,
+    /// The derivatives' symbols, each with the marker calls that it replaces.
+    replacements: Vec<(CallSite, String)>,
     /// The derivatives, as a native object.
     pub object: Vec<u8>,
+    /// The modules with variables that the object refers to.
+    pub owners: Vec<ModuleId>,
 }
 
 /// A request, and the symbol of its derivative.
@@ -68,14 +68,13 @@ pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) 
     }
     trace.save(&format!("{name}.bc"), || module.write_bitcode());
 
-    let (imported, derivatives) = match differentiate(program, &module, name, &tasks, trace)? {
+    let (imported, derivatives) = match differentiate(program, id, name, &tasks, trace)? {
         Ok(done) => done,
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
-    let mut changed = module.clone_module();
     let mut d = emit(imported, &derivatives, &tasks, trace)?;
     let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
-    close(program, &mut d, &mut changed, &symbols, &tag)?;
+    let owners = close(program, &mut d, &symbols)?;
     let object = trace.step("optimise", || -> Result<_> {
         d.run_passes("default<O3>", &TargetOptions::default())?;
         Ok(d.emit_object(&TargetOptions::default())?)
@@ -87,9 +86,9 @@ pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) 
     trace.save(&format!("{name}.derivative.ll"), || d.print().into_bytes());
     trace.save(&format!("{name}.derivative.o"), || object.clone());
 
-    trace.step("replace markers", || replace_markers(&mut changed, &tasks))?;
-    let module = trace.step("write the module", || linker_bitcode(changed))?;
-    Ok(Outcome::Derived(Derived { module, object }))
+    let replacements =
+        tasks.into_iter().flat_map(|task| task.asked.calls.into_iter().map(move |call| (call, task.symbol.clone())));
+    Ok(Outcome::Derived(Derived { replacements: replacements.collect(), object, owners }))
 }
 
 /// The derivatives in Pullback's IR, with everything they need; or all the reasons why there are none.
@@ -97,7 +96,7 @@ type Differentiated = std::result::Result<(Imported, Vec<FuncId>), Vec<Rendered>
 
 fn differentiate(
     program: &mut Program,
-    module: &Module,
+    id: ModuleId,
     name: &str,
     tasks: &[Task],
     trace: &mut Trace,
@@ -106,7 +105,7 @@ fn differentiate(
     shims.sort_unstable();
     shims.dedup();
 
-    let mut w = module.clone_module();
+    let mut w = program.opened(id)?;
     trace.step("resolve bodies", || -> Result<()> {
         w.retain_reachable(&shims)?;
         resolve(program, &mut w, Callees::Bodies, is_differentiated)
@@ -160,30 +159,29 @@ fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &
     })
 }
 
-/// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their owners.
-fn close(program: &mut Program, d: &mut Module, m: &mut Module, derivatives: &[&str], tag: &str) -> Result<()> {
+/// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their owners, which
+/// are returned.
+fn close(program: &mut Program, d: &mut Module, derivatives: &[&str]) -> Result<Vec<ModuleId>> {
     // The run-time support's fast paths are worth inlining.
     resolve(program, d, Callees::Declarations, is_support)?;
     for variable in d.globals().into_iter().filter(|g| !g.is_constant && !g.is_declaration) {
-        let mut name = variable.name;
-        if variable.linkage == Linkage::Internal {
-            let shared = format!("{name}.{tag}");
-            m.rename(&name, &shared).context("a variable of another module has come along")?;
-            m.set_linkage(&shared, Linkage::External)?;
-            m.set_visibility(&shared, Visibility::Hidden)?;
-            d.rename(&name, &shared)?;
-            name = shared;
-        }
-        d.make_declaration(&name)?;
-        d.set_visibility(&name, Visibility::Hidden)?;
+        anyhow::ensure!(variable.linkage != Linkage::Internal, "a variable of the standard library has come along");
+        d.make_declaration(&variable.name)?;
     }
     d.internalize(derivatives);
-    Ok(())
+    Ok(d.globals().iter().filter_map(|g| program.owner(&g.name)).collect())
 }
 
-fn replace_markers(module: &mut Module, tasks: &[Task]) -> Result<()> {
-    let mut calls: Vec<_> =
-        tasks.iter().flat_map(|task| task.asked.calls.iter().map(|call| (call, task.symbol.as_str()))).collect();
+/// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls.
+pub fn replace(mut module: Module, derived: Option<&Derived>) -> Result<Vec<u8>> {
+    if let Some(derived) = derived {
+        replace_markers(&mut module, &derived.replacements)?;
+    }
+    linker_bitcode(module)
+}
+
+fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> Result<()> {
+    let mut calls: Vec<_> = replacements.iter().collect();
     // From the last to the first: a call's number counts the calls before it.
     calls.sort_by_key(|(call, _)| std::cmp::Reverse(call.index));
     for (call, symbol) in calls {
@@ -201,13 +199,6 @@ fn replace_markers(module: &mut Module, tasks: &[Task]) -> Result<()> {
 fn linker_bitcode(mut module: Module) -> Result<Vec<u8>> {
     module.run_passes("name-anon-globals,embed-bitcode<thinlto;emit-summary>", &TargetOptions::default())?;
     Ok(module.constant_data("llvm.embedded.object")?.bytes)
-}
-
-/// A few letters that tell this module from the others of the link, the same in every build.
-fn tag(name: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    format!("{:08x}", hasher.finish() as u32)
 }
 
 /// The symbol of a derivative, to be read in a backtrace or a profile.
