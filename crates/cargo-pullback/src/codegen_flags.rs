@@ -119,7 +119,7 @@ impl CommandLine {
         let emits_link =
             self.values("--emit").iter().all(|kinds| kinds.to_string_lossy().split(',').any(|k| k.starts_with("link")));
         let linked = |kind: &&str| matches!(*kind, "bin" | "cdylib" | "dylib");
-        emits_link && (self.has("--test") || self.crate_types().iter().any(|kind| linked(kind)))
+        emits_link && (self.has("--test") || self.crate_types().iter().any(linked))
     }
 
     /// Where rustc writes the list of the files it has read, for cargo.
