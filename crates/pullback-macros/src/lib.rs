@@ -1,6 +1,6 @@
 //! The attributes and derives of Pullback. Users meet them through the crate `pullback`, which documents and re-exports them.
 //!
-//! `parse/` turns an attribute and its function into a [`Plan`](parse::plan::Plan), or an error at the word that is wrong;
+//! `parse/` turns an attribute and its function into a `Plan`, or an error at the word that is wrong;
 //! `generate/` turns a plan into the derivative. The function itself is handed on as it was.
 
 mod generate;
@@ -26,23 +26,6 @@ use proc_macro::TokenStream;
 /// derivative takes N seeds as its last argument.
 ///
 /// On an associated function without `self`, write `Self::df` for the name.
-///
-#[cfg_attr(pullback, doc = "```")]
-#[cfg_attr(not(pullback), doc = "```ignore")]
-/// use pullback::autodiff;
-///
-/// #[autodiff(loss_gradient, Reverse, Const, Duplicated, Active)]
-/// #[autodiff(loss_tangent, Forward, weights = Dual, return = Dual)]
-/// fn loss(inputs: &[f64], weights: &[f64]) -> f64 {
-///     inputs.iter().zip(weights).map(|(x, w)| (x * w - 1.0).powi(2)).sum()
-/// }
-///
-/// let (inputs, weights) = ([1.0, 2.0], [3.0, 0.5]);
-/// let mut gradient = [0.0; 2];
-/// assert_eq!(loss_gradient(&inputs, &weights, &mut gradient), 4.0);
-/// assert_eq!(gradient, [4.0, 0.0]);
-/// assert_eq!(loss_tangent(&inputs, &weights, &[1.0, 0.0]), (4.0, 4.0));
-/// ```
 #[proc_macro_attribute]
 pub fn autodiff(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Family::Pullback, attribute, item)
@@ -52,20 +35,6 @@ pub fn autodiff(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// The cotangent of an `Active` result is the derivative's last argument; it returns the result of the function first, then the
 /// gradients of the `Active` arguments. A width N comes after the name, and gives each `Duplicated` argument N shadow arguments.
-///
-#[cfg_attr(pullback, doc = "```")]
-#[cfg_attr(not(pullback), doc = "```ignore")]
-/// use pullback::autodiff_reverse;
-///
-/// #[autodiff_reverse(df, Active, Duplicated, Active)]
-/// fn f(x: f64, y: &[f64]) -> f64 {
-///     x * y[0] * y[1]
-/// }
-///
-/// let mut dy = [0.0; 2];
-/// assert_eq!(df(2.0, &[3.0, 5.0], &mut dy, 1.0), (30.0, 15.0));
-/// assert_eq!(dy, [10.0, 6.0]);
-/// ```
 #[proc_macro_attribute]
 pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Family::StdReverse, attribute, item)
@@ -75,18 +44,6 @@ pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStrea
 ///
 /// Each `Dual` argument is followed by its tangent, N tangents with a width of N. A `Dual` result gives `(result, tangent)`, or
 /// `[result, tangent, …]` with a width; `DualOnly` only the tangents.
-///
-#[cfg_attr(pullback, doc = "```")]
-#[cfg_attr(not(pullback), doc = "```ignore")]
-/// use pullback::autodiff_forward;
-///
-/// #[autodiff_forward(df, 2, Dual, Dual)]
-/// fn f(x: f64) -> f64 {
-///     x * x
-/// }
-///
-/// assert_eq!(df(3.0, 1.0, 10.0), [9.0, 6.0, 60.0]);
-/// ```
 #[proc_macro_attribute]
 pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Family::StdForward, attribute, item)
@@ -96,15 +53,6 @@ pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStrea
 ///
 /// Every field has to be `Differentiable` too. A field that carries no derivative and is of some other type gets
 /// `#[pullback(skip)]`; it is then cloned into shadows.
-///
-/// ```ignore
-/// #[derive(Differentiable)]
-/// struct Model {
-///     weights: Vec<f64>,
-///     #[pullback(skip)]
-///     names: HashMap<String, usize>,
-/// }
-/// ```
 #[proc_macro_derive(Differentiable, attributes(pullback))]
 pub fn differentiable(item: TokenStream) -> TokenStream {
     parse::type_def::parse(item.into())

@@ -69,7 +69,7 @@ pub(crate) const fn layout_fn<T: Differentiable + ?Sized>() -> LayoutFn {
 
 /// A type that owns all it reaches, so that a shadow of its values can be made and handed back by value.
 ///
-/// [`derive(Differentiable)`](derive@Differentiable) implements it for types that hold no references.
+/// [`derive(Differentiable)`](derive@crate::Differentiable) implements it for types that hold no references.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not own its floats, so no gradient of it can be returned by value",
     label = "this type holds a reference, or is not `Differentiable`",

@@ -50,4 +50,74 @@ pub use differentiable::{
     Access, ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of,
 };
 pub use differentiable::{ToZero, make_zero};
-pub use pullback_macros::{Differentiable, autodiff, autodiff_forward, autodiff_reverse};
+
+/// # Example
+///
+/// ```
+/// use pullback::{Differentiable, make_zero};
+/// use std::collections::HashMap;
+///
+/// #[derive(Differentiable)]
+/// struct Model {
+///     weights: Vec<f64>,
+///     #[pullback(skip)]
+///     names: HashMap<String, usize>,
+/// }
+///
+/// let model = Model { weights: vec![1.0, 2.0], names: HashMap::from([("first".to_owned(), 0)]) };
+/// let zero = make_zero(&model);
+/// assert_eq!((zero.weights, zero.names), (vec![0.0, 0.0], model.names));
+/// ```
+pub use pullback_macros::Differentiable;
+
+/// # Example
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::autodiff;
+///
+/// #[autodiff(loss_gradient, Reverse, Const, Duplicated, Active)]
+/// #[autodiff(loss_tangent, Forward, weights = Dual, return = Dual)]
+/// fn loss(inputs: &[f64], weights: &[f64]) -> f64 {
+///     inputs.iter().zip(weights).map(|(x, w)| (x * w - 1.0).powi(2)).sum()
+/// }
+///
+/// let (inputs, weights) = ([1.0, 2.0], [3.0, 0.5]);
+/// let mut gradient = [0.0; 2];
+/// assert_eq!(loss_gradient(&inputs, &weights, &mut gradient), 4.0);
+/// assert_eq!(gradient, [4.0, 0.0]);
+/// assert_eq!(loss_tangent(&inputs, &weights, &[1.0, 0.0]), (4.0, 4.0));
+/// ```
+pub use pullback_macros::autodiff;
+
+/// # Example
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::autodiff_forward;
+///
+/// #[autodiff_forward(df, 2, Dual, Dual)]
+/// fn f(x: f64) -> f64 {
+///     x * x
+/// }
+///
+/// assert_eq!(df(3.0, 1.0, 10.0), [9.0, 6.0, 60.0]);
+/// ```
+pub use pullback_macros::autodiff_forward;
+
+/// # Example
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::autodiff_reverse;
+///
+/// #[autodiff_reverse(df, Active, Duplicated, Active)]
+/// fn f(x: f64, y: &[f64]) -> f64 {
+///     x * y[0] * y[1]
+/// }
+///
+/// let mut dy = [0.0; 2];
+/// assert_eq!(df(2.0, &[3.0, 5.0], &mut dy, 1.0), (30.0, 15.0));
+/// assert_eq!(dy, [10.0, 6.0]);
+/// ```
+pub use pullback_macros::autodiff_reverse;
