@@ -108,7 +108,10 @@ fn differentiate(
     let mut w = program.opened(id)?;
     trace.step("resolve bodies", || -> Result<()> {
         w.retain_reachable(&shims)?;
-        resolve(program, &mut w, Callees::Bodies, is_differentiated)
+        resolve(program, &mut w, Callees::Bodies, is_differentiated)?;
+        share_variables(&mut w)?;
+        w.internalize(&shims);
+        Ok(())
     })?;
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
@@ -164,12 +167,18 @@ fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &
 fn close(program: &mut Program, d: &mut Module, derivatives: &[&str]) -> Result<Vec<ModuleId>> {
     // The run-time support's fast paths are worth inlining.
     resolve(program, d, Callees::Declarations, is_support)?;
-    for variable in d.globals().into_iter().filter(|g| !g.is_constant && !g.is_declaration) {
-        anyhow::ensure!(variable.linkage != Linkage::Internal, "a variable of the standard library has come along");
-        d.make_declaration(&variable.name)?;
-    }
+    share_variables(d)?;
     d.internalize(derivatives);
     Ok(d.globals().iter().filter_map(|g| program.owner(&g.name)).collect())
+}
+
+/// Leave variables where they are: a copy of a module refers to them.
+fn share_variables(module: &mut Module) -> Result<()> {
+    for variable in module.globals().into_iter().filter(|g| !g.is_constant && !g.is_declaration) {
+        anyhow::ensure!(variable.linkage != Linkage::Internal, "a variable of the standard library has come along");
+        module.make_declaration(&variable.name)?;
+    }
+    Ok(())
 }
 
 /// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls.
