@@ -138,9 +138,9 @@ impl Analysis<'_> {
     }
 
     /// Whether a load or store of an integer touches bytes that are floats.
-    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type) -> bool {
+    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type, align: u64) -> bool {
         let Some(object) = self.facts.object(id, ptr) else { return false };
-        let at = self.facts.offset(id, ptr);
+        let at = self.facts.place(id, ptr, align);
         float_cells(self.facts, object, at, ty.size())
     }
 
@@ -167,12 +167,12 @@ impl Analysis<'_> {
                 }
                 false
             }
-            Op::Load { ptr, .. } => {
+            Op::Load { ptr, align } => {
                 let result = result.expect("a load has a result");
                 let Some(object) = self.facts.object(id, *ptr) else { return };
                 let active = self.active.is_active_object(object);
                 let ty = func.ty(result);
-                if active && ty.is_int() && self.is_float_place(id, *ptr, ty) {
+                if active && ty.is_int() && self.is_float_place(id, *ptr, ty, *align) {
                     self.set_bits(id, result);
                 }
                 active && holds_float(ty)
@@ -185,10 +185,10 @@ impl Analysis<'_> {
                 }
                 false
             }
-            Op::Copy { dst, src, len, .. } => {
+            Op::Copy { dst, src, len, align, .. } => {
                 if let (Some(to), Some(from)) = (self.facts.object(id, *dst), self.facts.object(id, *src))
                     && self.active.is_active_object(from)
-                    && self.copies_floats(id, func, *dst, to, *len)
+                    && self.copies_floats(id, func, *dst, align.0, to, *len)
                 {
                     self.set_object(to, data.loc);
                 }
@@ -234,8 +234,8 @@ impl Analysis<'_> {
     }
 
     /// Whether the target region of a copy may hold floats.
-    fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, to: ObjId, len: Value) -> bool {
-        let at = self.facts.offset(id, dst);
+    fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, align: u64, to: ObjId, len: Value) -> bool {
+        let at = self.facts.place(id, dst, align);
         match func.as_int(len) {
             Some(len) => float_cells(self.facts, to, at, len as u64),
             None => self.holds_floats(to),

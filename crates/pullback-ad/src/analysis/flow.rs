@@ -46,6 +46,12 @@ impl Facts {
         self.values[&func].offset.get(value.index()).copied().flatten().unwrap_or(Residue::ANY)
     }
 
+    /// At which offsets of its object an access of known alignment may be. Objects start at the alignment of what is in
+    /// them.
+    pub fn place(&self, func: FuncId, ptr: Value, align: u64) -> Residue {
+        self.offset(func, ptr).aligned(align)
+    }
+
     /// What an integer may carry.
     pub fn kinds(&self, func: FuncId, value: Value) -> Kinds {
         match self.values[&func].content.get(value.index()).copied().flatten() {
@@ -296,9 +302,10 @@ impl Pass<'_> {
     }
 
     /// A value of `ty` lies at `ptr`: join the cell and the value.
-    fn access(&mut self, ptr: Value, value: Value) {
+    fn access(&mut self, ptr: Value, value: Value, align: u64) {
         let ty = self.func.ty(value).clone();
         let Some((object, offset)) = self.pointer(ptr) else { return };
+        let offset = offset.aligned(align);
         if let Type::Struct(fields) = &ty {
             for (i, field) in fields.iter().enumerate() {
                 let at = offset.plus(Residue::exact(ty.field_offset(i) as i64));
@@ -369,9 +376,9 @@ impl Pass<'_> {
                     }
                 }
             }
-            Op::Load { ptr, .. } => self.access(*ptr, result.expect("a load has a result")),
-            Op::Store { ptr, value, .. } => self.access(*ptr, *value),
-            Op::Copy { dst, src, len, .. } => self.copy(*dst, *src, *len),
+            Op::Load { ptr, align } => self.access(*ptr, result.expect("a load has a result"), *align),
+            Op::Store { ptr, value, align } => self.access(*ptr, *value, *align),
+            Op::Copy { dst, src, len, align, .. } => self.copy(*dst, *src, *len, *align),
             Op::Select(_, a, b) => {
                 let result = result.expect("a select has a result");
                 self.assign(result, *a);
@@ -463,8 +470,9 @@ impl Pass<'_> {
     }
 
     /// Every cell of the source region has the content of the target's at the same distance, and the other way round.
-    fn copy(&mut self, dst: Value, src: Value, len: Value) {
+    fn copy(&mut self, dst: Value, src: Value, len: Value, align: (u64, u64)) {
         let (Some((to, to_at)), Some((from, from_at))) = (self.pointer(dst), self.pointer(src)) else { return };
+        let (to_at, from_at) = (to_at.aligned(align.0), from_at.aligned(align.1));
         let len = self.func.as_int(len).map_or(i64::MAX, |n| n as i64);
         for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
             for cell in self.facts.objects.cells(a).to_vec() {

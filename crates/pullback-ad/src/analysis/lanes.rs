@@ -87,6 +87,9 @@ pub fn lanes(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>
         if float { lanes.floats.push(lane) } else { lanes.pointers.push(lane) }
     }
     for lane in lanes.floats.iter().chain(&lanes.pointers) {
+        if lane.stride > 0 && lane.stride < lane.width {
+            return Err(Unclear::Unaligned);
+        }
         if lane.stride > 0 && !covered(objects, object, offset, lane) {
             return Err(Unclear::Unaligned);
         }

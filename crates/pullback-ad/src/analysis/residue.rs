@@ -61,6 +61,16 @@ impl Residue {
         product().unwrap_or(Residue::ANY)
     }
 
+    /// The members that are multiples of `align`, a power of two; all of them if there are none.
+    pub fn aligned(self, align: u64) -> Residue {
+        if self.m == 0 || align <= 1 || align > 4096 {
+            return self;
+        }
+        let period = self.m / gcd(self.m, align) * align;
+        let members = (0..period / self.m).map(|n| self.k + (n * self.m) as i64);
+        members.into_iter().find(|k| k % align as i64 == 0).map_or(self, |k| Residue::strided(k, period))
+    }
+
     /// Whether every member of `other` is a member.
     pub fn contains(self, other: Residue) -> bool {
         self.join(other) == self
@@ -122,6 +132,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn alignment_narrows() {
+        assert_eq!(Residue::ANY.aligned(8), Residue::strided(0, 8));
+        assert_eq!(Residue::strided(4, 12).aligned(8), Residue::strided(16, 24));
+        assert_eq!(Residue::strided(1, 8).aligned(8), Residue::strided(1, 8));
+        assert_eq!(Residue::exact(3).aligned(8), Residue::exact(3));
     }
 
     #[test]

@@ -75,10 +75,10 @@ impl Augmenter<'_, '_> {
             return self.store_pointer(data, inst, ptr, value, align);
         }
         // An integer over floats: what is read back as a float is a constant.
-        let at = self.session.facts.offset(self.id, ptr);
+        let at = self.session.facts.place(self.id, ptr, align);
         if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, at, ty.size()) {
             let len = self.func.i64(ty.size() as i64);
-            let lanes = self.lanes(object, ptr, Some(ty.size()))?;
+            let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;
             let dst = self.shadow(ptr)?;
             self.linear(inst, Linear::Copy { dst, src: None, len, lanes });
         } else if self.is_forward() {
@@ -120,8 +120,8 @@ impl Augmenter<'_, '_> {
     }
 
     /// The lanes of a region that starts at an old pointer.
-    fn lanes(&self, object: ObjId, ptr: Value, len: Option<u64>) -> Result<Lanes> {
-        let at = self.session.facts.offset(self.id, ptr);
+    fn lanes(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<Lanes> {
+        let at = self.session.facts.place(self.id, ptr, align);
         lanes(&self.session.facts.objects, object, at, len).map_err(|why| {
             let note = match why {
                 Unclear::Mixed => "the same bytes hold a float in one place and something else in another (an enum whose variants overlap, or a union)",
@@ -153,7 +153,7 @@ impl Augmenter<'_, '_> {
                     }
                 }
                 None => {
-                    let lanes = self.lanes(object, dst, known_len)?;
+                    let lanes = self.lanes(object, dst, align.0, known_len)?;
                     let src = self.get(src);
                     for dst in &to {
                         self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
@@ -163,7 +163,7 @@ impl Augmenter<'_, '_> {
             }
             return Ok(());
         }
-        let mut lanes = self.lanes(object, dst, known_len)?;
+        let mut lanes = self.lanes(object, dst, align.0, known_len)?;
         self.check_variants(object, src, &lanes, known_len)?;
         let pointers = std::mem::take(&mut lanes.pointers);
         if let Some(from) = &from {
@@ -273,7 +273,8 @@ impl Augmenter<'_, '_> {
             }
         }
         if self.session.active.is_active_object(object) {
-            let mut lanes = self.lanes(object, dst, known_len)?;
+            let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
+            let mut lanes = self.lanes(object, dst, align, known_len)?;
             lanes.pointers.clear();
             if !lanes.floats.is_empty() {
                 self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });

@@ -12,7 +12,8 @@
 //! Where the whole integer is still wanted it is put together again, and the meaning of the program does not change.
 
 use crate::analysis::flow::Facts;
-use crate::analysis::objects::Kinds;
+use crate::analysis::objects::{Kinds, ObjId};
+use crate::analysis::residue::Residue;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Op, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
@@ -39,12 +40,13 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
     for block in order {
         for inst in &func.block(*block).insts {
             let data = func.inst(*inst);
-            let (ptr, value) = match (&data.op, data.result) {
-                (Op::Load { ptr, .. }, Some(result)) => (*ptr, result),
-                (Op::Store { ptr, value, .. }, _) => (*ptr, *value),
+            let (ptr, value, align) = match (&data.op, data.result) {
+                (Op::Load { ptr, align }, Some(result)) => (*ptr, result, *align),
+                (Op::Store { ptr, value, align }, _) => (*ptr, *value, *align),
                 _ => continue,
             };
-            if is_wide(func.ty(value)) && over_narrow_cells(func, id, facts, ptr, value) {
+            let at = facts.place(id, ptr, align);
+            if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), at, func.ty(value).size()) {
                 wide.insert(value);
             }
         }
@@ -86,9 +88,8 @@ fn is_wide(ty: &Type) -> bool {
     matches!(ty, Type::Int(64 | 128))
 }
 
-fn over_narrow_cells(func: &Function, id: FuncId, facts: &Facts, ptr: Value, value: Value) -> bool {
-    let Some(object) = facts.object(id, ptr) else { return false };
-    let (at, width) = (facts.offset(id, ptr), func.ty(value).size());
+fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: Residue, width: u64) -> bool {
+    let Some(object) = object else { return false };
     facts.objects.cells(object).iter().any(|cell| {
         let kinds = facts.objects.kinds(cell.content);
         kinds != Kinds::NONE && cell.width < width && cell.at.overlaps(cell.width, at, width)

@@ -5,7 +5,7 @@ use super::forward::guard;
 use super::linear::{Coefficient, Linear};
 use super::reverse::{Sweeps, alloca};
 use crate::analysis::activity::holds_float;
-use pullback_ir::{BinOp, CastOp, Flags, Loop, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, CastOp, Flags, Function, Loop, Op, SourceLoc, Type, Value};
 
 impl Sweeps<'_, '_> {
     fn width(&self) -> usize {
@@ -23,7 +23,7 @@ impl Sweeps<'_, '_> {
             let mut prologue = std::mem::take(&mut self.rev_prologue);
             let func = self.rev();
             let slot = alloca(func, &mut prologue, &ty);
-            let zero = func.zero(&ty);
+            let zero = neutral(func, &ty);
             let store = Op::Store { ptr: slot, value: zero, align: ty.align() };
             prologue.push(func.make_inst(store, None, Flags::NONE, None));
             self.rev_prologue = prologue;
@@ -70,7 +70,7 @@ impl Sweeps<'_, '_> {
                 let slot = self.adjoint(value, lane);
                 let mut b = self.build();
                 let g = b.load(ty.clone(), slot);
-                let zero = b.func.zero(&ty);
+                let zero = neutral(b.func, &ty);
                 b.store(slot, zero);
                 g
             })
@@ -309,5 +309,13 @@ impl Sweeps<'_, '_> {
                 None => b.call_void(runtime.zero_lanes, vec![dst, len, stride, offset, width]),
             }
         }
+    }
+}
+
+/// What an empty cotangent slot holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.
+fn neutral(func: &mut Function, ty: &Type) -> Value {
+    match ty {
+        Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),
+        other => func.zero(other),
     }
 }
