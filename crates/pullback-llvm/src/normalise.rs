@@ -7,10 +7,11 @@
 //! one return, and there are no vectors beyond those that were there.
 
 use crate::error::{Error, Result};
-use crate::ffi::{ValueRef, llvm};
+use crate::ffi::{BlockRef, ValueRef, llvm};
 use crate::import::Allocator;
 use crate::kinds::{FUNCTION_INDEX, opcode, value_kind};
 use crate::module::Module;
+use crate::symbols::Linkage;
 use crate::target::TargetOptions;
 use std::collections::{HashMap, HashSet};
 
@@ -31,6 +32,15 @@ const CLEAN: &str = "lower-expect,lower-invoke,sroa,early-cse,adce";
 const INLINE: &str = "cgscc(inline<only-mandatory>,\
     function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce))";
 
+/// Inlining of what has loops, after all else: a call whose result is the same in every iteration (`x[i] / norm(x)`) leaves the
+/// loop as long as it is a call. Once it is inlined, no pass of LLVM's would move its loop.
+const INLINE_LOOPS: &str = "cgscc(\
+    function(early-cse<memssa>,correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
+        loop-mssa(loop-rotate,licm<allowspeculation>)),\
+    inline<only-mandatory>,\
+    function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce),\
+    function-attrs)";
+
 /// What rustc's own pipeline would have done to the roots, without vectorising or unrolling.
 const SIMPLIFY: &str = "function(\
     lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
@@ -47,6 +57,10 @@ const CANONICAL: &str = "function(dce,adce,simplifycfg,mergereturn,fix-irreducib
 pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions) -> Result<()> {
     module.retain_reachable(roots)?;
     let root_values: HashSet<ValueRef> = roots.iter().filter_map(|r| module.function_named(r)).collect();
+    // LLVM walks the call graph from what can be called from outside.
+    for root in &root_values {
+        module.set_raw_linkage(*root, Linkage::External);
+    }
     let kept = module.mark_for_inlining(&root_values, options)?;
     module.erase_calls_of("llvm.lifetime.");
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
@@ -58,13 +72,24 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
                 module.run_on(Some(function), CLEAN, &machine)?;
             }
         }
+        let late = module.inlined_with_loops();
+        late.iter().for_each(|f| module.set_inlining(*f, Inlining::Never));
         module.run_on(None, INLINE, &machine)?;
+        late.iter().for_each(|f| module.set_inlining(*f, Inlining::Always));
+        module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
     module.run_passes(SIMPLIFY, &options.target)?;
     module.erase_calls_of("llvm.assume");
     module.run_passes(CANONICAL, &options.target)?;
     module.retain_reachable(roots)
+}
+
+/// Whether a function goes into its callers.
+#[derive(Clone, Copy)]
+enum Inlining {
+    Always,
+    Never,
 }
 
 impl Module {
@@ -97,7 +122,7 @@ impl Module {
                 || Allocator::of(&name).is_some()
                 || options.keep.contains(&name)
                 || !self.features(function).is_subset(&features);
-            self.add_attribute(function, if stays { "noinline" } else { "alwaysinline" });
+            self.set_inlining(function, if stays { Inlining::Never } else { Inlining::Always });
             for inst in self.raw_body(function) {
                 if let Some(kind) = self.attribute_kind("noinline")
                     && self.called(inst).is_some()
@@ -125,10 +150,62 @@ impl Module {
         })
     }
 
-    /// The functions that call themselves, directly or through others: Tarjan's strongly connected components.
-    fn recursive_functions(&self) -> HashSet<ValueRef> {
+    fn set_inlining(&self, function: ValueRef, inlining: Inlining) {
+        let (set, clear) = match inlining {
+            Inlining::Always => ("alwaysinline", "noinline"),
+            Inlining::Never => ("noinline", "alwaysinline"),
+        };
+        self.remove_attribute(function, clear);
+        self.add_attribute(function, set);
+    }
+
+    /// The functions to be inlined that have a loop, or call one that has.
+    fn inlined_with_loops(&self) -> Vec<ValueRef> {
+        let calls = self.call_graph();
+        let mut callers: HashMap<ValueRef, Vec<ValueRef>> = HashMap::new();
+        for (caller, callees) in &calls {
+            callees.iter().for_each(|callee| callers.entry(*callee).or_default().push(*caller));
+        }
+        let mut open: Vec<ValueRef> = calls.keys().copied().filter(|f| self.has_loop(*f)).collect();
+        let mut found: HashSet<ValueRef> = open.iter().copied().collect();
+        while let Some(function) = open.pop() {
+            open.extend(callers.get(&function).into_iter().flatten().filter(|f| found.insert(**f)));
+        }
+        found.into_iter().filter(|f| self.has_attribute(*f, "alwaysinline")).collect()
+    }
+
+    /// Whether a block can be reached from itself: whether taking away blocks without predecessors leaves any.
+    fn has_loop(&self, function: ValueRef) -> bool {
+        let api = self.api();
+        let blocks = self.raw_blocks(function);
+        let successors = |block: BlockRef| {
+            let term = llvm!(api, LLVMGetBasicBlockTerminator(block));
+            let count = llvm!(api, LLVMGetNumSuccessors(term));
+            (0..count).map(|i| llvm!(api, LLVMGetSuccessor(term, i))).collect::<Vec<_>>()
+        };
+        let mut predecessors: HashMap<BlockRef, usize> = blocks.iter().map(|block| (*block, 0)).collect();
+        for to in blocks.iter().flat_map(|block| successors(*block)) {
+            *predecessors.entry(to).or_default() += 1;
+        }
+        let mut free: Vec<BlockRef> = blocks.iter().copied().filter(|block| predecessors[block] == 0).collect();
+        let mut left = blocks.len();
+        while let Some(block) = free.pop() {
+            left -= 1;
+            for to in successors(block) {
+                let count = predecessors.entry(to).or_default();
+                *count -= 1;
+                if *count == 0 {
+                    free.push(to);
+                }
+            }
+        }
+        left > 0
+    }
+
+    /// For each function with a body, those with a body that it calls.
+    fn call_graph(&self) -> HashMap<ValueRef, Vec<ValueRef>> {
         let mut calls: HashMap<ValueRef, Vec<ValueRef>> = HashMap::new();
-        for function in self.raw_functions() {
+        for function in self.raw_functions().into_iter().filter(|f| !self.is_declaration(*f)) {
             let mut callees: Vec<ValueRef> = self
                 .raw_body(function)
                 .into_iter()
@@ -139,6 +216,12 @@ impl Module {
             callees.dedup();
             calls.insert(function, callees);
         }
+        calls
+    }
+
+    /// The functions that call themselves, directly or through others: Tarjan's strongly connected components.
+    fn recursive_functions(&self) -> HashSet<ValueRef> {
+        let calls = self.call_graph();
         let mut search = Tarjan::new(&calls);
         for function in self.raw_functions() {
             search.visit(function);
