@@ -10,6 +10,7 @@
 //! | [`mod@check`] | the checks of one program |
 //! | [`mod@shrink`] | a smaller program that fails in the same way |
 //! | [`campaign`] | many programs |
+//! | [`rust`] | the same for random Rust programs, end to end |
 //! | [`rng`] | the random numbers |
 
 pub mod campaign;
@@ -20,4 +21,5 @@ pub mod generate;
 pub mod image;
 pub mod oracle;
 pub mod rng;
+pub mod rust;
 pub mod shrink;

@@ -5,6 +5,8 @@
 use pullback_fuzz::campaign::{self, Options};
 use pullback_fuzz::check::{self, Standard, Verdict};
 use pullback_fuzz::generate;
+use pullback_fuzz::rust;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -14,6 +16,9 @@ Usage: pullback-fuzz [OPTIONS]
 
   --programs N    how many programs in the IR (1000)
   --seed S        the campaign's seed (1)
+  --rust N        so many programs in Rust instead, end to end with `cargo pullback`
+  --driver PATH   the program cargo-pullback (the one on the PATH)
+  --directory DIR where the crate of Rust programs is written (fuzz-rust in the system's temporary directory)
   --jobs N        how many at once (one per core)
   --failures N    stop after so many failures (1)
   --show SEED     print the program of this seed and how it fares, made small if it fails
@@ -25,6 +30,9 @@ struct Arguments {
     options: Options,
     show: Option<u64>,
     shrink: bool,
+    rust: Option<u64>,
+    driver: PathBuf,
+    directory: PathBuf,
 }
 
 fn parse() -> Result<Option<Arguments>, String> {
@@ -40,9 +48,23 @@ fn parse() -> Result<Option<Arguments>, String> {
         },
         show: None,
         shrink: true,
+        rust: None,
+        driver: "cargo-pullback".into(),
+        directory: std::env::temp_dir().join("fuzz-rust"),
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
+        match word.as_str() {
+            "--driver" => {
+                arguments.driver = words.next().ok_or("--driver needs a path")?.into();
+                continue;
+            }
+            "--directory" => {
+                arguments.directory = words.next().ok_or("--directory needs a path")?.into();
+                continue;
+            }
+            _ => {}
+        }
         let mut number = || -> Result<u64, String> {
             let value = words.next().ok_or_else(|| format!("{word} needs a number"))?;
             value.parse().map_err(|_| format!("{word}: `{value}` is not a number"))
@@ -52,6 +74,7 @@ fn parse() -> Result<Option<Arguments>, String> {
             "--seed" => arguments.options.seed = number()?,
             "--jobs" => arguments.options.jobs = number()? as usize,
             "--failures" => arguments.options.most_failures = number()? as usize,
+            "--rust" => arguments.rust = Some(number()?),
             "--show" => arguments.show = Some(number()?),
             "--strict" => arguments.options.standard = Standard::NoRefusal,
             "--trace" => arguments.options.trace = true,
@@ -75,6 +98,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(programs) = arguments.rust {
+        return run_rust(&arguments, programs);
+    }
     let standard = arguments.options.standard;
     // A panic of the engine is a finding, and is reported as one.
     std::panic::set_hook(Box::new(|_| {}));
@@ -96,4 +122,26 @@ fn main() -> ExitCode {
         }
     }
     if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_rust(arguments: &Arguments, programs: u64) -> ExitCode {
+    let options = rust::campaign::Options {
+        programs,
+        seed: arguments.options.seed,
+        batch: 25,
+        driver: arguments.driver.clone(),
+        directory: arguments.directory.clone(),
+    };
+    let report = match rust::campaign::run(&options, |report| eprint!("\r{report}   ")) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("error: {}: {error}", options.driver.display());
+            return ExitCode::from(2);
+        }
+    };
+    eprintln!("\r{report}   ");
+    for (seed, seen) in report.wrong.iter().chain(&report.refused) {
+        println!("{seen}\n{}", rust::campaign::describe(*seed));
+    }
+    if report.wrong.is_empty() && report.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
