@@ -87,7 +87,15 @@ pub fn show(headline: &str, at: Option<(&Place, &str)>, notes: &[String], help: 
 fn called_from(frames: &[Location], function: &str) -> Vec<String> {
     let is_function = |frame: &Location| frame.function.rsplit("::").next() == Some(function);
     let Some(end) = frames.iter().position(is_function) else { return Vec::new() };
-    frames[..=end].iter().skip(1).map(|frame| format!("called from {}", describe(frame))).collect()
+    let mut shown = &frames[0];
+    let mut notes = Vec::new();
+    for frame in frames[..=end].iter().skip(1).filter(|frame| is_users(frame)) {
+        if (&frame.file, frame.line) != (&shown.file, shown.line) {
+            notes.push(format!("called from {}", describe(frame)));
+            shown = frame;
+        }
+    }
+    notes
 }
 
 /// The way from the user's line to the obstacle, through the functions of others. `frames` are innermost first.

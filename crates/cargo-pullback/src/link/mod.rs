@@ -30,7 +30,7 @@ mod std_bodies;
 mod trace;
 mod work;
 
-use crate::report::Message;
+use crate::report::{Message, Rendered};
 use crate::{env, process};
 use anyhow::{Context as _, Result};
 use inputs::Input;
@@ -94,20 +94,25 @@ fn differentiated(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &m
     let mut program = Program::new(context.clone(), inputs, StdBodies::new(&libraries));
 
     let mut derived: HashMap<ModuleId, Derived> = HashMap::new();
-    let mut failed = false;
+    let mut failures: Vec<Rendered> = Vec::new();
     for (id, name) in asking(&program) {
         let outcome = bug::guarded(|| work::work(&mut program, id, &name, trace))
             .unwrap_or_else(|said| Err(anyhow::anyhow!(said).context(bug::HEADLINE)));
         match outcome.unwrap_or_else(|error| Outcome::Failed(vec![work::failure(&name, &error)])) {
             Outcome::Unchanged => {}
             Outcome::Derived(new) => drop(derived.insert(id, new)),
-            Outcome::Failed(errors) => {
-                failed = true;
-                errors.into_iter().for_each(|error| trace.sink.put(&Message::Error(error)));
-            }
+            Outcome::Failed(errors) => failures.extend(errors),
         }
     }
-    if failed {
+    if !failures.is_empty() {
+        // Several derivatives of one function meet the same obstacle.
+        let mut said: Vec<Rendered> = Vec::new();
+        for failure in failures {
+            if !said.contains(&failure) {
+                trace.sink.put(&Message::Error(failure.clone()));
+                said.push(failure);
+            }
+        }
         return Ok(Finished::Refused);
     }
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
