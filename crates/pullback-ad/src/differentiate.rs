@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::{Form, Session, augment};
 use crate::transform::memory::Runtime;
-use crate::transform::{halve, retype, reverse};
+use crate::transform::{halve, retype, reverse, unselect};
 use pullback_ir::{Callee, FuncId, Function, Module, Op};
 use std::collections::HashMap;
 
@@ -24,6 +24,9 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
     }
     let copies = working_copies(module, primal, name);
     let primal = copies[&primal];
+    for copy in copies.values() {
+        unselect::unselect(module.func_mut(*copy));
+    }
     let facts = typed_facts(module, primal, request);
     let active = activity::analyse(module, &facts, request)?;
     let runtime = Runtime::declare(module);

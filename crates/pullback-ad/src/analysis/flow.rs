@@ -123,6 +123,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
             }
             changed |= pass.changed;
         }
+        facts.objects.spread_origins();
         if !facts.objects.take_changed() && !changed {
             return facts;
         }

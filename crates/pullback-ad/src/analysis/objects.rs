@@ -207,6 +207,30 @@ impl Objects {
         }
     }
 
+    /// What is reached through memory of an argument, a global or foreign memory belongs to it too.
+    pub fn spread_origins(&mut self) {
+        loop {
+            let mut grew = false;
+            for id in self.all().collect::<Vec<_>>() {
+                let mut origins = self.origins(id).clone();
+                origins.local = false;
+                if origins == Origins::default() {
+                    continue;
+                }
+                for cell in self.cells(id).to_vec() {
+                    let Some((target, _)) = self.pointee(cell.content) else { continue };
+                    let before = self.origins(target).clone();
+                    self.origins_mut(target).merge(origins.clone());
+                    grew |= before != *self.origins(target);
+                }
+            }
+            self.changed |= grew;
+            if !grew {
+                return;
+            }
+        }
+    }
+
     /// Merge two contents.
     pub fn unify_contents(&mut self, a: ContentId, b: ContentId) {
         let (a, b) = (self.find_content(a), self.find_content(b));

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`unselect`] | selections between computed values become branches again |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
 //! | [`linear`] | the linear operations on tangents, and their forward emission |
@@ -19,3 +20,4 @@ pub mod plan;
 pub mod retype;
 pub mod reverse;
 mod transpose;
+pub mod unselect;

@@ -131,7 +131,7 @@ impl Sweeps<'_, '_> {
                 let cond = self.value(*cond, level);
                 let ty = self.aug.func.ty(*result).clone();
                 for (lane, g) in g.into_iter().enumerate() {
-                    let zero = self.rev().zero(&ty);
+                    let zero = nothing(self.rev(), &ty);
                     if let Some(a) = a {
                         let part = self.build().select(cond, g, zero);
                         self.accumulate(*a, lane, part);
@@ -221,7 +221,7 @@ impl Sweeps<'_, '_> {
                         self.accumulate(*value, lane, part);
                     }
                     if let Some(into) = into {
-                        let zero = self.rev().zero(&field);
+                        let zero = nothing(self.rev(), &field);
                         let rest = self.build().value(Op::InsertValue(g, zero, *index), ty.clone());
                         self.accumulate(*into, lane, rest);
                     }
@@ -314,6 +314,15 @@ impl Sweeps<'_, '_> {
 
 /// What an empty cotangent slot holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.
 fn neutral(func: &mut Function, ty: &Type) -> Value {
+    match ty {
+        Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),
+        other => func.zero(other),
+    }
+}
+
+/// What a sum of cotangents starts from. Of the two zeros it is −0 that adds nothing, also to −0, so that the optimiser may drop
+/// the addition without leave to be inexact.
+fn nothing(func: &mut Function, ty: &Type) -> Value {
     match ty {
         Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),
         other => func.zero(other),
