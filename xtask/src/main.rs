@@ -3,8 +3,10 @@
 //! ```text
 //! cargo xtask demo             build the driver, then build and run the quickstart
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
+//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions
 //! ```
 
+mod bench;
 mod demo;
 mod driver;
 mod test;
@@ -18,7 +20,8 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   demo              Build the driver; with it build and run the quickstart
-  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run";
+  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run
+  bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name";
 
 /// How a task ends: without a word if a program it ran has said what is wrong.
 type TaskResult = Result<(), String>;
@@ -30,6 +33,8 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(),
         ["test"] => test::run(test::Extent::Full),
         ["test", "--quick"] => test::run(test::Extent::Quick),
+        ["bench"] => bench::run(None),
+        ["bench", name] => bench::run(Some(name)),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -1,0 +1,112 @@
+//! Derivatives of simple loops are vector code that keeps nothing: seen in the derivative's LLVM IR, not by a clock.
+
+mod support;
+
+use support::Project;
+
+const MANIFEST: &str = "\
+[package]
+name = \"app\"
+version = \"0.1.0\"
+edition = \"2024\"
+
+[dependencies]
+PULLBACK
+";
+
+const MAIN: &str = "\
+use pullback::autodiff;
+
+#[autodiff(d_sum_of_squares, Reverse, Duplicated, Active)]
+fn sum_of_squares(x: &[f64]) -> f64 {
+    x.iter().map(|v| v * v).sum()
+}
+
+#[autodiff(d_dot, Reverse, Duplicated, Duplicated, Active)]
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for i in 0..x.len().min(y.len()) {
+        sum += x[i] * y[i];
+    }
+    sum
+}
+
+#[inline(never)]
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+#[autodiff(d_normalise, Reverse, Duplicated, Duplicated, Const)]
+fn normalise(x: &[f64], out: &mut [f64]) {
+    for i in 0..x.len() {
+        out[i] = x[i] / norm(x);
+    }
+}
+
+fn main() {
+    let (x, y) = ([3.0, 4.0], [1.0, 2.0]);
+    let (mut dx, mut dy) = ([0.0; 2], [0.0; 2]);
+    println!(\"{} {dx:?}\", d_sum_of_squares(&x, &mut dx));
+    println!(\"{} {dx:?} {dy:?}\", d_dot(&x, &mut dx, &y, &mut dy));
+    let (mut out, mut dout) = ([0.0; 2], [1.0, 0.0]);
+    let mut dx = [0.0; 2];
+    d_normalise(&x, &mut dx, &mut out, &mut dout);
+    println!(\"{out:?} {dx:.3?}\");
+}
+";
+
+/// What is in the derivatives' IR after the optimiser, function by function.
+fn derivatives(arguments: &str) -> Vec<(String, String)> {
+    let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
+    let saved = tempfile::tempdir().unwrap();
+    let run = project.cargo_with(arguments, &[("PULLBACK_SAVE", saved.path().to_str().unwrap())]);
+    assert_eq!(run.stdout(), "25 [6.0, 8.0]\n11 [7.0, 10.0] [3.0, 4.0]\n[0.6, 0.8] [0.128, -0.096]\n");
+    let files = std::fs::read_dir(saved.path()).unwrap().map(|file| file.unwrap().path());
+    let files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".derivative.ll")).collect();
+    let mut functions = Vec::new();
+    for text in files.iter().map(|path| std::fs::read_to_string(path).unwrap()) {
+        for function in text.split("\ndefine ").skip(1) {
+            let body = function.split("\n}").next().unwrap();
+            let name = body.split(['@', '(']).nth(1).unwrap();
+            functions.push((name.to_owned(), body.to_owned()));
+        }
+    }
+    functions
+}
+
+/// The code of one derivative.
+fn body<'f>(functions: &'f [(String, String)], name: &str) -> &'f str {
+    let start = format!("__pullback_reverse_{name}.");
+    let found = functions.iter().find(|(name, _)| name.starts_with(&start));
+    &found.unwrap_or_else(|| panic!("no derivative of {name}")).1
+}
+
+fn check(arguments: &str) {
+    let functions = derivatives(arguments);
+    for name in ["sum_of_squares", "dot"] {
+        let body = body(&functions, name);
+        for vector in ["fmul <", "fadd <", "store <"] {
+            assert!(body.contains(vector), "{arguments}: no `{vector}` in the derivative of {name}\n{body}");
+        }
+        assert!(!body.contains(" call ") || !body.contains("tape"), "{arguments}: {name} keeps something\n{body}");
+        let zeros = |line: &&str| line.contains(" fadd ") && (line.contains("0.0000") || line.contains("zeroinit"));
+        assert_eq!(body.lines().find(zeros), None, "{arguments}: {name} adds zeros\n{body}");
+    }
+    // The norm is computed once, and its loop runs backwards once: the derivative has no loop within a loop.
+    let normalise = body(&functions, "normalise");
+    let roots = normalise.matches("@llvm.sqrt").count();
+    assert_eq!(roots, 1, "{arguments}: {normalise}");
+    for vector in ["fdiv <", "fmul <", "store <"] {
+        assert!(normalise.contains(vector), "{arguments}: no `{vector}` in the derivative of normalise\n{normalise}");
+    }
+}
+
+#[test]
+fn in_release() {
+    check("pullback run --release");
+}
+
+#[test]
+fn in_debug() {
+    check("pullback run");
+}
