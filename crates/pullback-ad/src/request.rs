@@ -121,3 +121,10 @@ pub struct Request {
     /// The layouts the arguments refer to.
     pub layouts: Layouts,
 }
+
+impl Request {
+    /// Whether an argument is the place of the result.
+    pub fn is_result(&self, arg: usize) -> bool {
+        arg + 1 == self.args.len() && self.args[arg].name == "return"
+    }
+}

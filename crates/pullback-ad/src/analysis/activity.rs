@@ -290,7 +290,9 @@ impl Analysis<'_> {
         for object in self.facts.objects.all().filter(|o| self.active.is_shadowed(*o)) {
             let origins = self.facts.objects.origins(object);
             let loc = self.reasons.get(&object).copied().flatten();
-            let constant = origins.args.iter().find(|a| !request.args[**a].activity.has_shadow());
+            // A result that nobody wants the derivative of still has a shadow, of the engine's own.
+            let constant =
+                origins.args.iter().find(|a| !request.args[**a].activity.has_shadow() && !request.is_result(**a));
             let shadowed = origins.args.iter().find(|a| request.args[**a].activity.has_shadow());
             if let Some(constant) = constant {
                 let name = &request.args[*constant].name;

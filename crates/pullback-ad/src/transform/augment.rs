@@ -266,6 +266,9 @@ impl Augmenter<'_, '_> {
                 let shadows = (0..self.width()).map(|_| self.func.add_param(entry, Type::Ptr)).collect();
                 self.bind_shadows(old, new, shadows);
             }
+            if self.form == Form::Whole && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
+                self.unwanted(i, old, new);
+            }
             if self.is_active(old) {
                 self.out.params.push(new);
                 if self.is_forward() {
@@ -289,17 +292,35 @@ impl Augmenter<'_, '_> {
 
     /// Nobody reads this primal result: it goes to memory of our own, and the optimiser drops it.
     fn unneeded(&mut self, arg: usize, old: Value) {
-        if self.session.request.args[arg].name != "return" {
+        if !self.session.request.is_result(arg) {
             return;
         }
-        let size = self.session.request.layouts.get(self.session.request.args[arg].layout).size;
-        let scratch = self.prologue_value(Op::Alloca { size: size.max(1), align: 16 }, Type::Ptr);
+        let size = self.result_size(arg);
+        let scratch = self.prologue_value(Op::Alloca { size, align: 16 }, Type::Ptr);
         let shadows = self.shadows.get(&self.values[&old]).cloned();
         self.bind(old, scratch);
         self.out.stack.insert(scratch);
         if let Some(shadows) = shadows {
             self.shadows.insert(scratch, shadows);
         }
+    }
+
+    /// Nobody wants this result's derivative: its shadow is memory of our own, zero, and is dropped.
+    fn unwanted(&mut self, arg: usize, old: Value, new: Value) {
+        let size = self.result_size(arg);
+        let mut shadows = Vec::new();
+        for _ in 0..self.width() {
+            let shadow = self.prologue_value(Op::Alloca { size, align: 16 }, Type::Ptr);
+            self.zero_fill(shadow, size, 16);
+            self.out.stack.insert(shadow);
+            shadows.push(shadow);
+        }
+        self.bind_shadows(old, new, shadows);
+    }
+
+    fn result_size(&self, arg: usize) -> u64 {
+        let request = self.session.request;
+        request.layouts.get(request.args[arg].layout).size.max(1)
     }
 
     fn bind(&mut self, old: Value, new: Value) {
