@@ -127,6 +127,7 @@ impl Bench {
         check(name, || make(small), |p| value(p, small), |p, s| gradient(p, s, small));
         let point = make(large);
         let mut shadow = make_zero(&point);
+        pullback::__private::release_spare();
         let bytes = memory::peak(|| gradient(&point, &mut shadow, large));
         let bytes = bytes.saturating_sub(memory::peak(|| value(&point, large)));
         let (primal, derivative, ratio) = measure(

@@ -4,7 +4,7 @@ pub use crate::abi::{__pullback_marker as marker, Activity, Arg, Field, Layout, 
 pub use crate::differentiable::{
     ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of, make_zero,
 };
-pub use crate::rt::Tape;
+pub use crate::rt::{Tape, release_spare};
 
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, needs_drop, size_of};

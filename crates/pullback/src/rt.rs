@@ -5,14 +5,25 @@
 //!
 //! The tape is a stack of bytes in chunks that double in size. A push is a bounds check and an addition; a chunk that a
 //! pop empties is kept, so a push and a pop at a boundary do not allocate, and so popped bytes stay readable.
+//!
+//! A thread keeps the chunks of its tapes for the next ones: to touch fresh memory for the first time costs several times
+//! what a derivative does with it.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::RefCell;
 use std::ptr::{null_mut, without_provenance_mut};
 
 /// Each push starts at a multiple of this.
 const ALIGN: usize = 16;
 /// The size of the first chunk in bytes.
 const FIRST_CHUNK: usize = 64 * 1024;
+/// How many bytes a thread keeps at most when it has no tape.
+const MOST_SPARE: usize = 256 * 1024 * 1024;
+
+thread_local! {
+    /// Chunks that no tape uses.
+    static SPARE: RefCell<Vec<Chunk>> = const { RefCell::new(Vec::new()) };
+}
 
 /// What a reverse-mode derivative keeps between its two sweeps.
 #[repr(C)]
@@ -54,7 +65,8 @@ impl Tape {
             self.top = place.wrapping_add(bytes);
             place
         } else {
-            self.push_into_next_chunk(bytes)
+            // SAFETY: the tape is exclusively borrowed.
+            unsafe { pullback_rt_next_chunk(self, bytes) }
         }
     }
 
@@ -65,12 +77,11 @@ impl Tape {
             self.top = self.top.wrapping_sub(bytes);
             self.top
         } else {
-            self.pop_from_previous_chunk(bytes)
+            // SAFETY: the tape is exclusively borrowed.
+            unsafe { pullback_rt_previous_chunk(self, bytes) }
         }
     }
 
-    #[cold]
-    #[inline(never)]
     fn push_into_next_chunk(&mut self, bytes: usize) -> *mut u8 {
         let next = match self.chunks.get_mut(self.current) {
             Some(chunk) => {
@@ -81,7 +92,7 @@ impl Tape {
         };
         if self.chunks.get(next).is_none_or(|chunk| chunk.layout.size() < bytes) {
             let doubled = self.chunks.last().map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2));
-            self.chunks.insert(next, Chunk::new(doubled.min(isize::MAX as usize / 2).max(bytes)));
+            self.chunks.insert(next, Chunk::of(doubled.min(isize::MAX as usize / 2).max(bytes), bytes));
         }
         self.enter(next);
         let place = self.top;
@@ -89,8 +100,6 @@ impl Tape {
         place
     }
 
-    #[cold]
-    #[inline(never)]
     fn pop_from_previous_chunk(&mut self, bytes: usize) -> *mut u8 {
         assert!(
             self.top == self.start && self.current > 0,
@@ -116,7 +125,71 @@ impl Default for Tape {
     }
 }
 
+/// A push that does not fit. It and the pop are functions of their own, so that only the fast paths go into derivatives.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses.
+#[cold]
+#[inline(never)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pullback_rt_next_chunk(tape: *mut Tape, bytes: usize) -> *mut u8 {
+    // SAFETY: asked of the caller.
+    unsafe { &mut *tape }.push_into_next_chunk(bytes)
+}
+
+/// A pop from a chunk that is empty.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses.
+#[cold]
+#[inline(never)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pullback_rt_previous_chunk(tape: *mut Tape, bytes: usize) -> *mut u8 {
+    // SAFETY: asked of the caller.
+    unsafe { &mut *tape }.pop_from_previous_chunk(bytes)
+}
+
+/// Give back the memory that this thread keeps for its next tapes.
+pub fn release_spare() {
+    // Where the thread is ending, it is given back anyway.
+    let _ = SPARE.try_with(|spare| spare.borrow_mut().clear());
+}
+
 impl Chunk {
+    /// A chunk of `wanted` bytes, or a spare one of at least `needed`.
+    fn of(wanted: usize, needed: usize) -> Self {
+        let spare = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            // The smallest that is large enough, else the largest.
+            let (index, chunk) = spare.iter().enumerate().min_by_key(|(_, chunk)| {
+                let size = chunk.layout.size();
+                if size >= wanted { size } else { usize::MAX - size }
+            })?;
+            (chunk.layout.size() >= needed).then(|| spare.swap_remove(index))
+        });
+        spare.ok().flatten().unwrap_or_else(|| Chunk::new(wanted))
+    }
+
+    /// Keep chunks for the next tape, the largest first.
+    fn keep(mut chunks: Vec<Chunk>) {
+        // Where the thread is ending, they are given back.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            spare.append(&mut chunks);
+            spare.sort_by_key(|chunk| std::cmp::Reverse(chunk.layout.size()));
+            let mut total = 0_usize;
+            spare.retain_mut(|chunk| {
+                chunk.top = chunk.start;
+                let with = total.saturating_add(chunk.layout.size());
+                let fits = with <= MOST_SPARE;
+                if fits {
+                    total = with;
+                }
+                fits
+            });
+        });
+    }
+
     fn new(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes, ALIGN).expect("a tape does not grow beyond the address space");
         // SAFETY: a chunk is never empty.
@@ -130,11 +203,20 @@ impl Chunk {
 
 impl Drop for Tape {
     fn drop(&mut self) {
-        let chunks = self.chunks.drain(..).map(|chunk| (chunk.start, chunk.layout));
-        for (pointer, layout) in chunks.chain(self.owned.drain(..)) {
+        for (pointer, layout) in self.owned.drain(..) {
             // SAFETY: each was allocated with this layout, and is recorded once.
             unsafe { dealloc(pointer, layout) };
         }
+        if !self.chunks.is_empty() {
+            Chunk::keep(std::mem::take(&mut self.chunks));
+        }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout, and is dropped once.
+        unsafe { dealloc(self.start, self.layout) };
     }
 }
 

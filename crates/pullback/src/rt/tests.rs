@@ -88,7 +88,7 @@ fn a_boundary_crossed_again_and_again_allocates_once() {
 fn a_pop_too_many_is_our_bug_and_says_so() {
     let mut tape = Tape::new();
     tape.push(16);
-    tape.pop(32);
+    tape.pop_from_previous_chunk(32);
 }
 
 #[test]
@@ -159,4 +159,41 @@ fn only_the_lanes_are_touched() {
     // SAFETY: the lanes lie in the array.
     unsafe { __pullback_zero_lanes(src.as_mut_ptr().cast(), 32, 16, 8, 4) };
     assert_eq!(src, [Record(1, 0.0, 2), Record(3, 0.0, 4)]);
+}
+
+/// The addresses of the chunks that this thread keeps.
+fn spare() -> Vec<usize> {
+    SPARE.with_borrow(|spare| spare.iter().map(|chunk| chunk.start.addr()).collect())
+}
+
+#[test]
+fn the_next_tape_gets_the_chunks_of_the_last() {
+    // On a thread of its own, which keeps nothing yet.
+    let run = || {
+        let push = |bytes: usize| {
+            let mut tape = Tape::new();
+            // SAFETY: the tape is ours.
+            unsafe { __pullback_tape_push(&mut tape, 16) };
+            let place = unsafe { __pullback_tape_push(&mut tape, bytes as i64) };
+            (tape, place.addr())
+        };
+        let (tape, first) = push(1_000_000);
+        assert!(spare().is_empty());
+        drop(tape);
+        assert_eq!(spare().len(), 2);
+        let (tape, again) = push(900_000);
+        assert_eq!(again, first);
+        assert!(spare().is_empty());
+        // A tape within a tape has its own.
+        let (inner, other) = push(1_000_000);
+        assert_ne!(other, first);
+        drop(inner);
+        drop(tape);
+        assert_eq!(spare().len(), 4);
+        drop(push(MOST_SPARE + 1));
+        assert_eq!(spare().len(), 4, "too large to be kept");
+        release_spare();
+        assert!(spare().is_empty());
+    };
+    std::thread::spawn(run).join().unwrap();
 }
