@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::{Form, Session, augment};
 use crate::transform::memory::Runtime;
-use crate::transform::{halve, retype, reverse, unselect};
+use crate::transform::{alias, halve, retype, reverse, unselect};
 use pullback_ir::{Callee, FuncId, Function, Module, Op};
 use std::collections::HashMap;
 
@@ -44,7 +44,12 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
     let whole = augment(&mut session, primal, Form::Whole, name)?;
     let derivative = match request.mode {
         Mode::Forward => whole.func,
-        Mode::Reverse => reverse::combined(&session, whole, name)?,
+        Mode::Reverse => {
+            let places = whole.places.clone();
+            let mut derivative = reverse::combined(&session, whole, name)?;
+            alias::classify(&mut derivative, request, runtime, &places);
+            derivative
+        }
     };
     let id = session.module.add_function(derivative);
     while let Some(callee) = session.pending.pop() {

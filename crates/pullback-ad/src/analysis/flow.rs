@@ -21,7 +21,10 @@ struct Values {
     content: Vec<Option<ContentId>>,
     /// The object an allocation instruction makes, by instruction.
     site: HashMap<Inst, ObjId>,
+    /// What the pointers in aggregates reach, by value and field.
+    fields: HashMap<(Value, u32), (ObjId, Residue)>,
     ret: Option<(ObjId, Residue)>,
+    ret_fields: HashMap<u32, (ObjId, Residue)>,
 }
 
 /// What is known of memory and pointers in a group of functions.
@@ -60,9 +63,16 @@ impl Facts {
         }
     }
 
-    /// The object that a function's returned pointer reaches.
-    pub fn returned(&self, func: FuncId) -> Option<ObjId> {
-        self.values.get(&func)?.ret.map(|(o, _)| self.objects.find(o))
+    /// The objects that the pointers in an aggregate reach.
+    pub fn field_objects(&self, func: FuncId, value: Value) -> impl Iterator<Item = ObjId> + '_ {
+        let fields = self.values.get(&func).into_iter().flat_map(|v| &v.fields);
+        fields.filter(move |((v, _), _)| *v == value).map(|(_, (o, _))| self.objects.find(*o))
+    }
+
+    /// The objects that a function's returned pointer, or the pointers in its returned aggregate, reach.
+    pub fn returned(&self, func: FuncId) -> impl Iterator<Item = ObjId> + '_ {
+        let values = self.values.get(&func).into_iter();
+        values.flat_map(|v| v.ret.iter().chain(v.ret_fields.values())).map(|(o, _)| self.objects.find(*o))
     }
 }
 
@@ -298,7 +308,24 @@ impl Pass<'_> {
                     self.facts.objects.unify_contents(a, b);
                 }
             }
+            Type::Struct(fields) => {
+                for i in 0..fields.len() as u32 {
+                    if let Some((object, offset)) = self.values().fields.get(&(from, i)).copied() {
+                        self.set_field(to, i, object, offset);
+                    }
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// The pointer in field `i` of an aggregate may reach `object`.
+    fn set_field(&mut self, value: Value, i: u32, object: ObjId, offset: Residue) {
+        let old = self.values().fields.get(&(value, i)).copied();
+        let new = joined(&mut self.facts.objects, old, object, offset);
+        if old != Some(new) {
+            self.values().fields.insert((value, i), new);
+            self.changed = true;
         }
     }
 
@@ -312,6 +339,14 @@ impl Pass<'_> {
                 let at = offset.plus(Residue::exact(ty.field_offset(i) as i64));
                 let content = self.facts.objects.cell(object, at, field.size());
                 self.facts.objects.see(content, kind_of(field));
+                if *field == Type::Ptr {
+                    if let Some((target, at)) = self.values().fields.get(&(value, i as u32)).copied() {
+                        self.facts.objects.point(content, target, at);
+                    }
+                    if let Some((target, at)) = self.facts.objects.pointee(content) {
+                        self.set_field(value, i as u32, target, at);
+                    }
+                }
             }
             return;
         }
@@ -401,12 +436,43 @@ impl Pass<'_> {
                 self.set_offset(result.expect("arithmetic has a result"), out);
             }
             Op::Call(callee, args) => self.call(*callee, args, result),
+            Op::InsertValue(into, value, i) => {
+                let result = result.expect("an aggregate has a result");
+                self.assign(result, *into);
+                if let Some((object, offset)) = self.pointer(*value) {
+                    self.set_field(result, *i, object, offset);
+                }
+            }
+            Op::ExtractValue(from, i) => {
+                let result = result.expect("a field has a result");
+                match self.func.ty(result) {
+                    Type::Ptr => {
+                        if let Some((object, offset)) = self.values().fields.get(&(*from, *i)).copied() {
+                            self.set_object(result, object);
+                            self.set_offset(result, offset);
+                        }
+                    }
+                    Type::Int(_) => self.set_offset(result, Residue::ANY),
+                    _ => {}
+                }
+            }
             Op::Dealloc { .. } | Op::Fill { .. } => {}
             _ => {
                 if let Some(result) = result {
                     match self.func.ty(result) {
                         Type::Int(_) => self.set_offset(result, Residue::ANY),
-                        Type::Ptr => self.foreign(result),
+                        Type::Ptr => {
+                            self.foreign(result);
+                            // It may be one of its operands.
+                            for operand in data.op.operands() {
+                                if *self.func.ty(operand) == Type::Ptr
+                                    && let Some((object, _)) = self.pointer(operand)
+                                {
+                                    self.set_object(result, object);
+                                    self.set_offset(result, Residue::ANY);
+                                }
+                            }
+                        }
                         _ => {}
                     }
                 }
@@ -495,6 +561,11 @@ impl Pass<'_> {
             for (arg, param) in args.iter().zip(params) {
                 self.join_across(*arg, callee, param);
             }
+            if let Some(result) = result {
+                for (i, (object, offset)) in self.facts.values[&callee].ret_fields.clone() {
+                    self.set_field(result, i, object, offset);
+                }
+            }
             if let (Some(result), Some((object, offset))) = (result, self.facts.values[&callee].ret)
                 && *self.func.ty(result) == Type::Ptr
             {
@@ -543,6 +614,18 @@ impl Pass<'_> {
                     self.changed = true;
                 }
             }
+            Type::Struct(fields) => {
+                for i in 0..fields.len() as u32 {
+                    let Some((object, offset)) = self.values().fields.get(&(arg, i)).copied() else { continue };
+                    let old = self.facts.values[&callee].fields.get(&(param, i)).copied();
+                    let new = joined(&mut self.facts.objects, old, object, offset);
+                    if old != Some(new) {
+                        let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
+                        table.fields.insert((param, i), new);
+                        self.changed = true;
+                    }
+                }
+            }
             Type::Int(_) => {
                 let Some(residue) = self.residue(arg) else { return };
                 let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
@@ -564,6 +647,19 @@ impl Pass<'_> {
             }
         }
         if let Terminator::Return(Some(value)) = term
+            && let Type::Struct(fields) = self.func.ty(*value)
+        {
+            for i in 0..fields.len() as u32 {
+                let Some((object, offset)) = self.values().fields.get(&(*value, i)).copied() else { continue };
+                let old = self.values().ret_fields.get(&i).copied();
+                let new = joined(&mut self.facts.objects, old, object, offset);
+                if old != Some(new) {
+                    self.values().ret_fields.insert(i, new);
+                    self.changed = true;
+                }
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
             && *self.func.ty(*value) == Type::Ptr
             && let Some((object, offset)) = self.pointer(*value)
         {
@@ -579,6 +675,17 @@ impl Pass<'_> {
                 self.values().ret = Some(new);
                 self.changed = true;
             }
+        }
+    }
+}
+
+/// What a pointer reaches that may reach either.
+fn joined(objects: &mut Objects, old: Option<(ObjId, Residue)>, object: ObjId, offset: Residue) -> (ObjId, Residue) {
+    match old {
+        None => (object, offset),
+        Some((old, at)) => {
+            objects.unify(old, object);
+            (old, at.join(offset))
         }
     }
 }

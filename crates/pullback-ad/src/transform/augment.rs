@@ -65,27 +65,34 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Whether a pointer of `func` has shadows.
+    /// Whether a pointer of `func`, or a pointer in an aggregate of it, has shadows.
     pub fn has_shadow(&self, func: FuncId, value: Value) -> bool {
         self.facts.object(func, value).is_some_and(|o| self.active.is_shadowed(o))
+            || self.facts.field_objects(func, value).any(|o| self.active.is_shadowed(o))
+    }
+
+    /// Whether a value travels with a companion for each direction: a pointer with its shadows, in forward mode a float with
+    /// its tangents. The companion of an aggregate holds the companions of its fields.
+    pub fn has_companion(&self, func: FuncId, value: Value) -> bool {
+        let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
+        match self.module.func(func).ty(value) {
+            Type::Ptr => self.has_shadow(func, value),
+            Type::Struct(_) => self.has_shadow(func, value) || tangent,
+            _ => tangent,
+        }
+    }
+
+    /// Whether what a function returns has a companion.
+    pub fn returns_companion(&self, func: FuncId) -> bool {
+        self.facts.returned(func).any(|o| self.active.is_shadowed(o))
+            || self.request.mode == Mode::Forward && self.active.returns_active(func)
     }
 
     /// Whether a callee takes part: otherwise it is called as it is.
     pub fn takes_part(&self, callee: FuncId) -> bool {
         let func = self.module.func(callee);
-        let param = |v: &Value| match func.ty(*v) {
-            Type::Ptr => self.has_shadow(callee, *v),
-            _ => self.active.is_active(callee, *v),
-        };
-        func.param_values().iter().any(param)
-            || self.active.returns_active(callee)
-            || self.facts.returned(callee).is_some_and(|o| self.active.is_shadowed(o))
-    }
-
-    /// Whether the pointer a function returns has shadows.
-    pub fn returns_shadow(&self, func: FuncId) -> bool {
-        self.module.func(func).ret == Some(Type::Ptr)
-            && self.facts.returned(func).is_some_and(|o| self.active.is_shadowed(o))
+        let param = |v: &Value| self.has_shadow(callee, *v) || self.active.is_active(callee, *v);
+        func.param_values().iter().any(param) || self.active.returns_active(callee) || self.returns_companion(callee)
     }
 
     /// The active float parameters of a callee, as positions.
@@ -106,15 +113,13 @@ impl Session<'_> {
         let mut params = if reverse_mode { vec![Type::Ptr] } else { vec![] };
         for value in func.param_values() {
             let ty = func.ty(*value).clone();
-            let copies =
-                if ty == Type::Ptr { self.has_shadow(callee, *value) } else { self.active.is_active(callee, *value) };
             params.push(ty.clone());
-            if copies && (ty == Type::Ptr || !reverse_mode) {
+            if self.has_companion(callee, *value) {
                 params.extend(std::iter::repeat_n(ty, width));
             }
         }
         let ret = func.ret.clone();
-        let doubled = self.returns_shadow(callee) || (!reverse_mode && self.active.returns_active(callee));
+        let doubled = self.returns_companion(callee);
         let forward_ret = match &ret {
             Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), width + 1))),
             other => other.clone(),
@@ -162,6 +167,10 @@ pub struct Augmented {
     pub pushed: Vec<(Value, u64)>,
     /// Functions that write no memory the program reads.
     pub harmless: HashSet<FuncId>,
+    /// The primal's own result type.
+    pub ret: Option<Type>,
+    /// The primal's own result at each block that returns.
+    pub returned: HashMap<Block, Value>,
 }
 
 /// Build the augmented primal of `id`.
@@ -192,6 +201,8 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
             stack: HashSet::new(),
             pushed: Vec::new(),
             harmless: HashSet::new(),
+            ret: None,
+            returned: HashMap::new(),
         },
     };
     this.signature();
@@ -260,21 +271,17 @@ impl Augmenter<'_, '_> {
             self.bind(old, new);
             let shadowed = match self.form {
                 Form::Whole => self.session.request.args[i].activity.has_shadow(),
-                Form::Callee => ty == Type::Ptr && self.has_shadow(old),
+                Form::Callee => self.session.has_companion(self.id, old),
             };
             if shadowed {
-                let shadows = (0..self.width()).map(|_| self.func.add_param(entry, Type::Ptr)).collect();
-                self.bind_shadows(old, new, shadows);
+                let companions = (0..self.width()).map(|_| self.func.add_param(entry, ty.clone())).collect();
+                self.set_companion(old, new, companions);
             }
             if self.form == Form::Whole && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
                 self.unwanted(i, old, new);
             }
             if self.is_active(old) {
                 self.out.params.push(new);
-                if self.is_forward() {
-                    let tangents = (0..self.width()).map(|_| self.func.add_param(entry, ty.clone())).collect();
-                    self.tangents.insert(new, tangents);
-                }
             }
             if self.form == Form::Whole && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
                 self.unneeded(i, old);
@@ -282,8 +289,7 @@ impl Augmenter<'_, '_> {
         }
         let types = self.func.param_values().iter().map(|v| self.func.ty(*v).clone()).collect();
         self.func.params = types;
-        let doubled =
-            self.session.returns_shadow(self.id) || (self.is_forward() && self.session.active.returns_active(self.id));
+        let doubled = self.session.returns_companion(self.id);
         self.func.ret = match &self.old.ret {
             Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), self.width() + 1))),
             other => other.clone(),
@@ -365,13 +371,9 @@ impl Augmenter<'_, '_> {
                 let ty = self.old.ty(old).clone();
                 let new = self.func.add_param(new_block, ty.clone());
                 self.bind(old, new);
-                if live && ty == Type::Ptr && self.has_shadow(old) {
-                    let shadows = (0..self.width()).map(|_| self.func.add_param(new_block, Type::Ptr)).collect();
-                    self.bind_shadows(old, new, shadows);
-                }
-                if live && self.is_forward() && self.is_active(old) {
-                    let tangents = (0..self.width()).map(|_| self.func.add_param(new_block, ty.clone())).collect();
-                    self.tangents.insert(new, tangents);
+                if live && self.session.has_companion(self.id, old) {
+                    let companions = (0..self.width()).map(|_| self.func.add_param(new_block, ty.clone())).collect();
+                    self.set_companion(old, new, companions);
                 }
             }
         }
@@ -438,6 +440,38 @@ impl Augmenter<'_, '_> {
             }
             None => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
                 .note("it may point to constant memory or to memory with a shadow, depending on a run-time condition")),
+        }
+    }
+
+    /// The companions of an old value: shadows of a pointer, tangents of a float, both in an aggregate. Where it has none, what
+    /// a constant has.
+    pub(super) fn companion(&mut self, old: Value) -> Result<Vec<Value>> {
+        let new = self.get(old);
+        if *self.old.ty(old) == Type::Ptr {
+            return if self.has_shadow(old) || !self.is_forward() {
+                self.shadow(old)
+            } else {
+                Ok(vec![new; self.width()])
+            };
+        }
+        if self.is_forward() {
+            return Ok(self.tangent(new));
+        }
+        match self.shadows.get(&new) {
+            Some(shadows) => Ok(shadows.clone()),
+            None => {
+                let ty = self.old.ty(old).clone();
+                Ok(vec![self.func.zero(&ty); self.width()])
+            }
+        }
+    }
+
+    /// Note the companions of a value.
+    pub(super) fn set_companion(&mut self, old: Value, new: Value, companions: Vec<Value>) {
+        if self.is_forward() && *self.old.ty(old) != Type::Ptr {
+            self.tangents.insert(new, companions);
+        } else {
+            self.bind_shadows(old, new, companions);
         }
     }
 
@@ -518,6 +552,14 @@ impl Augmenter<'_, '_> {
         if *self.old.ty(old_result) == Type::Ptr {
             return self.pure_pointer(data, old_result, result);
         }
+        if let Type::Struct(_) = self.old.ty(old_result)
+            && self.session.has_companion(self.id, old_result)
+        {
+            self.pure_aggregate(data, old_result, result)?;
+            if self.is_forward() {
+                return Ok(());
+            }
+        }
         if !self.is_active(old_result) {
             return Ok(());
         }
@@ -591,6 +633,10 @@ impl Augmenter<'_, '_> {
                 a.into_iter().zip(b).map(|(a, b)| self.shadow_value(data, Op::Select(c, a, b))).collect()
             }
             Op::Freeze(a) => self.shadow(*a)?,
+            Op::ExtractValue(a, i) => {
+                let from = self.companion(*a)?;
+                from.into_iter().map(|from| self.shadow_value(data, Op::ExtractValue(from, *i))).collect()
+            }
             Op::Cast(CastOp::IntToPtr, from) if self.old.as_const(*from).is_some() => vec![result; self.width()],
             _ => {
                 return Err(Error::new(ErrorKind::Unsupported, "a pointer made from an integer reaches active memory")
@@ -599,6 +645,30 @@ impl Augmenter<'_, '_> {
             }
         };
         self.bind_shadows(old_result, result, shadows);
+        Ok(())
+    }
+
+    /// The companion of an aggregate that is put together, chosen or passed on.
+    fn pure_aggregate(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
+        let ty = self.old.ty(old_result).clone();
+        let ops: Vec<Op> = match &data.op {
+            Op::InsertValue(into, value, i) => {
+                let (into, value) = (self.companion(*into)?, self.companion(*value)?);
+                into.into_iter().zip(value).map(|(a, v)| Op::InsertValue(a, v, *i)).collect()
+            }
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                a.into_iter().zip(b).map(|(a, b)| Op::Select(c, a, b)).collect()
+            }
+            Op::Freeze(a) => self.companion(*a)?.into_iter().map(Op::Freeze).collect(),
+            Op::ExtractValue(a, i) => self.companion(*a)?.into_iter().map(|a| Op::ExtractValue(a, *i)).collect(),
+            op => return Err(Error::internal(format!("no companion for {op:?}"))),
+        };
+        let mut companions = Vec::new();
+        for op in ops {
+            companions.push(self.builder().value(op, ty.clone()));
+        }
+        self.set_companion(old_result, result, companions);
         Ok(())
     }
 
@@ -635,11 +705,8 @@ impl Augmenter<'_, '_> {
         for (arg, param) in target.args.iter().zip(params) {
             let new = self.get(*arg);
             args.push(new);
-            if live && *self.old.ty(param) == Type::Ptr && self.has_shadow(param) {
-                args.extend(self.shadow(*arg)?);
-            }
-            if live && self.is_forward() && self.is_active(param) {
-                args.extend(self.tangent(new));
+            if live && self.session.has_companion(self.id, param) {
+                args.extend(self.companion(*arg)?);
             }
         }
         Ok(BlockCall::new(self.blocks[&target.block], args))
@@ -647,14 +714,12 @@ impl Augmenter<'_, '_> {
 
     fn return_(&mut self, old: Option<Value>) -> Result<()> {
         let mut value = old.map(|v| self.get(v));
+        self.out.ret = self.old.ret.clone();
+        if let Some(value) = value {
+            self.out.returned.insert(self.block, value);
+        }
         if let (Some(old), Some(new)) = (old, value) {
-            let shadows = if self.session.returns_shadow(self.id) {
-                self.shadow(old)?
-            } else if self.is_forward() && self.session.active.returns_active(self.id) {
-                self.tangent(new)
-            } else {
-                vec![]
-            };
+            let shadows = if self.session.returns_companion(self.id) { self.companion(old)? } else { vec![] };
             if !shadows.is_empty() {
                 let ty = self.func.ret.clone().expect("a function with a result");
                 let mut all = self.func.constant(ty.clone(), Constant::Undef);

@@ -50,8 +50,11 @@ impl Augmenter<'_, '_> {
             }
             self.bind_shadows(old_result, result, shadows);
         } else if self.session.active.is_active(self.id, old_result) {
+            self.refuse_pointers(old_result)?;
             let places = self.shadow(ptr)?;
             self.linear(inst, Linear::Load(result, places));
+        } else {
+            self.refuse_pointers(old_result)?;
         }
         Ok(())
     }
@@ -63,6 +66,9 @@ impl Augmenter<'_, '_> {
         }
         let ty = self.old.ty(value).clone();
         let object = self.object(ptr).expect("a pointer with a shadow has an object");
+        if let Type::Struct(_) = ty {
+            self.refuse_pointers(value)?;
+        }
         if holds_float(&ty) {
             if self.session.active.is_active_object(object) {
                 let shadow = self.shadow(ptr)?;
@@ -86,6 +92,14 @@ impl Augmenter<'_, '_> {
             for place in self.shadow(ptr)? {
                 self.push(Op::Store { ptr: place, value: new, align }, None, data);
             }
+        }
+        Ok(())
+    }
+
+    /// Aggregates with pointers that have shadows are not read or written as a whole by code that rustc makes.
+    fn refuse_pointers(&self, value: Value) -> Result<()> {
+        if matches!(self.old.ty(value), Type::Struct(_)) && self.has_shadow(value) {
+            return Err(Error::new(ErrorKind::Unsupported, "an aggregate with pointers is read or written as a whole"));
         }
         Ok(())
     }
@@ -379,19 +393,14 @@ impl Augmenter<'_, '_> {
         for (arg, param) in args.iter().zip(params) {
             let new = self.get(*arg);
             new_args.push(new);
-            if *self.old.ty(*arg) == Type::Ptr {
-                if self.session.has_shadow(callee, param) {
-                    new_args.extend(self.shadow(*arg)?);
-                }
-            } else if self.session.active.is_active(callee, param) {
+            if self.session.has_companion(callee, param) {
+                new_args.extend(self.companion(*arg)?);
+            }
+            if self.session.active.is_active(callee, param) {
                 active_args.push(new);
-                if self.is_forward() {
-                    new_args.extend(self.tangent(new));
-                }
             }
         }
-        let returns_active = self.session.active.returns_active(callee);
-        let doubled = self.session.returns_shadow(callee) || (self.is_forward() && returns_active);
+        let doubled = self.session.returns_companion(callee);
         let ty = self.session.module.func(variant.forward).ret.clone();
         let callee_op = Op::Call(pullback_ir::Callee::Direct(variant.forward), new_args);
         let inst = self.push(callee_op, ty.clone(), data);
@@ -413,10 +422,8 @@ impl Augmenter<'_, '_> {
                 self.out.active.insert(result);
                 active_result = Some(result);
             }
-            if old_ty == Type::Ptr && doubled {
-                self.bind_shadows(old_result, result, parts.split_off(1));
-            } else if doubled {
-                self.tangents.insert(result, parts.split_off(1));
+            if doubled {
+                self.set_companion(old_result, result, parts.split_off(1));
             }
         }
         if let Some(reverse) = variant.reverse {

@@ -9,7 +9,9 @@
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
+//! | [`alias`] | which memory the loads and stores of the derivative touch |
 
+pub mod alias;
 pub mod augment;
 mod augment_memory;
 mod forward;

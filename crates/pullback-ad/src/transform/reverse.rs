@@ -91,7 +91,7 @@ pub fn split(session: &Session, aug: Augmented, name: &str) -> Result<(Function,
     let entry = rev.add_block();
     let tape = rev.add_param(entry, Type::Ptr);
     if aug.returns_active {
-        let ty = aug.func.ret.clone().expect("an active result has a type");
+        let ty = aug.ret.clone().expect("an active result has a type");
         for _ in 0..width {
             rev.add_param(entry, ty.clone());
         }
@@ -253,8 +253,6 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             edges.iter().map(|e| (*e, self.aug.func.block(e.from).term.targets()[e.index].args.clone())).collect();
         let into: HashMap<Block, Vec<Edge>> = live.iter().map(|b| (*b, self.live_edges_into(*b))).collect();
         let exits = self.return_blocks();
-        let returned: HashMap<Block, Option<Value>> =
-            exits.iter().map(|b| (*b, self.aug.func.block(*b).term.operand())).collect();
 
         for block in &live {
             let new = self.rev().add_block();
@@ -265,7 +263,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for edge in &edges {
             self.forward_edge(*edge, &into[&edge.to], &args[edge]);
         }
-        self.turn(&exits, &returned)?;
+        self.turn(&exits);
         for block in live.iter().rev() {
             self.reverse_block(*block, &insts[block], &into[block], &args, headers[block])?;
         }
@@ -434,13 +432,13 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     }
 
     /// From the end of the forward sweep to the start of the reverse sweep.
-    fn turn(&mut self, exits: &[Block], returned: &HashMap<Block, Option<Value>>) -> Result<()> {
+    fn turn(&mut self, exits: &[Block]) {
         let Some(_) = &self.rev else {
             for exit in exits {
                 let to = self.rev_blocks[exit];
                 Builder::new(&mut self.aug.func, *exit).jump(to, vec![]);
             }
-            return Ok(());
+            return;
         };
         // The forward sweep of a callee pushes the slots of the function's own level and returns.
         for (number, exit) in exits.iter().enumerate() {
@@ -466,7 +464,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         if self.aug.returns_active {
             let seeds: Vec<Value> = self.rev().param_values()[1..].to_vec();
             for exit in exits {
-                let value = returned[exit].expect("a function with an active result returns a value");
+                let value = self.aug.returned[exit];
                 if self.aug.active.contains(&value) {
                     self.at = self.rev_blocks[exit];
                     for (lane, seed) in seeds.iter().enumerate() {
@@ -475,7 +473,6 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 }
             }
         }
-        Ok(())
     }
 
     /// The reverse of a block: the transposes of its linear operations, backwards, and then on to where it came from.

@@ -1,0 +1,191 @@
+//! Which memory the loads and stores of a finished derivative touch, for the optimiser that comes after us.
+//!
+//! Primal memory, its shadow and the tape never overlap, and different objects do not either. LLVM cannot know: to it they are
+//! pointers out of nowhere. The classes of pointers are found from where pointers come from: parameters, loads from memory of a
+//! known class, allocations, the tape; they pass through additions, selections, block parameters and slots. A pointer that may
+//! be of two classes, or that comes from elsewhere, has none.
+
+use super::memory::Runtime;
+use crate::analysis::objects::ObjId;
+use crate::analysis::residue::Residue;
+use crate::request::{Activity, Request};
+use pullback_ir::{AliasClass, Callee, Constant, Function, Inst, Op, Type, Value, ValueDef};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// What a pointer points into.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Class {
+    Tape,
+    Primal(ObjId),
+    Shadow(ObjId),
+    /// Anything.
+    Any,
+}
+
+/// Set the classes of a reverse-mode derivative. `places` are those of its augmented primal.
+pub fn classify(
+    func: &mut Function,
+    request: &Request,
+    runtime: Runtime,
+    places: &HashMap<Value, (ObjId, Residue)>,
+) {
+    let Some(mut flow) = Flow::new(func, request, runtime, places) else { return };
+    while flow.pass() {}
+    let mut found: HashMap<Inst, Class> = HashMap::new();
+    for block in func.blocks() {
+        for inst in &func.block(block).insts {
+            if let Op::Load { ptr, .. } | Op::Store { ptr, .. } = func.inst(*inst).op
+                && let Some(class) = flow.classes.get(&ptr).filter(|c| **c != Class::Any)
+            {
+                found.insert(*inst, *class);
+            }
+        }
+    }
+    let all: Vec<Class> = found.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let number = |class: &Class| all.binary_search(class).expect("it is among them") as u32;
+    func.set_alias_classes(found.iter().map(|(inst, class)| (*inst, AliasClass(number(class)))).collect());
+}
+
+struct Flow<'a> {
+    func: &'a Function,
+    runtime: Runtime,
+    places: &'a HashMap<Value, (ObjId, Residue)>,
+    /// What is known of each pointer; nothing yet is nothing at all.
+    classes: HashMap<Value, Class>,
+    /// What the pointers are that lie in a slot.
+    slots: HashMap<Value, Option<Class>>,
+    changed: bool,
+}
+
+impl<'a> Flow<'a> {
+    /// What the parameters say; `None` if they are not those of the request.
+    fn new(
+        func: &'a Function,
+        request: &Request,
+        runtime: Runtime,
+        places: &'a HashMap<Value, (ObjId, Residue)>,
+    ) -> Option<Self> {
+        let mut classes = HashMap::new();
+        let mut params = func.param_values().iter();
+        classes.insert(*params.next()?, Class::Any);
+        for arg in &request.args {
+            let shadows = if arg.activity == Activity::Const { 0 } else { request.width };
+            for lane in 0..=shadows {
+                let param = params.next()?;
+                let class = if lane == 0 { Class::Primal } else { Class::Shadow };
+                classes.insert(*param, places.get(param).map_or(Class::Any, |(object, _)| class(*object)));
+            }
+        }
+        if params.next().is_some() {
+            return None;
+        }
+        let slots = slots(func).into_iter().map(|slot| (slot, None)).collect();
+        Some(Flow { func, runtime, places, classes, slots, changed: false })
+    }
+
+    /// Go through the function once; whether anything was new.
+    fn pass(&mut self) -> bool {
+        self.changed = false;
+        let func = self.func;
+        for block in func.blocks() {
+            for inst in &func.block(block).insts {
+                let data = func.inst(*inst);
+                if let Op::Store { ptr, value, .. } = data.op
+                    && *func.ty(value) == Type::Ptr
+                    && let Some(class) = self.class(value)
+                    && let Some(content) = self.slots.get_mut(&ptr)
+                {
+                    let new = join(*content, class);
+                    self.changed |= *content != Some(new);
+                    *content = Some(new);
+                }
+                if let Some(result) = data.result.filter(|r| *func.ty(*r) == Type::Ptr)
+                    && let Some(class) = self.result(&data.op, result)
+                {
+                    self.meet(result, class);
+                }
+            }
+            for target in func.block(block).term.targets() {
+                for (param, arg) in func.block(target.block).params.iter().zip(&target.args) {
+                    if *func.ty(*param) == Type::Ptr
+                        && let Some(class) = self.class(*arg)
+                    {
+                        self.meet(*param, class);
+                    }
+                }
+            }
+        }
+        self.changed
+    }
+
+    fn meet(&mut self, value: Value, class: Class) {
+        let old = self.classes.get(&value).copied();
+        let new = join(old, class);
+        self.changed |= old != Some(new);
+        self.classes.insert(value, new);
+    }
+
+    fn class(&self, value: Value) -> Option<Class> {
+        match &self.func.value(value).def {
+            // Nobody reads or writes there.
+            ValueDef::Const(Constant::Null | Constant::Undef | Constant::Poison) => None,
+            ValueDef::Const(_) => Some(Class::Any),
+            _ => self.classes.get(&value).copied(),
+        }
+    }
+
+    /// The class of the pointer that an instruction makes; `None`: not known yet.
+    fn result(&self, op: &Op, result: Value) -> Option<Class> {
+        let placed = |class: fn(ObjId) -> Class| self.places.get(&result).map_or(Class::Any, |(object, _)| class(*object));
+        match op {
+            Op::PtrAdd(base, _) | Op::Freeze(base) => self.class(*base),
+            Op::Select(_, a, b) => match (self.class(*a), self.class(*b)) {
+                (Some(a), Some(b)) => Some(join(Some(a), b)),
+                (a, b) => a.or(b),
+            },
+            Op::Load { ptr, .. } => match self.slots.get(ptr) {
+                Some(content) => *content,
+                // Memory holds pointers to memory, its shadow their shadows.
+                None => Some(match self.class(*ptr)? {
+                    Class::Primal(_) => placed(Class::Primal),
+                    Class::Shadow(_) => placed(Class::Shadow),
+                    Class::Tape | Class::Any => Class::Any,
+                }),
+            },
+            Op::Alloc { .. } => Some(placed(Class::Primal)),
+            Op::Call(Callee::Direct(callee), _) if [self.runtime.tape_push, self.runtime.tape_pop].contains(callee) => {
+                Some(Class::Tape)
+            }
+            Op::Call(Callee::Direct(callee), _) if *callee == self.runtime.shadow_alloc => Some(placed(Class::Shadow)),
+            _ => Some(Class::Any),
+        }
+    }
+}
+
+fn join(a: Option<Class>, b: Class) -> Class {
+    if a.is_none_or(|a| a == b) { b } else { Class::Any }
+}
+
+/// The allocas that are only loaded from and stored to as a whole.
+fn slots(func: &Function) -> HashSet<Value> {
+    let mut slots = HashSet::new();
+    let mut others = HashSet::new();
+    for block in func.blocks() {
+        for inst in &func.block(block).insts {
+            let data = func.inst(*inst);
+            match &data.op {
+                Op::Alloca { .. } => slots.extend(data.result),
+                Op::Load { .. } => {}
+                Op::Store { value, .. } => {
+                    others.insert(*value);
+                }
+                op => others.extend(op.operands()),
+            }
+        }
+        let term = &func.block(block).term;
+        others.extend(term.operand());
+        others.extend(term.targets().iter().flat_map(|t| t.args.iter().copied()));
+    }
+    slots.retain(|slot| !others.contains(slot));
+    slots
+}
