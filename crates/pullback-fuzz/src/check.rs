@@ -246,7 +246,7 @@ fn derivative(
             for (found, truth) in outcome.shadows.iter().zip([truth].into_iter().chain(&truths)) {
                 let tolerance = if single { 2e-3 } else { 1e-9 };
                 let scale = truth.tangents.iter().fold(1.0f64, |m, t| m.max(t.abs())) + rounding(truth, single);
-                let worst = found.iter().zip(&truth.tangents).position(|(f, t)| !((f - t).abs() <= tolerance * scale));
+                let worst = found.iter().zip(&truth.tangents).position(|(f, t)| !within(f - t, tolerance * scale));
                 if let Some(i) = worst {
                     let detail = format!("lane {i}: {}, should be {}", found[i], truth.tangents[i]);
                     return Err(failure(Check::Tangent, detail));
@@ -258,9 +258,9 @@ fn derivative(
                 let after = products(seed, &truth.tangents);
                 let before = products(found, tangents);
                 let tolerance = if single { 5e-3 } else { 1e-8 };
-                let error = (after.0 - before.0).abs();
+                let error = after.0 - before.0;
                 let scale = 1.0 + after.1 + before.1 + rounding(truth, single);
-                if !(error <= tolerance * scale) {
+                if !within(error, tolerance * scale) {
                     let detail = format!("⟨ȳ, ẏ⟩ = {}, ⟨x̄, ẋ⟩ = {}", after.0, before.0);
                     return Err(failure(Check::Cotangent, detail));
                 }
@@ -268,6 +268,11 @@ fn derivative(
         }
     }
     Ok(None)
+}
+
+/// Whether an error is small enough; a NaN is not.
+fn within(error: f64, most: f64) -> bool {
+    error.abs() <= most
 }
 
 /// Room for rounding errors of large intermediate numbers.
