@@ -118,9 +118,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_hundred_programs() {
+    fn a_hundred_programs() {
         let options =
-            Options { programs: 200, seed: 1, jobs: 2, most_failures: 1, standard: Standard::MayRefuse, trace: false };
+            Options { programs: 100, seed: 1, jobs: 2, most_failures: 1, standard: Standard::MayRefuse, trace: false };
         let report = run(options, |_| {});
         if let Some((seed, failure)) = report.failures.first() {
             panic!("{report}\n{}", explain(*seed, failure, options.standard));
