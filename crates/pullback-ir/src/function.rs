@@ -64,6 +64,11 @@ pub struct InstData {
     pub loc: Option<SourceLoc>,
 }
 
+/// Memory that a load or store touches: accesses of different classes of one function never touch the same byte. A hint for
+/// the optimiser that comes after us; the text format does not show it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AliasClass(pub u32);
+
 /// A basic block.
 #[derive(Clone, Debug)]
 pub struct BlockData {
@@ -117,6 +122,7 @@ pub struct Function {
     blocks: Vec<BlockData>,
     order: Vec<Block>,
     constants: HashMap<(Type, Constant), Value>,
+    alias_classes: HashMap<Inst, AliasClass>,
 }
 
 impl Function {
@@ -132,7 +138,26 @@ impl Function {
             blocks: Vec::new(),
             order: Vec::new(),
             constants: HashMap::new(),
+            alias_classes: HashMap::new(),
         }
+    }
+
+    /// The memory a load or store touches; `None` may be any.
+    pub fn alias_class(&self, inst: Inst) -> Option<AliasClass> {
+        self.alias_classes.get(&inst).copied()
+    }
+
+    /// Say which memory each load or store touches, in place of what was said before.
+    pub fn set_alias_classes(&mut self, classes: HashMap<Inst, AliasClass>) {
+        self.alias_classes = classes;
+    }
+
+    /// All classes that loads and stores have, in order.
+    pub fn alias_classes(&self) -> Vec<AliasClass> {
+        let mut all: Vec<_> = self.alias_classes.values().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// Whether there is no body.

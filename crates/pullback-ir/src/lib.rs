@@ -44,7 +44,9 @@ pub use builder::Builder;
 pub use cfg::{Cfg, Edge};
 pub use dominators::Dominators;
 pub use entities::{Block, FuncId, GlobalId, Inst, Loop, OpaqueId, SourceLoc, Value};
-pub use function::{BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef};
+pub use function::{
+    AliasClass, BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef,
+};
 pub use inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, Terminator};
 pub use loops::{Irreducible, Loops};
 pub use math::MathFn;

@@ -326,6 +326,9 @@ table! {
     LLVMGetMDNodeNumOperands(ValueRef) -> c_uint;
     LLVMGetMDNodeOperands(ValueRef, *mut ValueRef);
     LLVMGetMDString(ValueRef, *mut c_uint) -> *const c_char;
+    LLVMMDStringInContext2(ContextRef, *const c_char, usize) -> MetadataRef;
+    LLVMMDNodeInContext2(ContextRef, *mut MetadataRef, usize) -> MetadataRef;
+    LLVMGetMDKindIDInContext(ContextRef, *const c_char, c_uint) -> c_uint;
     // Building
     LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;
     LLVMDisposeBuilder(BuilderRef);

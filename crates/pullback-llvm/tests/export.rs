@@ -3,7 +3,7 @@
 mod common;
 
 use common::toolchains;
-use pullback_ir::{BinOp, BlockCall, Builder, Flags, Function, IntPred, MathFn, Op, Type};
+use pullback_ir::{AliasClass, BinOp, BlockCall, Builder, Flags, Function, IntPred, MathFn, Op, Type};
 use pullback_llvm::{Context, Module, Policy, TargetOptions, import_functions};
 
 const TEMPLATE: &str = r#"
@@ -96,5 +96,47 @@ fn calls_are_made_as_the_callee_wants() {
         let call = body.lines().find(|l| l.contains("@flag")).expect("a call");
         assert!(call.contains("call fastcc void @flag(ptr sret([16 x i8])"), "{call}");
         assert!(call.contains("[2 x i64]") && call.contains("i8 zeroext 3"), "{call}");
+    }
+}
+
+/// `*q = *p; return *p`, where `p` and `q` point into memory of different classes, or of the same.
+fn copy_twice(ir: &mut pullback_ir::Module, classes: [u32; 2]) -> pullback_ir::FuncId {
+    let mut func = Function::new("copy_twice", vec![Type::Ptr, Type::Ptr], Some(Type::F64));
+    let entry = func.add_block();
+    let [p, q] = [Type::Ptr, Type::Ptr].map(|ty| func.add_param(entry, ty));
+    let mut b = Builder::new(&mut func, entry);
+    let first = b.load(Type::F64, p);
+    let two = b.func.float(Type::F64, 2.0);
+    let double = b.fmul(first, two);
+    b.store(q, double);
+    let second = b.load(Type::F64, p);
+    b.ret(Some(second));
+    let class = |op: &Op| match op {
+        Op::Load { .. } => Some(AliasClass(classes[0])),
+        Op::Store { .. } => Some(AliasClass(classes[1])),
+        _ => None,
+    };
+    let insts = func.block(entry).insts.clone();
+    let marked = insts.into_iter().filter_map(|inst| Some((inst, class(&func.inst(inst).op)?))).collect();
+    func.set_alias_classes(marked);
+    ir.add_function(func)
+}
+
+#[test]
+fn memory_of_different_classes_does_not_alias() {
+    for toolchain in toolchains() {
+        for (classes, loads) in [([0, 1], 1), ([5, 5], 2)] {
+            let context = Context::new(&toolchain.llvm);
+            let module = Module::parse_ir(&context, "template", TEMPLATE).expect("LLVM reads it");
+            let mut imported = import_functions(module, &["shim"], &|_| Policy::Import).expect("the template imports");
+            let id = copy_twice(&mut imported.ir, classes);
+            imported.export(&[id], "shim").expect("it exports");
+            let mut module = imported.into_module();
+            module.verify().expect("a sound module");
+            module.run_passes("default<O3>", &TargetOptions::default()).expect("LLVM's pipeline runs");
+            let text = module.print();
+            let body = text.split("@copy_twice").nth(1).expect("it is there").split("\n}").next().expect("its end");
+            assert_eq!(body.matches(" load ").count(), loads, "{body}");
+        }
     }
 }

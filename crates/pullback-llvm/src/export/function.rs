@@ -1,6 +1,7 @@
 //! One function's body: blocks, phis, terminators.
 
 use super::Exporter;
+use super::alias::Scopes;
 use crate::ffi::{BlockRef, ValueRef, llvm};
 use pullback_ir::{Block, BlockCall, Function, Terminator, Value, ValueDef};
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ pub(super) struct Body<'e, 'a> {
     pub exp: &'e mut Exporter<'a>,
     pub func: &'e Function,
     pub values: HashMap<Value, ValueRef>,
+    pub scopes: Scopes,
     blocks: HashMap<Block, BlockRef>,
 }
 
@@ -18,7 +20,8 @@ impl Exporter<'_> {
     pub(super) fn function(&mut self, func: &Function, raw: ValueRef) -> Result<(), String> {
         let (module, api, builder) = (self.module, self.module.api(), self.builder);
         let order = reverse_postorder(func);
-        let mut body = Body { exp: self, func, values: HashMap::new(), blocks: HashMap::new() };
+        let scopes = Scopes::new(module, func);
+        let mut body = Body { exp: self, func, values: HashMap::new(), scopes, blocks: HashMap::new() };
         let mut phis = Vec::new();
         for (position, block) in order.iter().enumerate() {
             let raw_block = llvm!(api, LLVMAppendBasicBlockInContext(module.raw_context(), raw, c"".as_ptr()));

@@ -14,6 +14,9 @@ impl Body<'_, '_> {
         let ty = data.result.map(|v| self.func.ty(v).clone());
         let raw = self.build(&data.op, ty.as_ref(), data.flags)?;
         self.set_flags(raw, &data.op, data.flags);
+        if let Some(class) = self.func.alias_class(inst) {
+            self.scopes.mark(self.exp.module, raw, class);
+        }
         if let (Some(result), Some(ty)) = (data.result, ty) {
             let raw = self.exp.convert(raw, self.exp.ty(&ty))?;
             self.values.insert(result, raw);

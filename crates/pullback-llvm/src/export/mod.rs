@@ -5,6 +5,7 @@
 //! optimiser, afterwards.
 
 mod abi;
+mod alias;
 mod function;
 mod inst;
 mod types;
