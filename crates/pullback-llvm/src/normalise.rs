@@ -41,13 +41,15 @@ const INLINE_LOOPS: &str = "cgscc(\
     function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce),\
     function-attrs)";
 
-/// What rustc's own pipeline would have done to the roots, without vectorising or unrolling.
+/// What rustc's own pipeline would have done to the roots, without vectorising. Of loops, only those with few iterations and a
+/// known number of them are unrolled, wholly, as rustc does before the link: in `particles[j].position[k]` the inner index is
+/// then a constant, and which field is meant is known.
 const SIMPLIFY: &str = "function(\
     lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
     correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
     simplifycfg,instcombine<no-verify-fixpoint>,reassociate,memcpyopt,sroa<modify-cfg>,\
     loop-mssa(loop-rotate,licm<allowspeculation>,simple-loop-unswitch),simplifycfg,instcombine<no-verify-fixpoint>,\
-    loop(indvars,loop-deletion),scalarizer<load-store>,sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,\
+    loop(indvars,loop-deletion,loop-unroll-full),scalarizer<load-store>,sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,\
     dse,loop-mssa(licm<allowspeculation>),adce,simplifycfg,instcombine<no-verify-fixpoint>)";
 
 /// The forms the importer and the engine rely on.

@@ -63,6 +63,24 @@ fn debug_and_release_code_come_out_alike() {
 }
 
 #[test]
+fn an_index_into_a_small_array_becomes_a_constant() {
+    let source = "pub struct Particle { position: [f64; 2], id: u64 }
+        #[unsafe(no_mangle)] pub fn grow(particles: &mut [Particle]) {
+            for p in particles { for k in 0..2 { p.position[k] *= 2.0; } p.id += 1; } }";
+    for toolchain in toolchains() {
+        for opt_level in ["0", "3"] {
+            let imported = import(toolchain.module(source, opt_level), "grow");
+            let function = imported.ir.func(imported.ir.find("grow").expect("imported"));
+            let constant = |v| function.as_int(v).is_some();
+            let addresses: Vec<Op> =
+                ops(&imported, "grow").into_iter().filter(|op| matches!(op, Op::PtrAdd(..))).collect();
+            let variable = addresses.iter().filter(|op| matches!(op, Op::PtrAdd(_, by) if !constant(*by))).count();
+            assert!(variable <= 1, "only the slice's end is at a variable distance: {addresses:?}");
+        }
+    }
+}
+
+#[test]
 fn memory_travels_by_the_allocator() {
     let source = "#[unsafe(no_mangle)] pub fn grow(x: &[f64]) -> Vec<f64> {
         let mut v = Vec::new(); for a in x { v.push(*a); } v }";
