@@ -8,7 +8,7 @@
 
 use super::flow::Facts;
 use super::objects::{Kinds, ObjId};
-use super::residue::Residue;
+use super::offsets::Offsets;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::rules::rule;
@@ -141,7 +141,7 @@ impl Analysis<'_> {
     fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type, align: u64) -> bool {
         let Some(object) = self.facts.object(id, ptr) else { return false };
         let at = self.facts.place(id, ptr, align);
-        float_cells(self.facts, object, at, ty.size())
+        float_cells(self.facts, object, &at, ty.size())
     }
 
     fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
@@ -237,7 +237,7 @@ impl Analysis<'_> {
     fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, align: u64, to: ObjId, len: Value) -> bool {
         let at = self.facts.place(id, dst, align);
         match func.as_int(len) {
-            Some(len) => float_cells(self.facts, to, at, len as u64),
+            Some(len) => float_cells(self.facts, to, &at, len as u64),
             None => self.holds_floats(to),
         }
     }
@@ -418,10 +418,10 @@ fn bit_trick(loc: Option<SourceLoc>) -> Error {
 }
 
 /// Whether `width` bytes at `at` may touch a float cell.
-pub fn float_cells(facts: &Facts, object: ObjId, at: Residue, width: u64) -> bool {
+pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
     let objects = &facts.objects;
     let is_float = |c: &super::objects::Cell| objects.kinds(c.content).has_float();
-    objects.cells(object).iter().any(|c| is_float(c) && c.at.overlaps(c.width, at, width))
+    objects.cells(object).iter().any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
 }
 
 /// Whether values of this type can hold a float.

@@ -6,6 +6,7 @@
 //! at a place is recorded in the cell of that place.
 
 use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
+use super::offsets::Offsets;
 use super::residue::Residue;
 use crate::request::{FieldKind, LayoutId, Request};
 use pullback_ir::cfg::Cfg;
@@ -17,14 +18,14 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 struct Values {
     object: Vec<Option<ObjId>>,
-    offset: Vec<Option<Residue>>,
+    offset: Vec<Option<Offsets>>,
     content: Vec<Option<ContentId>>,
     /// The object an allocation instruction makes, by instruction.
     site: HashMap<Inst, ObjId>,
     /// What the pointers in aggregates reach, by value and field.
-    fields: HashMap<(Value, u32), (ObjId, Residue)>,
-    ret: Option<(ObjId, Residue)>,
-    ret_fields: HashMap<u32, (ObjId, Residue)>,
+    fields: HashMap<(Value, u32), (ObjId, Offsets)>,
+    ret: Option<(ObjId, Offsets)>,
+    ret_fields: HashMap<u32, (ObjId, Offsets)>,
 }
 
 /// What is known of memory and pointers in a group of functions.
@@ -45,13 +46,13 @@ impl Facts {
     }
 
     /// At which offsets of its object a pointer may be.
-    pub fn offset(&self, func: FuncId, value: Value) -> Residue {
-        self.values[&func].offset.get(value.index()).copied().flatten().unwrap_or(Residue::ANY)
+    pub fn offset(&self, func: FuncId, value: Value) -> Offsets {
+        self.values[&func].offset.get(value.index()).cloned().flatten().unwrap_or_else(Offsets::any)
     }
 
     /// At which offsets of its object an access of known alignment may be. Objects start at the alignment of what is in
     /// them.
-    pub fn place(&self, func: FuncId, ptr: Value, align: u64) -> Residue {
+    pub fn place(&self, func: FuncId, ptr: Value, align: u64) -> Offsets {
         self.offset(func, ptr).aligned(align)
     }
 
@@ -134,10 +135,32 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
             changed |= pass.changed;
         }
         facts.objects.spread_origins();
-        if !facts.objects.take_changed() && !changed {
+        if !facts.objects.take_changed() && !changed && !unknown_is_foreign(&mut facts, module) {
             return facts;
         }
     }
+}
+
+/// Pointers made from integers of which nothing became known reach foreign memory. Whether there were any.
+fn unknown_is_foreign(facts: &mut Facts, module: &Module) -> bool {
+    let mut found = false;
+    for id in facts.functions.clone() {
+        let func = module.func(id);
+        for block in func.blocks() {
+            for inst in &func.block(block).insts {
+                let data = func.inst(*inst);
+                let (Op::Cast(CastOp::IntToPtr, from), Some(result)) = (&data.op, data.result) else { continue };
+                if func.as_const(*from).is_none() && facts.object(id, result).is_none() {
+                    let object = facts.objects.add(Origins { foreign: true, ..Origins::default() });
+                    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
+                    values.object[result.index()] = Some(object);
+                    values.offset[result.index()] = Some(Offsets::zero());
+                    found = true;
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Give each parameter of the primal an object with the cells of its layout.
@@ -149,7 +172,7 @@ fn seed(facts: &mut Facts, module: &Module, primal: FuncId, request: &Request) {
         fill(facts, request, i, object, Residue::ZERO, arg.layout, &mut path);
         let values = facts.values.get_mut(&primal).expect("the primal is among the functions");
         values.object[param.index()] = Some(object);
-        values.offset[param.index()] = Some(Residue::ZERO);
+        values.offset[param.index()] = Some(Offsets::zero());
     }
 }
 
@@ -192,7 +215,7 @@ fn fill(
                     }
                 };
                 let stride = Residue::strided(0, request.layouts.get(pointee).size);
-                facts.objects.point(content, target, stride);
+                facts.objects.point(content, target, stride.into());
             }
             FieldKind::Nested(inner, count) => {
                 let size = request.layouts.get(inner).size;
@@ -225,7 +248,7 @@ impl Pass<'_> {
     }
 
     /// The object and offset of a pointer operand; `None` if it reaches nothing (null, an invented address).
-    fn pointer(&mut self, value: Value) -> Option<(ObjId, Residue)> {
+    fn pointer(&mut self, value: Value) -> Option<(ObjId, Offsets)> {
         if let ValueDef::Const(Constant::Global(global)) = self.func.value(value).def {
             let object = match self.facts.globals.get(&global) {
                 Some(object) => *object,
@@ -241,7 +264,7 @@ impl Pass<'_> {
             self.set_offset(value, Residue::ZERO);
         }
         let values = self.values();
-        Some((values.object[value.index()]?, values.offset[value.index()].unwrap_or(Residue::ZERO)))
+        Some((values.object[value.index()]?, values.offset[value.index()].clone().unwrap_or_else(Offsets::zero)))
     }
 
     fn set_object(&mut self, value: Value, object: ObjId) {
@@ -254,10 +277,11 @@ impl Pass<'_> {
         }
     }
 
-    fn set_offset(&mut self, value: Value, offset: Residue) {
-        let old = self.values().offset[value.index()];
-        let new = old.map_or(offset, |old| old.join(offset));
-        if old != Some(new) {
+    fn set_offset(&mut self, value: Value, offset: impl Into<Offsets>) {
+        let offset = offset.into();
+        let old = &self.values().offset[value.index()];
+        let new = old.as_ref().map_or(offset.clone(), |old| old.join(&offset));
+        if old.as_ref() != Some(&new) {
             self.values().offset[value.index()] = Some(new);
             self.changed = true;
         }
@@ -276,11 +300,11 @@ impl Pass<'_> {
     }
 
     /// What is known of an integer's value.
-    fn residue(&mut self, value: Value) -> Option<Residue> {
+    fn residue(&mut self, value: Value) -> Option<Offsets> {
         match self.func.as_int(value) {
-            Some(n) => Some(i64::try_from(n).map_or(Residue::ANY, Residue::exact)),
-            None if self.func.as_const(value).is_some() => Some(Residue::ANY),
-            None => self.values().offset[value.index()],
+            Some(n) => Some(i64::try_from(n).map_or(Residue::ANY, Residue::exact).into()),
+            None if self.func.as_const(value).is_some() => Some(Offsets::any()),
+            None => self.values().offset[value.index()].clone(),
         }
     }
 
@@ -310,7 +334,7 @@ impl Pass<'_> {
             }
             Type::Struct(fields) => {
                 for i in 0..fields.len() as u32 {
-                    if let Some((object, offset)) = self.values().fields.get(&(from, i)).copied() {
+                    if let Some((object, offset)) = self.values().fields.get(&(from, i)).cloned() {
                         self.set_field(to, i, object, offset);
                     }
                 }
@@ -320,27 +344,32 @@ impl Pass<'_> {
     }
 
     /// The pointer in field `i` of an aggregate may reach `object`.
-    fn set_field(&mut self, value: Value, i: u32, object: ObjId, offset: Residue) {
-        let old = self.values().fields.get(&(value, i)).copied();
-        let new = joined(&mut self.facts.objects, old, object, offset);
-        if old != Some(new) {
+    fn set_field(&mut self, value: Value, i: u32, object: ObjId, offset: Offsets) {
+        let old = self.values().fields.get(&(value, i)).cloned();
+        let new = joined(&mut self.facts.objects, old.clone(), object, offset);
+        if old.as_ref() != Some(&new) {
             self.values().fields.insert((value, i), new);
             self.changed = true;
         }
     }
 
-    /// A value of `ty` lies at `ptr`: join the cell and the value.
+    /// A value lies at `ptr`: join it with the cell of each place where that may be.
     fn access(&mut self, ptr: Value, value: Value, align: u64) {
+        let Some((object, offsets)) = self.pointer(ptr) else { return };
+        for offset in offsets.aligned(align).iter() {
+            self.access_at(object, offset, value);
+        }
+    }
+
+    fn access_at(&mut self, object: ObjId, offset: Residue, value: Value) {
         let ty = self.func.ty(value).clone();
-        let Some((object, offset)) = self.pointer(ptr) else { return };
-        let offset = offset.aligned(align);
         if let Type::Struct(fields) = &ty {
             for (i, field) in fields.iter().enumerate() {
                 let at = offset.plus(Residue::exact(ty.field_offset(i) as i64));
                 let content = self.facts.objects.cell(object, at, field.size());
                 self.facts.objects.see(content, kind_of(field));
                 if *field == Type::Ptr {
-                    if let Some((target, at)) = self.values().fields.get(&(value, i as u32)).copied() {
+                    if let Some((target, at)) = self.values().fields.get(&(value, i as u32)).cloned() {
                         self.facts.objects.point(content, target, at);
                     }
                     if let Some((target, at)) = self.facts.objects.pointee(content) {
@@ -352,10 +381,8 @@ impl Pass<'_> {
         }
         let content = self.facts.objects.cell(object, offset, ty.size());
         self.facts.objects.see(content, kind_of(&ty));
-        if ty.is_int()
-            && self.func.as_const(value).is_none()
-            && self.func.def_inst(value).is_some_and(|i| matches!(self.func.inst(i).op, Op::Load { .. }))
-        {
+        let loaded = self.func.def_inst(value).is_some_and(|i| matches!(self.func.inst(i).op, Op::Load { .. }));
+        if ty.is_int() && loaded {
             self.set_offset(value, Residue::ANY);
         }
         match ty {
@@ -363,19 +390,18 @@ impl Pass<'_> {
                 if let Some((target, at)) = self.pointer(value) {
                     self.facts.objects.point(content, target, at);
                 }
-                if let Some((target, at)) = self.facts.objects.pointee(content) {
-                    if self.func.as_const(value).is_none() {
-                        self.set_object(value, target);
-                        if matches!(self.func.value(value).def, ValueDef::Inst(i) if matches!(self.func.inst(i).op, Op::Load { .. }))
-                        {
-                            self.set_offset(value, at);
-                        }
-                    }
-                } else if self.func.as_const(value).is_none() {
+                if self.func.as_const(value).is_some() {
+                    return;
+                }
+                if self.facts.objects.pointee(content).is_none() {
                     let target = self.facts.objects.add(Origins::default());
-                    self.facts.objects.point(content, target, Residue::ZERO);
+                    self.facts.objects.point(content, target, Offsets::zero());
+                }
+                if let Some((target, at)) = self.facts.objects.pointee(content) {
                     self.set_object(value, target);
-                    self.set_offset(value, Residue::ZERO);
+                    if loaded {
+                        self.set_offset(value, at);
+                    }
                 }
             }
             Type::Int(_) if may_carry(&ty) && self.func.as_const(value).is_none() => {
@@ -401,14 +427,14 @@ impl Pass<'_> {
                 };
                 let result = result.expect("an allocation has a result");
                 self.set_object(result, object);
-                self.set_offset(result, Residue::ZERO);
+                self.set_offset(result, Offsets::zero());
             }
             Op::PtrAdd(base, offset) => {
                 let result = result.expect("an address has a result");
                 if let Some((object, at)) = self.pointer(*base) {
                     self.set_object(result, object);
                     if let Some(offset) = self.residue(*offset) {
-                        self.set_offset(result, at.plus(offset));
+                        self.set_offset(result, at.plus(&offset));
                     }
                 }
             }
@@ -424,14 +450,14 @@ impl Pass<'_> {
             Op::Cast(op, a) => self.cast(*op, *a, result.expect("a cast has a result")),
             Op::Bin(op, a, b) if !op.is_float() => {
                 let (Some(x), Some(y)) = (self.residue(*a), self.residue(*b)) else { return };
-                let out = match op {
-                    BinOp::Add => x.plus(y),
-                    BinOp::Sub => x.minus(y),
-                    BinOp::Mul => x.times(y),
-                    BinOp::Or if data.flags.contains(pullback_ir::Flags::DISJOINT) => x.plus(y),
-                    BinOp::Shl if y.m == 0 && (0..62).contains(&y.k) => x.times(Residue::exact(1 << y.k)),
-                    BinOp::And if y.m == 0 => multiple_of_mask(y.k),
-                    _ => Residue::ANY,
+                let out = match (op, y.exact()) {
+                    (BinOp::Add, _) => x.plus(&y),
+                    (BinOp::Sub, _) => x.combine(&y, Residue::minus),
+                    (BinOp::Mul, _) => x.combine(&y, Residue::times),
+                    (BinOp::Or, _) if data.flags.contains(pullback_ir::Flags::DISJOINT) => x.plus(&y),
+                    (BinOp::Shl, Some(by @ 0..62)) => x.map(|x| x.times(Residue::exact(1 << by))),
+                    (BinOp::And, Some(mask)) => multiple_of_mask(mask).into(),
+                    _ => Offsets::any(),
                 };
                 self.set_offset(result.expect("arithmetic has a result"), out);
             }
@@ -447,7 +473,7 @@ impl Pass<'_> {
                 let result = result.expect("a field has a result");
                 match self.func.ty(result) {
                     Type::Ptr => {
-                        if let Some((object, offset)) = self.values().fields.get(&(*from, *i)).copied() {
+                        if let Some((object, offset)) = self.values().fields.get(&(*from, *i)).cloned() {
                             self.set_object(result, object);
                             self.set_offset(result, offset);
                         }
@@ -494,7 +520,8 @@ impl Pass<'_> {
                 let (from_ty, to_ty) = (self.func.ty(from), self.func.ty(to));
                 let (Type::Int(a), Type::Int(b)) = (from_ty, to_ty) else { return };
                 if let Some(residue) = self.residue(from) {
-                    self.set_offset(to, rewidth(residue, (*a).min(*b)));
+                    let bits = (*a).min(*b);
+                    self.set_offset(to, residue.map(|r| rewidth(r, bits)));
                 }
             }
             CastOp::Bitcast => {
@@ -520,12 +547,10 @@ impl Pass<'_> {
             CastOp::IntToPtr if self.func.as_const(from).is_none() => {
                 let content = self.content(from);
                 self.facts.objects.see(content, Kinds::PTR);
-                match self.facts.objects.pointee(content) {
-                    Some((object, at)) => {
-                        self.set_object(to, object);
-                        self.set_offset(to, at);
-                    }
-                    None => self.foreign(to),
+                // Where nothing is known yet, something may be later; what stays unknown is foreign in the end.
+                if let Some((object, at)) = self.facts.objects.pointee(content) {
+                    self.set_object(to, object);
+                    self.set_offset(to, at);
                 }
             }
             _ => {
@@ -541,14 +566,16 @@ impl Pass<'_> {
         let (Some((to, to_at)), Some((from, from_at))) = (self.pointer(dst), self.pointer(src)) else { return };
         let (to_at, from_at) = (to_at.aligned(align.0), from_at.aligned(align.1));
         let len = self.func.as_int(len).map_or(i64::MAX, |n| n as i64);
-        for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
-            for cell in self.facts.objects.cells(a).to_vec() {
-                let distance = cell.at.minus(a_at);
-                if distance.m == 0 && (distance.k < 0 || distance.k.saturating_add(cell.width as i64) > len) {
-                    continue;
+        for (to_at, from_at) in to_at.iter().flat_map(|t| from_at.iter().map(move |f| (t, f))) {
+            for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
+                for cell in self.facts.objects.cells(a).to_vec() {
+                    let distance = cell.at.minus(a_at);
+                    if distance.m == 0 && (distance.k < 0 || distance.k.saturating_add(cell.width as i64) > len) {
+                        continue;
+                    }
+                    let content = self.facts.objects.cell(b, b_at.plus(distance), cell.width);
+                    self.facts.objects.unify_contents(content, cell.content);
                 }
-                let content = self.facts.objects.cell(b, b_at.plus(distance), cell.width);
-                self.facts.objects.unify_contents(content, cell.content);
             }
         }
     }
@@ -566,7 +593,7 @@ impl Pass<'_> {
                     self.set_field(result, i, object, offset);
                 }
             }
-            if let (Some(result), Some((object, offset))) = (result, self.facts.values[&callee].ret)
+            if let (Some(result), Some((object, offset))) = (result, self.facts.values[&callee].ret.clone())
                 && *self.func.ty(result) == Type::Ptr
             {
                 self.set_object(result, object);
@@ -596,8 +623,8 @@ impl Pass<'_> {
                 let object = match (self.pointer(arg), theirs) {
                     (Some((ours, offset)), theirs) => {
                         let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
-                        let joined = table.offset[slot].map_or(offset, |old| old.join(offset));
-                        if table.offset[slot] != Some(joined) {
+                        let joined = table.offset[slot].as_ref().map_or(offset.clone(), |old| old.join(&offset));
+                        if table.offset[slot].as_ref() != Some(&joined) {
                             table.offset[slot] = Some(joined);
                             self.changed = true;
                         }
@@ -616,10 +643,10 @@ impl Pass<'_> {
             }
             Type::Struct(fields) => {
                 for i in 0..fields.len() as u32 {
-                    let Some((object, offset)) = self.values().fields.get(&(arg, i)).copied() else { continue };
-                    let old = self.facts.values[&callee].fields.get(&(param, i)).copied();
-                    let new = joined(&mut self.facts.objects, old, object, offset);
-                    if old != Some(new) {
+                    let Some((object, offset)) = self.values().fields.get(&(arg, i)).cloned() else { continue };
+                    let old = self.facts.values[&callee].fields.get(&(param, i)).cloned();
+                    let new = joined(&mut self.facts.objects, old.clone(), object, offset);
+                    if old.as_ref() != Some(&new) {
                         let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
                         table.fields.insert((param, i), new);
                         self.changed = true;
@@ -629,8 +656,8 @@ impl Pass<'_> {
             Type::Int(_) => {
                 let Some(residue) = self.residue(arg) else { return };
                 let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
-                let joined = table.offset[slot].map_or(residue, |old| old.join(residue));
-                if table.offset[slot] != Some(joined) {
+                let joined = table.offset[slot].as_ref().map_or(residue.clone(), |old| old.join(&residue));
+                if table.offset[slot].as_ref() != Some(&joined) {
                     table.offset[slot] = Some(joined);
                     self.changed = true;
                 }
@@ -650,10 +677,10 @@ impl Pass<'_> {
             && let Type::Struct(fields) = self.func.ty(*value)
         {
             for i in 0..fields.len() as u32 {
-                let Some((object, offset)) = self.values().fields.get(&(*value, i)).copied() else { continue };
-                let old = self.values().ret_fields.get(&i).copied();
-                let new = joined(&mut self.facts.objects, old, object, offset);
-                if old != Some(new) {
+                let Some((object, offset)) = self.values().fields.get(&(*value, i)).cloned() else { continue };
+                let old = self.values().ret_fields.get(&i).cloned();
+                let new = joined(&mut self.facts.objects, old.clone(), object, offset);
+                if old.as_ref() != Some(&new) {
                     self.values().ret_fields.insert(i, new);
                     self.changed = true;
                 }
@@ -663,15 +690,9 @@ impl Pass<'_> {
             && *self.func.ty(*value) == Type::Ptr
             && let Some((object, offset)) = self.pointer(*value)
         {
-            let old = self.values().ret;
-            let new = match old {
-                None => (object, offset),
-                Some((old, at)) => {
-                    self.facts.objects.unify(old, object);
-                    (old, at.join(offset))
-                }
-            };
-            if old != Some(new) {
+            let old = self.values().ret.clone();
+            let new = joined(&mut self.facts.objects, old.clone(), object, offset);
+            if old.as_ref() != Some(&new) {
                 self.values().ret = Some(new);
                 self.changed = true;
             }
@@ -680,12 +701,12 @@ impl Pass<'_> {
 }
 
 /// What a pointer reaches that may reach either.
-fn joined(objects: &mut Objects, old: Option<(ObjId, Residue)>, object: ObjId, offset: Residue) -> (ObjId, Residue) {
+fn joined(objects: &mut Objects, old: Option<(ObjId, Offsets)>, object: ObjId, offset: Offsets) -> (ObjId, Offsets) {
     match old {
         None => (object, offset),
         Some((old, at)) => {
             objects.unify(old, object);
-            (old, at.join(offset))
+            (old, at.join(&offset))
         }
     }
 }

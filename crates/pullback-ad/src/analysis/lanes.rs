@@ -1,6 +1,7 @@
 //! Where the floats and pointers of a region of memory are, when the region is copied or filled as a whole.
 
 use super::objects::{Kinds, ObjId, Objects};
+use super::offsets::Offsets;
 use super::residue::{Residue, gcd};
 
 /// Places at `offset + k·stride` from the start of a region, below its length; only at `offset` if `stride` is zero.
@@ -32,8 +33,20 @@ pub enum Unclear {
     Unaligned,
 }
 
-/// The lanes of the `len` bytes (`None`: unknown) at `offset` of `object`.
-pub fn lanes(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>) -> Result<Lanes, Unclear> {
+/// The lanes of the `len` bytes (`None`: unknown) at one of `offsets` of `object`: they must be the same at each.
+pub fn lanes(objects: &Objects, object: ObjId, offsets: &Offsets, len: Option<u64>) -> Result<Lanes, Unclear> {
+    let mut found: Option<Lanes> = None;
+    for offset in offsets.iter() {
+        let lanes = lanes_at(objects, object, offset, len)?;
+        if found.as_ref().is_some_and(|found| *found != lanes) {
+            return Err(Unclear::Unaligned);
+        }
+        found = Some(lanes);
+    }
+    found.ok_or(Unclear::Unaligned)
+}
+
+fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>) -> Result<Lanes, Unclear> {
     let mut found: Vec<(Lane, Kinds)> = Vec::new();
     for cell in objects.cells(object) {
         let kinds = objects.kinds(cell.content);
@@ -158,7 +171,7 @@ mod tests {
     #[test]
     fn array_of_floats() {
         let (objects, id) = object(&[(Residue::strided(0, 8), 8, Kinds::F64)]);
-        let lanes = lanes(&objects, id, Residue::strided(0, 8), None).unwrap();
+        let lanes = lanes(&objects, id, &Residue::strided(0, 8).into(), None).unwrap();
         assert_eq!(lanes.floats, [Lane { offset: 0, stride: 8, width: 8 }]);
     }
 
@@ -166,17 +179,17 @@ mod tests {
     fn fields_of_an_array_of_structs() {
         let (objects, id) =
             object(&[(Residue::strided(0, 24), 8, Kinds::F64), (Residue::strided(16, 24), 8, Kinds::PTR)]);
-        let found = lanes(&objects, id, Residue::strided(0, 24), None).unwrap();
+        let found = lanes(&objects, id, &Residue::strided(0, 24).into(), None).unwrap();
         assert_eq!(found.floats, [Lane { offset: 0, stride: 24, width: 8 }]);
         assert_eq!(found.pointers, [Lane { offset: 16, stride: 24, width: 8 }]);
         // Where the start is only known to a multiple of 8, float and pointer cannot be told apart.
-        assert!(lanes(&objects, id, Residue::strided(0, 8), None).is_err());
+        assert!(lanes(&objects, id, &Residue::strided(0, 8).into(), None).is_err());
     }
 
     #[test]
     fn mixed_variants_are_unclear() {
         let (objects, id) = object(&[(Residue::exact(8), 8, Kinds::F64.union(Kinds::PTR))]);
-        assert_eq!(lanes(&objects, id, Residue::exact(0), Some(16)), Err(Unclear::Mixed));
-        assert_eq!(lanes(&objects, id, Residue::exact(0), Some(8)), Ok(Lanes::default()));
+        assert_eq!(lanes(&objects, id, &Offsets::zero(), Some(16)), Err(Unclear::Mixed));
+        assert_eq!(lanes(&objects, id, &Offsets::zero(), Some(8)), Ok(Lanes::default()));
     }
 }

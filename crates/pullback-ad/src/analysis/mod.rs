@@ -3,6 +3,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`residue`] | which byte offsets may an address have? |
+//! | [`offsets`] | … or, at a few places? |
 //! | [`objects`] | what memory is there, and what lies in it? |
 //! | [`flow`] | which pointer reaches which object? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
@@ -14,4 +15,5 @@ pub mod counted;
 pub mod flow;
 pub mod lanes;
 pub mod objects;
+pub mod offsets;
 pub mod residue;

@@ -5,6 +5,7 @@
 //! pointers have been seen there, and which object such pointers reach. Objects and contents are merged by
 //! union-find, so the tables only grow coarser. [`super::flow`] fills them from the program.
 
+use super::offsets::Offsets;
 use super::residue::Residue;
 
 /// An abstract object.
@@ -95,11 +96,11 @@ struct Object {
     origins: Origins,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Content {
     parent: ContentId,
     kinds: Kinds,
-    pointee: Option<(ObjId, Residue)>,
+    pointee: Option<(ObjId, Offsets)>,
 }
 
 /// The tables.
@@ -161,8 +162,8 @@ impl Objects {
     }
 
     /// What pointers in a content reach.
-    pub fn pointee(&self, id: ContentId) -> Option<(ObjId, Residue)> {
-        let (object, offset) = self.contents[self.find_content(id).0 as usize].pointee?;
+    pub fn pointee(&self, id: ContentId) -> Option<(ObjId, Offsets)> {
+        let (object, offset) = self.contents[self.find_content(id).0 as usize].pointee.clone()?;
         Some((self.find(object), offset))
     }
 
@@ -191,15 +192,15 @@ impl Objects {
     }
 
     /// Note that pointers in a content reach `object` at `offset`.
-    pub fn point(&mut self, id: ContentId, object: ObjId, offset: Residue) {
+    pub fn point(&mut self, id: ContentId, object: ObjId, offset: Offsets) {
         let id = self.find_content(id);
-        match self.contents[id.0 as usize].pointee {
+        match self.contents[id.0 as usize].pointee.clone() {
             None => {
                 self.contents[id.0 as usize].pointee = Some((object, offset));
                 self.changed = true;
             }
             Some((old, old_offset)) => {
-                let joined = old_offset.join(offset);
+                let joined = old_offset.join(&offset);
                 self.changed |= joined != old_offset;
                 self.contents[id.0 as usize].pointee = Some((old, joined));
                 self.unify(old, object);
@@ -238,7 +239,7 @@ impl Objects {
             return;
         }
         self.changed = true;
-        let merged = self.contents[b.0 as usize];
+        let merged = self.contents[b.0 as usize].clone();
         self.contents[b.0 as usize].parent = a;
         self.see(a, merged.kinds);
         if let Some((object, offset)) = merged.pointee {

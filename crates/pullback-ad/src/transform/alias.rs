@@ -7,7 +7,7 @@
 
 use super::memory::Runtime;
 use crate::analysis::objects::ObjId;
-use crate::analysis::residue::Residue;
+use crate::analysis::offsets::Offsets;
 use crate::request::{Activity, Request};
 use pullback_ir::{AliasClass, Callee, Constant, Function, Inst, Op, Type, Value, ValueDef};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -23,12 +23,7 @@ enum Class {
 }
 
 /// Set the classes of a reverse-mode derivative. `places` are those of its augmented primal.
-pub fn classify(
-    func: &mut Function,
-    request: &Request,
-    runtime: Runtime,
-    places: &HashMap<Value, (ObjId, Residue)>,
-) {
+pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, places: &HashMap<Value, (ObjId, Offsets)>) {
     let Some(mut flow) = Flow::new(func, request, runtime, places) else { return };
     while flow.pass() {}
     let mut found: HashMap<Inst, Class> = HashMap::new();
@@ -49,7 +44,7 @@ pub fn classify(
 struct Flow<'a> {
     func: &'a Function,
     runtime: Runtime,
-    places: &'a HashMap<Value, (ObjId, Residue)>,
+    places: &'a HashMap<Value, (ObjId, Offsets)>,
     /// What is known of each pointer; nothing yet is nothing at all.
     classes: HashMap<Value, Class>,
     /// What the pointers are that lie in a slot.
@@ -63,7 +58,7 @@ impl<'a> Flow<'a> {
         func: &'a Function,
         request: &Request,
         runtime: Runtime,
-        places: &'a HashMap<Value, (ObjId, Residue)>,
+        places: &'a HashMap<Value, (ObjId, Offsets)>,
     ) -> Option<Self> {
         let mut classes = HashMap::new();
         let mut params = func.param_values().iter();
@@ -136,7 +131,8 @@ impl<'a> Flow<'a> {
 
     /// The class of the pointer that an instruction makes; `None`: not known yet.
     fn result(&self, op: &Op, result: Value) -> Option<Class> {
-        let placed = |class: fn(ObjId) -> Class| self.places.get(&result).map_or(Class::Any, |(object, _)| class(*object));
+        let placed =
+            |class: fn(ObjId) -> Class| self.places.get(&result).map_or(Class::Any, |(object, _)| class(*object));
         match op {
             Op::PtrAdd(base, _) | Op::Freeze(base) => self.class(*base),
             Op::Select(_, a, b) => match (self.class(*a), self.class(*b)) {

@@ -13,7 +13,7 @@ use super::memory::Runtime;
 use crate::analysis::activity::ActiveSet;
 use crate::analysis::flow::Facts;
 use crate::analysis::objects::ObjId;
-use crate::analysis::residue::Residue;
+use crate::analysis::offsets::Offsets;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Activity, Mode, Request};
 use crate::rules::rule;
@@ -154,7 +154,7 @@ pub struct Augmented {
     /// Values with a tangent.
     pub active: HashSet<Value>,
     /// The object and offset of each pointer, primal and shadow alike.
-    pub places: HashMap<Value, (ObjId, Residue)>,
+    pub places: HashMap<Value, (ObjId, Offsets)>,
     /// The tape parameter (reverse mode).
     pub tape: Option<Value>,
     /// The active float parameters of a callee, in order.

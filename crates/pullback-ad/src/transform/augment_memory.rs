@@ -82,7 +82,7 @@ impl Augmenter<'_, '_> {
         }
         // An integer over floats: what is read back as a float is a constant.
         let at = self.session.facts.place(self.id, ptr, align);
-        if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, at, ty.size()) {
+        if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size()) {
             let len = self.func.i64(ty.size() as i64);
             let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;
             let dst = self.shadow(ptr)?;
@@ -136,7 +136,7 @@ impl Augmenter<'_, '_> {
     /// The lanes of a region that starts at an old pointer.
     fn lanes(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<Lanes> {
         let at = self.session.facts.place(self.id, ptr, align);
-        lanes(&self.session.facts.objects, object, at, len).map_err(|why| {
+        lanes(&self.session.facts.objects, object, &at, len).map_err(|why| {
             let note = match why {
                 Unclear::Mixed => "the same bytes hold a float in one place and something else in another (an enum whose variants overlap, or a union)",
                 Unclear::Unaligned => "the region starts at an address of which too little is known to tell its fields apart",

@@ -13,7 +13,7 @@
 
 use crate::analysis::flow::Facts;
 use crate::analysis::objects::{Kinds, ObjId};
-use crate::analysis::residue::Residue;
+use crate::analysis::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Op, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
@@ -46,7 +46,7 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
                 _ => continue,
             };
             let at = facts.place(id, ptr, align);
-            if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), at, func.ty(value).size()) {
+            if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), &at, func.ty(value).size()) {
                 wide.insert(value);
             }
         }
@@ -88,11 +88,11 @@ fn is_wide(ty: &Type) -> bool {
     matches!(ty, Type::Int(64 | 128))
 }
 
-fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: Residue, width: u64) -> bool {
+fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64) -> bool {
     let Some(object) = object else { return false };
     facts.objects.cells(object).iter().any(|cell| {
         let kinds = facts.objects.kinds(cell.content);
-        kinds != Kinds::NONE && cell.width < width && cell.at.overlaps(cell.width, at, width)
+        kinds != Kinds::NONE && cell.width < width && at.overlaps(width, &cell.at.into(), cell.width)
     })
 }
 

@@ -11,7 +11,7 @@ use super::augment::{Augmented, Form};
 use super::linear::{Coefficient, Linear};
 use crate::analysis::counted::{self, Affine};
 use crate::analysis::objects::ObjId;
-use crate::analysis::residue::Residue;
+use crate::analysis::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::loops::Loops;
 use pullback_ir::{BinOp, Block, Callee, Function, Inst, Loop, MathFn, Op, Type, Value, ValueDef};
@@ -274,7 +274,7 @@ fn effort(op: &Op) -> u32 {
 /// What is written where.
 struct Writes {
     /// For each object: the block, position in it, place and width (`None`: unknown extent) of each write.
-    of: HashMap<ObjId, Vec<(Block, usize, Residue, Option<u64>)>>,
+    of: HashMap<ObjId, Vec<(Block, usize, Offsets, Option<u64>)>>,
     /// Calls that may write anything their arguments reach.
     calls: Vec<(Block, usize)>,
     /// For each block, the blocks that can run after it.
@@ -298,7 +298,7 @@ impl Writes {
                 let data = aug.func.inst(*inst);
                 let mut write = |ptr: Value, width: Option<u64>| {
                     if let Some((object, at)) = aug.places.get(&ptr) {
-                        writes.of.entry(*object).or_default().push((*block, position, *at, width));
+                        writes.of.entry(*object).or_default().push((*block, position, at.clone(), width));
                     } else {
                         writes.calls.push((*block, position));
                     }
@@ -341,7 +341,7 @@ impl Writes {
         !writes.into_iter().any(|(b, p, place, w)| {
             later(b, *p)
                 && match w {
-                    Some(w) => place.overlaps(*w, *at, width),
+                    Some(w) => place.overlaps(*w, at, width),
                     None => true,
                 }
         })

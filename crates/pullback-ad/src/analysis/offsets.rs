@@ -1,0 +1,108 @@
+//! A few residues together: the byte offsets at which a pointer may be.
+//!
+//! A pointer to one of two fields is at 8 or at 16, not at any multiple of 8; so up to [`MOST`] residues are kept apart
+//! before they are joined into one.
+
+use super::residue::Residue;
+
+/// The union of some residues, none of which is part of another.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Offsets(Vec<Residue>);
+
+/// How many residues are kept apart.
+const MOST: usize = 6;
+
+impl From<Residue> for Offsets {
+    fn from(residue: Residue) -> Self {
+        Offsets(vec![residue])
+    }
+}
+
+impl Offsets {
+    /// Just zero.
+    pub fn zero() -> Offsets {
+        Residue::ZERO.into()
+    }
+
+    /// Every offset.
+    pub fn any() -> Offsets {
+        Residue::ANY.into()
+    }
+
+    /// The residues.
+    pub fn iter(&self) -> impl Iterator<Item = Residue> + '_ {
+        self.0.iter().copied()
+    }
+
+    fn from_all(all: impl IntoIterator<Item = Residue>) -> Offsets {
+        let mut kept: Vec<Residue> = Vec::new();
+        for residue in all {
+            if kept.iter().any(|k| k.contains(residue)) {
+                continue;
+            }
+            kept.retain(|k| !residue.contains(*k));
+            kept.push(residue);
+        }
+        if kept.len() > MOST {
+            let joined = kept.iter().copied().reduce(Residue::join).expect("more than none");
+            kept = vec![joined];
+        }
+        kept.sort_by_key(|r| (r.k, r.m));
+        Offsets(kept)
+    }
+
+    /// Both.
+    pub fn join(&self, other: &Offsets) -> Offsets {
+        Offsets::from_all(self.iter().chain(other.iter()))
+    }
+
+    /// A function of each residue.
+    pub fn map(&self, f: impl Fn(Residue) -> Residue) -> Offsets {
+        Offsets::from_all(self.iter().map(f))
+    }
+
+    /// A function of each pair of residues.
+    pub fn combine(&self, other: &Offsets, f: impl Fn(Residue, Residue) -> Residue) -> Offsets {
+        Offsets::from_all(self.iter().flat_map(|a| other.iter().map(move |b| (a, b))).map(|(a, b)| f(a, b)))
+    }
+
+    /// Sums.
+    pub fn plus(&self, other: &Offsets) -> Offsets {
+        self.combine(other, Residue::plus)
+    }
+
+    /// Those that may be multiples of `align`.
+    pub fn aligned(&self, align: u64) -> Offsets {
+        self.map(|r| r.aligned(align))
+    }
+
+    /// Whether `width` bytes at one of these may share a byte with `other_width` bytes at one of `other`.
+    pub fn overlaps(&self, width: u64, other: &Offsets, other_width: u64) -> bool {
+        self.iter().any(|a| other.iter().any(|b| a.overlaps(width, b, other_width)))
+    }
+
+    /// The one offset, if it is known.
+    pub fn exact(&self) -> Option<i64> {
+        match self.0[..] {
+            [Residue { k, m: 0 }] => Some(k),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_fields_stay_apart_and_a_walk_becomes_a_stride() {
+        let fields = Offsets::from(Residue::exact(8)).join(&Residue::exact(16).into());
+        assert!(!fields.overlaps(8, &Offsets::zero(), 8));
+        let mut walk = Offsets::zero();
+        let step = Offsets::from(Residue::exact(8));
+        for _ in 0..10 {
+            walk = walk.join(&walk.plus(&step));
+        }
+        assert_eq!(walk, Residue::strided(0, 8).into());
+    }
+}
