@@ -1,12 +1,18 @@
-//! Building the driver, and cargo with it.
+//! Building the driver, and running cargo with and without it.
 
 use crate::TaskResult;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the repository")
+}
+
+/// Where cargo builds the repository's crates.
+pub fn target_directory() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
 /// Cargo, in a directory of the repository.
@@ -17,15 +23,44 @@ pub fn cargo(directory: &str, args: &[&str]) -> Command {
 }
 
 /// Run a command and wait for it; what it has to say, it says itself.
-pub fn run(mut command: Command) -> TaskResult {
-    let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
-    let shown = format!("cargo {}", args.join(" "));
+pub fn run(command: Command) -> TaskResult {
+    run_and_hear(command, Stdio::inherit(), |_| {})
+}
+
+/// Run a command, wait for it, and hear each line that it writes to its standard output; all of it is shown, too.
+pub fn run_heard(command: Command, mut hear: impl FnMut(&str)) -> TaskResult {
+    run_and_hear(command, Stdio::piped(), |line| {
+        println!("{line}");
+        hear(line);
+    })
+}
+
+fn run_and_hear(mut command: Command, stdout: Stdio, mut hear: impl FnMut(&str)) -> TaskResult {
+    let shown = shown(&command);
     eprintln!("\n── {shown}");
-    match command.status() {
+    let mut child = command.stdout(stdout).spawn().map_err(|error| format!("could not start `{shown}`: {error}"))?;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            hear(&String::from_utf8_lossy(&line));
+        }
+    }
+    match child.wait() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{shown}` failed ({status})")),
-        Err(error) => Err(format!("could not start `{shown}`: {error}")),
+        Err(error) => Err(format!("could not wait for `{shown}`: {error}")),
     }
+}
+
+/// A command as one would type it.
+fn shown(command: &Command) -> String {
+    let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
+    let directory = command.get_current_dir().and_then(|dir| dir.strip_prefix(root()).ok()).unwrap_or(Path::new(""));
+    let place = if directory == Path::new(".") || directory == Path::new("") {
+        String::new()
+    } else {
+        format!("{}: ", directory.display())
+    };
+    format!("{place}cargo {}", args.join(" "))
 }
 
 /// `cargo pullback`, from this repository.
@@ -37,9 +72,13 @@ impl Driver {
     /// Build the driver, optimised.
     pub fn build() -> Result<Self, String> {
         run(cargo(".", &["build", "--release", "--package", "cargo-pullback"]))?;
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir));
         let name = format!("cargo-pullback{}", std::env::consts::EXE_SUFFIX);
-        Ok(Driver { executable: target.join("release").join(name) })
+        Ok(Driver { executable: target_directory().join("release").join(name) })
+    }
+
+    /// The program.
+    pub fn executable(&self) -> &Path {
+        &self.executable
     }
 
     /// `cargo pullback <args>`, in a directory of the repository.

@@ -3,12 +3,14 @@
 //! ```text
 //! cargo xtask demo             build the driver, then build and run the quickstart
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
+//! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
 //! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions
 //! ```
 
 mod bench;
 mod demo;
 mod driver;
+mod fuzz;
 mod test;
 
 use std::process::ExitCode;
@@ -20,7 +22,8 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   demo              Build the driver; with it build and run the quickstart
-  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run
+  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run and random programs
+  fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, from --seed S; more with --help
   bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name";
 
 /// How a task ends: without a word if a program it ran has said what is wrong.
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(),
         ["test"] => test::run(test::Extent::Full),
         ["test", "--quick"] => test::run(test::Extent::Quick),
+        ["fuzz", ref options @ ..] => fuzz::run(options),
         ["bench"] => bench::run(None),
         ["bench", name] => bench::run(Some(name)),
         [] | ["help" | "--help" | "-h"] => {
