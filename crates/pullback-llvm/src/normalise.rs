@@ -66,6 +66,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     let kept = module.mark_for_inlining(&root_values, options)?;
     module.erase_calls_of("llvm.lifetime.");
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
+    let guarded = module.take_speculation_from_math();
     {
         let machine = module.machine(&options.target)?;
         // What catches panics keeps its landing pads.
@@ -84,8 +85,20 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.run_passes(SIMPLIFY, &options.target)?;
     module.erase_calls_of("llvm.assume");
     module.run_passes(CANONICAL, &options.target)?;
-    module.retain_reachable(roots)
+    module.retain_reachable(roots)?;
+    for function in module.raw_functions() {
+        if guarded.contains(&module.name_of(function)) {
+            module.add_attribute(function, "speculatable");
+        }
+    }
+    Ok(())
 }
+
+/// Intrinsics whose derivative is not finite everywhere.
+const SINGULAR: [&str; 20] = [
+    "sqrt", "pow", "powi", "log", "log2", "log10", "exp", "exp2", "exp10", "sin", "cos", "tan", "asin", "acos", "atan",
+    "atan2", "sinh", "cosh", "tanh", "sincos",
+];
 
 /// Whether a function goes into its callers.
 #[derive(Clone, Copy)]
@@ -229,6 +242,24 @@ impl Module {
             search.visit(function);
         }
         search.recursive
+    }
+
+    /// Let no pass execute `sqrt`, `log`, … where the program does not: the result would not be used, but its derivative is
+    /// infinite or not a number at points that the program's branches keep away from, and so is its product with the
+    /// cotangent zero. Returns the intrinsics' names.
+    fn take_speculation_from_math(&self) -> HashSet<String> {
+        let math = |name: &str| {
+            let operation = name.strip_prefix("llvm.").and_then(|n| n.split('.').next());
+            operation.is_some_and(|o| SINGULAR.contains(&o))
+        };
+        let functions = self.raw_functions().into_iter().filter(|f| math(&self.name_of(*f)));
+        let functions = functions.filter(|f| self.has_attribute(*f, "speculatable"));
+        functions
+            .map(|function| {
+                self.remove_attribute(function, "speculatable");
+                self.name_of(function)
+            })
+            .collect()
     }
 
     /// Erase the calls of intrinsics whose names begin so; they compute nothing.

@@ -81,6 +81,20 @@ fn an_index_into_a_small_array_becomes_a_constant() {
 }
 
 #[test]
+fn a_root_is_taken_only_where_the_program_takes_it() {
+    let source = "#[unsafe(no_mangle)] pub fn roots(x: &[f64], out: &mut [Option<f64>]) {
+        for (x, out) in x.iter().zip(out) { *out = if *x > 0.0 { Some(x.sqrt()) } else { None } } }";
+    for toolchain in toolchains() {
+        let imported = import(toolchain.module(source, "0"), "roots");
+        let function = imported.ir.func(imported.ir.find("roots").expect("imported"));
+        let has =
+            |block, wanted: fn(&Op) -> bool| function.block(block).insts.iter().any(|i| wanted(&function.inst(*i).op));
+        let root = function.blocks().find(|b| has(*b, |op| matches!(op, Op::Math(..)))).expect("a root");
+        assert!(!has(root, |op| matches!(op, Op::FCmp(..))), "the root is not behind the comparison");
+    }
+}
+
+#[test]
 fn memory_travels_by_the_allocator() {
     let source = "#[unsafe(no_mangle)] pub fn grow(x: &[f64]) -> Vec<f64> {
         let mut v = Vec::new(); for a in x { v.push(*a); } v }";
