@@ -12,7 +12,7 @@ pub const INNER_LINKER: &str = "PULLBACK_INNER_LINKER";
 /// The file in which the link driver leaves its messages.
 pub const REPORT: &str = "PULLBACK_REPORT";
 
-/// For debugging, set by the user: what to print, a list of [`Print`]'s names.
+/// For debugging, set by the user: what to print, a list of `request`, `ir`, `derivative` and `llvm`.
 pub const PRINT: &str = "PULLBACK_PRINT";
 /// For debugging, set by the user: print how long each step took.
 pub const TIMINGS: &str = "PULLBACK_TIMINGS";

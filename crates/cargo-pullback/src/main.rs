@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Faces 2 to 4 are links to this executable in `<target directory>/.driver-<hash>/`. What one face tells another
-//! travels in the environment; the variables are listed in [`env`].
+//! travels in the environment; the variables are listed in [`mod@env`].
 //!
 //! Errors of the link driver go back to face 2 in a file (see [`report`]), because what a linker prints is shown by
 //! rustc only inside a wall of arguments. Face 2 shows them as diagnostics like rustc's own, and drops the wall.

@@ -1,6 +1,6 @@
 //! The engine: analyses and transforms that turn a function of the IR into its derivative.
 //!
-//! [`differentiate`] is the way in. `docs/architecture.md` tells the way of one function through it.
+//! [`differentiate()`] is the way in. `docs/architecture.md` tells the way of one function through it.
 
 pub mod analysis;
 mod differentiate;

@@ -6,7 +6,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`line`] | reads and changes the linker's command line |
+//! | [`mod@line`] | reads and changes the linker's command line |
 //! | [`inputs`] | finds bitcode in objects and archives, writes archives |
 //! | [`program`] | all bitcode of the program, by symbol |
 //! | [`std_bodies`] | the bodies of the standard library's functions |

@@ -4,7 +4,7 @@
 //! *has a shadow* if it is active, or belongs to an argument with a shadow, or holds pointers to such objects. Where a
 //! shadow is needed that cannot exist (in the memory of a `Const` argument) the analysis reports an error.
 //!
-//! Given [`Facts`], it hands on [`Activity`]. It promises that a value it calls inactive has derivative zero.
+//! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
 use super::flow::Facts;
 use super::objects::{Kinds, ObjId};

@@ -2,7 +2,7 @@
 //!
 //! Linearising an instruction gives an operation that is linear in the tangents of its operands; its coefficients are
 //! ordinary values of the augmented primal. Forward mode runs these operations beside the primal
-//! ([`super::forward`]); reverse mode runs their transposes backwards ([`super::reverse`]). Each derivative rule is
+//! (`forward`); reverse mode runs their transposes backwards (`reverse`). Each derivative rule is
 //! thus written once.
 //!
 //! | linear operation | transposed |
