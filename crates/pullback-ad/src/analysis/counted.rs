@@ -147,6 +147,22 @@ fn block_of(func: &Function, loops: &Loops, id: Loop, inst: pullback_ir::Inst) -
 }
 
 impl TripCount {
+    /// The count, where it is a constant.
+    pub fn constant(&self, func: &Function) -> Option<i64> {
+        let number = |v: Value| func.as_int(v).and_then(|n| i64::try_from(n).ok());
+        let (start, bound) = (number(self.init)?.checked_add(self.ahead)?, number(self.bound)?);
+        let distance = if self.step > 0 { bound.checked_sub(start)? } else { start.checked_sub(bound)? };
+        let step = self.step.abs();
+        let index = match self.exit_when {
+            _ if distance < 0 => 0,
+            IntPred::Eq => distance / step,
+            IntPred::Ugt | IntPred::Sgt | IntPred::Ult | IntPred::Slt => distance / step + 1,
+            _ => (distance + step - 1) / step,
+        };
+        // A loop that runs round the numbers is not one we know the count of.
+        (index >= 0 && !(self.exit_when == IntPred::Eq && (distance < 0 || distance % step != 0))).then_some(index + 1)
+    }
+
     /// Emit the count, an `i64`, where the loop is entered.
     pub fn emit(&self, b: &mut Builder) -> Value {
         let ty = b.func.ty(self.bound).clone();
@@ -189,7 +205,8 @@ impl TripCount {
     }
 }
 
-fn inverse(pred: IntPred) -> IntPred {
+/// The comparison that holds when this one does not.
+pub(super) fn inverse(pred: IntPred) -> IntPred {
     use IntPred::*;
     match pred {
         Eq => Ne,
@@ -205,7 +222,8 @@ fn inverse(pred: IntPred) -> IntPred {
     }
 }
 
-fn swapped(pred: IntPred) -> IntPred {
+/// The comparison with its operands swapped.
+pub(super) fn swapped(pred: IntPred) -> IntPred {
     use IntPred::*;
     match pred {
         Eq => Eq,

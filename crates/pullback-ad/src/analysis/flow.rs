@@ -7,10 +7,13 @@
 
 use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
 use super::offsets::Offsets;
-use super::residue::Residue;
+use super::ranges::Ranges;
+use super::residue::{Residue, gcd};
 use crate::request::{FieldKind, LayoutId, Request};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Callee, CastOp, Constant, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type};
+use pullback_ir::{
+    BinOp, Block, Callee, CastOp, Constant, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
+};
 use pullback_ir::{Value, ValueDef};
 use std::collections::HashMap;
 
@@ -115,7 +118,8 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
         facts.values.insert(*id, values);
     }
     seed(&mut facts, module, primal, request);
-    let live: Vec<Vec<pullback_ir::Block>> = functions
+    let ranges: Vec<Ranges> = functions.iter().map(|id| Ranges::new(module.func(*id))).collect();
+    let live: Vec<Vec<Block>> = functions
         .iter()
         .map(|id| {
             let cfg = Cfg::new(module.func(*id));
@@ -124,9 +128,12 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
         .collect();
     loop {
         let mut changed = false;
-        for (id, blocks) in functions.iter().zip(&live) {
-            let mut pass = Pass { facts: &mut facts, module, id: *id, func: module.func(*id), changed: false };
+        for ((id, blocks), ranges) in functions.iter().zip(&live).zip(&ranges) {
+            let func = module.func(*id);
+            let block = func.entry();
+            let mut pass = Pass { facts: &mut facts, module, id: *id, func, changed: false, ranges, block };
             for block in blocks {
+                pass.block = *block;
                 for inst in &pass.func.block(*block).insts {
                     pass.instruction(*inst);
                 }
@@ -224,7 +231,8 @@ fn fill(
                         fill(facts, request, arg, object, at.plus(Residue::exact((k * size) as i64)), inner, path);
                     }
                 } else {
-                    fill(facts, request, arg, object, at.plus(Residue::strided(0, size)), inner, path);
+                    let last = (count - 1).saturating_mul(size) as i64;
+                    fill(facts, request, arg, object, at.plus(Residue::between(0, size, 0, last)), inner, path);
                 }
             }
             FieldKind::Int(_) => {}
@@ -240,6 +248,9 @@ struct Pass<'a> {
     id: FuncId,
     func: &'a Function,
     changed: bool,
+    ranges: &'a Ranges,
+    /// The block being read.
+    block: Block,
 }
 
 impl Pass<'_> {
@@ -304,7 +315,13 @@ impl Pass<'_> {
         match self.func.as_int(value) {
             Some(n) => Some(i64::try_from(n).map_or(Residue::ANY, Residue::exact).into()),
             None if self.func.as_const(value).is_some() => Some(Offsets::any()),
-            None => self.values().offset[value.index()].clone(),
+            None => {
+                let known = self.values().offset[value.index()].clone()?;
+                match self.ranges.of(value, self.block) {
+                    Some((lo, hi)) => Some(known.within(lo, hi)),
+                    None => Some(known),
+                }
+            }
         }
     }
 
@@ -457,6 +474,8 @@ impl Pass<'_> {
                     (BinOp::Or, _) if data.flags.contains(pullback_ir::Flags::DISJOINT) => x.plus(&y),
                     (BinOp::Shl, Some(by @ 0..62)) => x.map(|x| x.times(Residue::exact(1 << by))),
                     (BinOp::And, Some(mask)) => multiple_of_mask(mask).into(),
+                    (BinOp::URem, Some(by @ 1..)) => Offsets::any().within(0, by - 1),
+                    (BinOp::LShr, Some(by @ 1..63)) => Offsets::any().within(0, i64::MAX >> by),
                     _ => Offsets::any(),
                 };
                 self.set_offset(result.expect("arithmetic has a result"), out);
@@ -566,6 +585,7 @@ impl Pass<'_> {
         let (Some((to, to_at)), Some((from, from_at))) = (self.pointer(dst), self.pointer(src)) else { return };
         let (to_at, from_at) = (to_at.aligned(align.0), from_at.aligned(align.1));
         let len = self.func.as_int(len).map_or(i64::MAX, |n| n as i64);
+        let same = self.facts.objects.find(to) == self.facts.objects.find(from);
         for (to_at, from_at) in to_at.iter().flat_map(|t| from_at.iter().map(move |f| (t, f))) {
             for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
                 for cell in self.facts.objects.cells(a).to_vec() {
@@ -573,7 +593,13 @@ impl Pass<'_> {
                     if distance.m == 0 && (distance.k < 0 || distance.k.saturating_add(cell.width as i64) > len) {
                         continue;
                     }
-                    let content = self.facts.objects.cell(b, b_at.plus(distance), cell.width);
+                    let mut place = b_at.plus(distance);
+                    if same {
+                        // Moved along its own object, again and again perhaps: every place at that distance.
+                        let shift = gcd(b_at.minus(a_at).m, b_at.minus(a_at).k.unsigned_abs());
+                        place = Residue::strided(place.k, gcd(place.m, shift));
+                    }
+                    let content = self.facts.objects.cell(b, place, cell.width);
                     self.facts.objects.unify_contents(content, cell.content);
                 }
             }
@@ -730,13 +756,17 @@ pub fn kind_of(ty: &Type) -> Kinds {
 /// and not negative.
 fn rewidth(residue: Residue, bits: u16) -> Residue {
     let limit = 1u64 << bits.min(62);
-    if residue.m == 0 && (0..limit as i64 / 2).contains(&residue.k) {
+    if residue.lo >= 0 && residue.hi < limit as i64 / 2 {
         return residue;
     }
-    Residue::strided(residue.k, super::residue::gcd(residue.m, limit))
+    Residue::strided(residue.k, gcd(residue.m, limit))
 }
 
 /// `x & mask`: a multiple of the mask's lowest set bit.
 fn multiple_of_mask(mask: i64) -> Residue {
-    if mask == 0 { Residue::ZERO } else { Residue::strided(0, 1 << mask.trailing_zeros().min(62)) }
+    match mask {
+        0 => Residue::ZERO,
+        1.. => Residue::between(0, 1 << mask.trailing_zeros(), 0, mask),
+        _ => Residue::strided(0, 1 << mask.trailing_zeros().min(62)),
+    }
 }

@@ -13,6 +13,8 @@ pub struct Lane {
     pub stride: u64,
     /// Bytes at each place.
     pub width: u64,
+    /// No place is beyond this one.
+    pub last: u64,
 }
 
 /// The lanes of a region. Bytes in no lane were never seen as float or pointer.
@@ -68,9 +70,15 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>)
                 }
                 continue;
             }
-            Lane { offset: start, stride: 0, width: cell.width }
+            Lane { offset: start, stride: 0, width: cell.width, last: start }
         } else {
-            Lane { offset: distance.k as u64, stride: distance.m, width: cell.width }
+            let distance = distance.within(0, i64::MAX);
+            if distance.hi < 0 {
+                continue;
+            }
+            let first = distance.k.max(distance.lo);
+            let first = first + (distance.k - first).rem_euclid(distance.m.max(1) as i64);
+            Lane { offset: first as u64, stride: distance.m, width: cell.width, last: distance.hi as u64 }
         };
         found.push((lane, kinds));
     }
@@ -113,7 +121,7 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>)
 }
 
 fn place(lane: &Lane) -> Residue {
-    Residue::strided(lane.offset as i64, lane.stride)
+    Residue::between(lane.offset as i64, lane.stride, lane.offset as i64, lane.last as i64)
 }
 
 /// Lanes that are part of others are dropped.
@@ -148,7 +156,7 @@ fn covered(objects: &Objects, object: ObjId, offset: Residue, lane: &Lane) -> bo
         return false;
     }
     (0..period / step).all(|k| {
-        let at = Residue::strided(lane_at.k + (k * step) as i64, period);
+        let at = Residue::between(lane_at.k + (k * step) as i64, period, lane_at.lo, lane_at.hi);
         cells.iter().any(|c| c.m > 0 && c.contains(at))
     })
 }
@@ -172,7 +180,7 @@ mod tests {
     fn array_of_floats() {
         let (objects, id) = object(&[(Residue::strided(0, 8), 8, Kinds::F64)]);
         let lanes = lanes(&objects, id, &Residue::strided(0, 8).into(), None).unwrap();
-        assert_eq!(lanes.floats, [Lane { offset: 0, stride: 8, width: 8 }]);
+        assert_eq!(lanes.floats, [Lane { offset: 0, stride: 8, width: 8, last: i64::MAX as u64 }]);
     }
 
     #[test]
@@ -180,8 +188,8 @@ mod tests {
         let (objects, id) =
             object(&[(Residue::strided(0, 24), 8, Kinds::F64), (Residue::strided(16, 24), 8, Kinds::PTR)]);
         let found = lanes(&objects, id, &Residue::strided(0, 24).into(), None).unwrap();
-        assert_eq!(found.floats, [Lane { offset: 0, stride: 24, width: 8 }]);
-        assert_eq!(found.pointers, [Lane { offset: 16, stride: 24, width: 8 }]);
+        assert_eq!(found.floats, [Lane { offset: 0, stride: 24, width: 8, last: i64::MAX as u64 }]);
+        assert_eq!(found.pointers, [Lane { offset: 16, stride: 24, width: 8, last: i64::MAX as u64 }]);
         // Where the start is only known to a multiple of 8, float and pointer cannot be told apart.
         assert!(lanes(&objects, id, &Residue::strided(0, 8).into(), None).is_err());
     }

@@ -7,6 +7,7 @@
 //! | [`objects`] | what memory is there, and what lies in it? |
 //! | [`flow`] | which pointer reaches which object? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
+//! | [`ranges`] | between which numbers does an index lie? |
 //! | [`counted`] | how often does a loop run? |
 //! | [`activity`] | which values and objects depend on the inputs? |
 
@@ -16,4 +17,5 @@ pub mod flow;
 pub mod lanes;
 pub mod objects;
 pub mod offsets;
+pub mod ranges;
 pub mod residue;

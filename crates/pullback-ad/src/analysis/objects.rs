@@ -112,7 +112,7 @@ pub struct Objects {
 }
 
 /// More cells than this in one object are merged by alignment: types are then known less precisely, never wrongly.
-const MOST_CELLS: usize = 400;
+const MOST_CELLS: usize = 200;
 
 impl Objects {
     /// Whether anything was merged or learnt since the last call.
@@ -208,8 +208,19 @@ impl Objects {
         }
     }
 
+    /// Let everything that was merged refer to its representative directly.
+    fn shorten(&mut self) {
+        for i in 0..self.objects.len() {
+            self.objects[i].parent = self.find(ObjId(i as u32));
+        }
+        for i in 0..self.contents.len() {
+            self.contents[i].parent = self.find_content(ContentId(i as u32));
+        }
+    }
+
     /// What is reached through memory of an argument, a global or foreign memory belongs to it too.
     pub fn spread_origins(&mut self) {
+        self.shorten();
         loop {
             let mut grew = false;
             for id in self.all().collect::<Vec<_>>() {

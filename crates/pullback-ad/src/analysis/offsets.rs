@@ -1,6 +1,6 @@
 //! A few residues together: the byte offsets at which a pointer may be.
 //!
-//! A pointer to one of two fields is at 8 or at 16, not at any multiple of 8; so up to [`MOST`] residues are kept apart
+//! A pointer to one of two fields is at 8 or at 16, not at any multiple of 8; so up to `MOST` residues are kept apart
 //! before they are joined into one.
 
 use super::residue::Residue;
@@ -71,6 +71,14 @@ impl Offsets {
         self.combine(other, Residue::plus)
     }
 
+    /// Those between `lo` and `hi`; a few are told apart.
+    pub fn within(&self, lo: i64, hi: i64) -> Offsets {
+        Offsets::from_all(self.iter().map(|r| r.within(lo, hi)).flat_map(|r| match r.members(MOST) {
+            Some(members) if !members.is_empty() => members.into_iter().map(Residue::exact).collect(),
+            _ => vec![r],
+        }))
+    }
+
     /// Those that may be multiples of `align`.
     pub fn aligned(&self, align: u64) -> Offsets {
         self.map(|r| r.aligned(align))
@@ -84,7 +92,7 @@ impl Offsets {
     /// The one offset, if it is known.
     pub fn exact(&self) -> Option<i64> {
         match self.0[..] {
-            [Residue { k, m: 0 }] => Some(k),
+            [Residue { k, m: 0, .. }] => Some(k),
             _ => None,
         }
     }
@@ -103,6 +111,6 @@ mod tests {
         for _ in 0..10 {
             walk = walk.join(&walk.plus(&step));
         }
-        assert_eq!(walk, Residue::strided(0, 8).into());
+        assert_eq!(walk, Residue::between(0, 8, 0, i64::MAX).into());
     }
 }

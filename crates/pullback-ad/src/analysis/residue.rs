@@ -1,62 +1,152 @@
 //! Sets of byte offsets of the form `k mod m`: what is known of an offset or an index without running the program.
 
-/// The integers `k + n·m` for all `n`; just `k` when `m` is zero.
+/// The integers `k + n·m` between `lo` and `hi`; just `k` when `m` is zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Residue {
-    /// One member; the least non-negative one when `m` is not zero.
+    /// One member modulo `m`, not negative and less than `m`; the member itself when `m` is zero.
     pub k: i64,
     /// The distance between members.
     pub m: u64,
+    /// No member is less; `i64::MIN` if there is no bound.
+    pub lo: i64,
+    /// No member is greater; `i64::MAX` if there is no bound.
+    pub hi: i64,
 }
 
 impl Residue {
     /// Every integer.
-    pub const ANY: Residue = Residue { k: 0, m: 1 };
+    pub const ANY: Residue = Residue { k: 0, m: 1, lo: i64::MIN, hi: i64::MAX };
     /// Zero.
-    pub const ZERO: Residue = Residue { k: 0, m: 0 };
+    pub const ZERO: Residue = Residue { k: 0, m: 0, lo: 0, hi: 0 };
 
     /// Just `k`.
     pub fn exact(k: i64) -> Residue {
-        Residue { k, m: 0 }
+        Residue { k, m: 0, lo: k, hi: k }
     }
 
     /// `k + n·m`.
     pub fn strided(k: i64, m: u64) -> Residue {
+        Residue::between(k, m, i64::MIN, i64::MAX)
+    }
+
+    /// `k + n·m` between `lo` and `hi`.
+    pub fn between(k: i64, m: u64, lo: i64, hi: i64) -> Residue {
         match i64::try_from(m) {
-            Ok(0) => Residue { k, m: 0 },
-            Ok(step) => Residue { k: k.rem_euclid(step), m },
-            Err(_) => Residue::ANY,
+            Ok(0) => Residue::exact(k),
+            Ok(step) => {
+                // Bounds are members themselves.
+                let k = k.rem_euclid(step);
+                let up = |n: i64| n.checked_add((k - n.rem_euclid(step)).rem_euclid(step)).unwrap_or(n);
+                let down = |n: i64| n.checked_sub((n.rem_euclid(step) - k).rem_euclid(step)).unwrap_or(n);
+                let lo = if lo == i64::MIN { lo } else { up(lo) };
+                let hi = if hi == i64::MAX { hi } else { down(hi) };
+                Residue { k, m, lo, hi }
+            }
+            Err(_) => Residue { k: 0, m: 1, lo, hi },
         }
     }
 
-    /// The smallest such set that holds both.
+    /// The members between `lo` and `hi`; all of them if there are none.
+    pub fn within(self, lo: i64, hi: i64) -> Residue {
+        let (lo, hi) = (self.lo.max(lo), self.hi.min(hi));
+        if self.m == 0 || lo > hi {
+            return self;
+        }
+        let first = self.first_from(lo).unwrap_or(lo);
+        if self.first_from(lo).is_some()
+            && first.checked_add_unsigned(self.m).is_none_or(|next| next > hi)
+            && first <= hi
+        {
+            return Residue::exact(first);
+        }
+        Residue::between(self.k, self.m, lo, hi)
+    }
+
+    /// The least number of the right remainder that is not less than `from`.
+    fn first_from(self, from: i64) -> Option<i64> {
+        if from == i64::MIN {
+            return None;
+        }
+        let step = i64::try_from(self.m).ok()?;
+        from.checked_add((self.k - from.rem_euclid(step)).rem_euclid(step))
+    }
+
+    /// The members, if there are no more than `most`.
+    pub fn members(self, most: usize) -> Option<Vec<i64>> {
+        if self.m == 0 {
+            return Some(vec![self.k]);
+        }
+        let mut members = Vec::new();
+        let mut next = self.first_from(self.lo)?;
+        while next <= self.hi {
+            if members.len() == most {
+                return None;
+            }
+            members.push(next);
+            next = next.checked_add_unsigned(self.m)?;
+        }
+        Some(members)
+    }
+
+    /// A set of this kind that holds both. A bound that has to move moves to infinity, so that joining ends.
     pub fn join(self, other: Residue) -> Residue {
         let apart = self.k.abs_diff(other.k);
-        Residue::strided(self.k, gcd(gcd(self.m, other.m), apart))
+        let (mut lo, mut hi) = (self.lo.min(other.lo), self.hi.max(other.hi));
+        if self.m != 0 {
+            lo = if lo < self.lo { i64::MIN } else { lo };
+            hi = if hi > self.hi { i64::MAX } else { hi };
+        }
+        Residue::between(self.k, gcd(gcd(self.m, other.m), apart), lo, hi)
     }
 
     /// Sums of members.
     pub fn plus(self, other: Residue) -> Residue {
+        let (lo, hi) = (add(self.lo, other.lo, i64::MIN), add(self.hi, other.hi, i64::MAX));
         match self.k.checked_add(other.k) {
-            Some(k) => Residue::strided(k, gcd(self.m, other.m)),
+            Some(k) => Residue::between(k, gcd(self.m, other.m), lo, hi),
             None => Residue::ANY,
         }
     }
 
     /// Differences of members.
     pub fn minus(self, other: Residue) -> Residue {
+        let negated = |bound: i64| {
+            if bound == i64::MIN {
+                i64::MAX
+            } else if bound == i64::MAX {
+                i64::MIN
+            } else {
+                -bound
+            }
+        };
+        let lo = add(self.lo, negated(other.hi), i64::MIN);
+        let hi = add(self.hi, negated(other.lo), i64::MAX);
         match self.k.checked_sub(other.k) {
-            Some(k) => Residue::strided(k, gcd(self.m, other.m)),
+            Some(k) => Residue::between(k, gcd(self.m, other.m), lo, hi),
             None => Residue::ANY,
         }
     }
 
     /// Products of members.
     pub fn times(self, other: Residue) -> Residue {
+        let bounds = || {
+            if [self.lo, other.lo].contains(&i64::MIN) || [self.hi, other.hi].contains(&i64::MAX) {
+                // A bound of zero from below survives, which is all that indices have.
+                return (self.lo >= 0 && other.lo >= 0).then_some((0, i64::MAX));
+            }
+            let products = [
+                self.lo.checked_mul(other.lo)?,
+                self.lo.checked_mul(other.hi)?,
+                self.hi.checked_mul(other.lo)?,
+                self.hi.checked_mul(other.hi)?,
+            ];
+            Some((*products.iter().min()?, *products.iter().max()?))
+        };
         let product = || {
             let k = self.k.checked_mul(other.k)?;
             let cross = gcd(self.m.checked_mul(other.k.unsigned_abs())?, other.m.checked_mul(self.k.unsigned_abs())?);
-            Some(Residue::strided(k, gcd(cross, self.m.checked_mul(other.m)?)))
+            let (lo, hi) = bounds().unwrap_or((i64::MIN, i64::MAX));
+            Some(Residue::between(k, gcd(cross, self.m.checked_mul(other.m)?), lo, hi))
         };
         product().unwrap_or(Residue::ANY)
     }
@@ -68,17 +158,23 @@ impl Residue {
         }
         let period = self.m / gcd(self.m, align) * align;
         let members = (0..period / self.m).map(|n| self.k + (n * self.m) as i64);
-        members.into_iter().find(|k| k % align as i64 == 0).map_or(self, |k| Residue::strided(k, period))
+        let found = members.into_iter().find(|k| k % align as i64 == 0);
+        found.map_or(self, |k| Residue::between(k, period, self.lo, self.hi))
     }
 
     /// Whether every member of `other` is a member.
     pub fn contains(self, other: Residue) -> bool {
-        self.join(other) == self
+        let same = Residue::strided(self.k, gcd(gcd(self.m, other.m), self.k.abs_diff(other.k))).m == self.m;
+        same && self.lo <= other.lo && other.hi <= self.hi
     }
 
     /// Whether `width` bytes at a member may share a byte with `other_width` bytes at a member of `other`.
     pub fn overlaps(self, width: u64, other: Residue, other_width: u64) -> bool {
         if width == 0 || other_width == 0 {
+            return false;
+        }
+        let last = |r: Residue, width: u64| i128::from(r.hi) + i128::from(width) - 1;
+        if last(self, width) < i128::from(other.lo) || last(other, other_width) < i128::from(self.lo) {
             return false;
         }
         let step = gcd(self.m, other.m);
@@ -90,6 +186,11 @@ impl Residue {
         // Is there a number congruent to `apart` modulo `step` between `low` and `high`?
         low + (apart - low).rem_euclid(i128::from(step)) <= high
     }
+}
+
+/// The sum of two bounds; `infinite` stays what it is.
+fn add(a: i64, b: i64, infinite: i64) -> i64 {
+    if a == infinite || b == infinite { infinite } else { a.checked_add(b).unwrap_or(infinite) }
 }
 
 /// Greatest common divisor; zero is neutral.
@@ -107,7 +208,8 @@ mod tests {
     #[test]
     fn join_of_iterations_is_the_stride() {
         let first = Residue::exact(0);
-        assert_eq!(first.join(Residue::exact(24)), Residue::strided(0, 24));
+        assert_eq!(first.join(Residue::exact(24)), Residue::between(0, 24, 0, 24));
+        assert_eq!(first.join(Residue::exact(24)).join(Residue::exact(48)), Residue::between(0, 24, 0, i64::MAX));
         assert_eq!(Residue::strided(8, 24).join(Residue::exact(16)), Residue::strided(0, 8));
         assert_eq!(Residue::exact(8).join(Residue::exact(8)), Residue::exact(8));
     }
@@ -140,6 +242,16 @@ mod tests {
         assert_eq!(Residue::strided(4, 12).aligned(8), Residue::strided(16, 24));
         assert_eq!(Residue::strided(1, 8).aligned(8), Residue::strided(1, 8));
         assert_eq!(Residue::exact(3).aligned(8), Residue::exact(3));
+    }
+
+    #[test]
+    fn an_array_ends_where_the_next_field_starts() {
+        let array = Residue::strided(0, 8).within(0, 23);
+        assert!(!array.overlaps(8, Residue::exact(24), 8));
+        assert!(array.overlaps(8, Residue::exact(16), 8));
+        assert_eq!(array.members(6), Some(vec![0, 8, 16]));
+        assert_eq!(Residue::strided(0, 8).within(5, 12), Residue::exact(8));
+        assert_eq!(Residue::ANY.within(0, 2).times(Residue::exact(8)), Residue::between(0, 8, 0, 16));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
 use crate::analysis::objects::ObjId;
 use crate::error::{Error, ErrorKind, Result};
-use pullback_ir::{Flags, FuncId, Inst, InstData, Op, Type, Value};
+use pullback_ir::{Builder, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
@@ -257,8 +257,9 @@ impl Augmenter<'_, '_> {
                 for lane in lanes {
                     for (dst, src) in to.iter().zip(from) {
                         let func = self.session.runtime.copy_lanes;
-                        let lane = lane.operands(&mut self.func);
-                        self.builder().call_void(func, vec![*dst, *src, len, lane[0], lane[1], lane[2]]);
+                        let mut b = self.builder();
+                        let [len, stride, offset, width] = lane.operands(&mut b, len);
+                        b.call_void(func, vec![*dst, *src, len, stride, offset, width]);
                     }
                 }
             }
@@ -438,13 +439,23 @@ impl Lane {
     pub fn places(&self, len: u64) -> impl Iterator<Item = u64> + use<> {
         let lane = *self;
         let step = if lane.stride == 0 { len.max(1) } else { lane.stride };
-        (0..).map(move |k| lane.offset + k * step).take_while(move |at| at + lane.width <= len)
+        let places = (0..).map(move |k| lane.offset + k * step);
+        places.take_while(move |at| at + lane.width <= len && *at <= lane.last)
     }
 
-    /// Stride, offset and width as operands of the run-time functions; a single place has a stride beyond any length.
-    pub fn operands(&self, func: &mut pullback_ir::Function) -> [Value; 3] {
+    /// Length, stride, offset and width as operands of the run-time functions, for a region of `len` bytes. A single place
+    /// has a stride beyond any length; a lane that ends before the region has its own length.
+    pub fn operands(&self, b: &mut Builder, len: Value) -> [Value; 4] {
         let stride = if self.stride == 0 { i64::MAX / 2 } else { self.stride as i64 };
-        [func.i64(stride), func.i64(self.offset as i64), func.i64(self.width as i64)]
+        let end = i64::try_from(self.last).unwrap_or(i64::MAX).saturating_add(self.width as i64);
+        let len = if end == i64::MAX {
+            len
+        } else {
+            let end = b.func.i64(end);
+            let shorter = b.icmp(IntPred::Ult, len, end);
+            b.select(shorter, len, end)
+        };
+        [len, b.func.i64(stride), b.func.i64(self.offset as i64), b.func.i64(self.width as i64)]
     }
 
     /// The float type of this lane.

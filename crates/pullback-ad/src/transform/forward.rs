@@ -87,9 +87,10 @@ impl Augmenter<'_, '_> {
                         }
                         None => {
                             for lane_ in &lanes.floats {
-                                let [stride, offset, width] = lane_.operands(&mut self.func);
                                 let callee = self.session.runtime.zero_lanes;
-                                self.builder().call_void(callee, vec![dst[lane], *len, stride, offset, width]);
+                                let mut b = self.builder();
+                                let [len, stride, offset, width] = lane_.operands(&mut b, *len);
+                                b.call_void(callee, vec![dst[lane], len, stride, offset, width]);
                             }
                         }
                     }

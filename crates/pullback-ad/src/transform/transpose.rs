@@ -302,8 +302,8 @@ impl Sweeps<'_, '_> {
     fn transpose_copy(&mut self, dst: Value, src: Option<Value>, len: Value, lanes: &[crate::analysis::lanes::Lane]) {
         let runtime = self.session.runtime;
         for lane in lanes {
-            let [stride, offset, width] = lane.operands(self.rev());
             let mut b = self.build();
+            let [len, stride, offset, width] = lane.operands(&mut b, len);
             match src {
                 Some(src) => b.call_void(runtime.adjoint_copy, vec![dst, src, len, stride, offset, width]),
                 None => b.call_void(runtime.zero_lanes, vec![dst, len, stride, offset, width]),
