@@ -6,7 +6,7 @@
 //! at a place is recorded in the cell of that place.
 
 use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
-use super::offsets::Offsets;
+use super::offsets::{Coarseness, Offsets};
 use super::ranges::Ranges;
 use super::residue::{Residue, gcd};
 use crate::request::{FieldKind, LayoutId, Request};
@@ -126,7 +126,13 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
             cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect()
         })
         .collect();
-    loop {
+    for round in 0.. {
+        // Bounds can grow step by step for ever; what has not settled by now loses them.
+        facts.objects.coarseness = match round {
+            0..30 => Coarseness::Fine,
+            30..120 => Coarseness::Unbounded,
+            _ => Coarseness::Nothing,
+        };
         let mut changed = false;
         for ((id, blocks), ranges) in functions.iter().zip(&live).zip(&ranges) {
             let func = module.func(*id);
@@ -143,9 +149,10 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
         }
         facts.objects.spread_origins();
         if !facts.objects.take_changed() && !changed && !unknown_is_foreign(&mut facts, module) {
-            return facts;
+            break;
         }
     }
+    facts
 }
 
 /// Pointers made from integers of which nothing became known reach foreign memory. Whether there were any.
@@ -289,9 +296,9 @@ impl Pass<'_> {
     }
 
     fn set_offset(&mut self, value: Value, offset: impl Into<Offsets>) {
-        let offset = offset.into();
+        let (offset, coarseness) = (offset.into(), self.facts.objects.coarseness);
         let old = &self.values().offset[value.index()];
-        let new = old.as_ref().map_or(offset.clone(), |old| old.join(&offset));
+        let new = old.as_ref().map_or(offset.clone(), |old| old.join(&offset).coarsened(coarseness));
         if old.as_ref() != Some(&new) {
             self.values().offset[value.index()] = Some(new);
             self.changed = true;
@@ -643,13 +650,16 @@ impl Pass<'_> {
     /// An argument becomes a parameter of another function.
     fn join_across(&mut self, arg: Value, callee: FuncId, param: Value) {
         let slot = param.index();
+        let coarseness = self.facts.objects.coarseness;
         match self.func.ty(arg) {
             Type::Ptr => {
                 let theirs = self.facts.values[&callee].object[slot];
                 let object = match (self.pointer(arg), theirs) {
                     (Some((ours, offset)), theirs) => {
                         let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
-                        let joined = table.offset[slot].as_ref().map_or(offset.clone(), |old| old.join(&offset));
+                        let joined = table.offset[slot]
+                            .as_ref()
+                            .map_or(offset.clone(), |old| old.join(&offset).coarsened(coarseness));
                         if table.offset[slot].as_ref() != Some(&joined) {
                             table.offset[slot] = Some(joined);
                             self.changed = true;
@@ -682,7 +692,8 @@ impl Pass<'_> {
             Type::Int(_) => {
                 let Some(residue) = self.residue(arg) else { return };
                 let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
-                let joined = table.offset[slot].as_ref().map_or(residue.clone(), |old| old.join(&residue));
+                let joined =
+                    table.offset[slot].as_ref().map_or(residue.clone(), |old| old.join(&residue).coarsened(coarseness));
                 if table.offset[slot].as_ref() != Some(&joined) {
                     table.offset[slot] = Some(joined);
                     self.changed = true;
@@ -732,7 +743,7 @@ fn joined(objects: &mut Objects, old: Option<(ObjId, Offsets)>, object: ObjId, o
         None => (object, offset),
         Some((old, at)) => {
             objects.unify(old, object);
-            (old, at.join(&offset))
+            (old, at.join(&offset).coarsened(objects.coarseness))
         }
     }
 }

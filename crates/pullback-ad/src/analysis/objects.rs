@@ -5,7 +5,7 @@
 //! pointers have been seen there, and which object such pointers reach. Objects and contents are merged by
 //! union-find, so the tables only grow coarser. [`super::flow`] fills them from the program.
 
-use super::offsets::Offsets;
+use super::offsets::{Coarseness, Offsets};
 use super::residue::Residue;
 
 /// An abstract object.
@@ -109,6 +109,8 @@ pub struct Objects {
     objects: Vec<Object>,
     contents: Vec<Content>,
     changed: bool,
+    /// How coarse offsets have become.
+    pub coarseness: Coarseness,
 }
 
 /// More cells than this in one object are merged by alignment: types are then known less precisely, never wrongly.
@@ -200,7 +202,7 @@ impl Objects {
                 self.changed = true;
             }
             Some((old, old_offset)) => {
-                let joined = old_offset.join(&offset);
+                let joined = old_offset.join(&offset).coarsened(self.coarseness);
                 self.changed |= joined != old_offset;
                 self.contents[id.0 as usize].pointee = Some((old, joined));
                 self.unify(old, object);

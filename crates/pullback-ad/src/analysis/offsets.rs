@@ -9,6 +9,18 @@ use super::residue::Residue;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Offsets(Vec<Residue>);
 
+/// How much an analysis that does not settle may still tell apart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Coarseness {
+    /// Everything.
+    #[default]
+    Fine,
+    /// Strides, but no bounds.
+    Unbounded,
+    /// Nothing.
+    Nothing,
+}
+
 /// How many residues are kept apart.
 const MOST: usize = 6;
 
@@ -44,11 +56,26 @@ impl Offsets {
             kept.push(residue);
         }
         if kept.len() > MOST {
+            // The strided ones first: their bounds go to infinity if they have to move, so that this ends.
+            kept.sort_by_key(|r| r.m == 0);
             let joined = kept.iter().copied().reduce(Residue::join).expect("more than none");
+            let joined = kept.iter().filter(|r| r.m != 0).fold(joined, |all, r| r.join(all));
             kept = vec![joined];
         }
         kept.sort_by_key(|r| (r.k, r.m));
         Offsets(kept)
+    }
+
+    /// The same or more, in a form that joins settle on soon: one residue without bounds, or everything.
+    pub fn coarsened(self, how: Coarseness) -> Offsets {
+        match how {
+            Coarseness::Fine => self,
+            Coarseness::Unbounded => {
+                let joined = self.0.iter().copied().reduce(Residue::join).unwrap_or(Residue::ANY);
+                if joined.m == 0 { self } else { Residue::strided(joined.k, joined.m).into() }
+            }
+            Coarseness::Nothing => Offsets::any(),
+        }
     }
 
     /// Both.
