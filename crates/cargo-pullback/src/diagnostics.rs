@@ -34,16 +34,18 @@ pub struct Place {
 ///
 /// Places in the error are those of `module`.
 pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked: &Place) -> Rendered {
-    let headline = format!("cannot differentiate `{function}`: {}", error.message);
     let chain = error.loc.map(|loc| chain(module, loc)).unwrap_or_default();
+    let not_yet = not_yet(error, &chain);
+    let message = not_yet.map_or(error.message.as_str(), |known| known.headline);
+    let headline = format!("cannot differentiate `{function}`: {message}");
     let editable = chain.iter().position(|frame| frame.line != 0 && is_users(frame));
 
     let mut notes = Vec::new();
     let (place, label) = match editable {
         Some(at) => {
             let frame = &chain[at];
-            notes.extend(called_from(&chain[at..], function));
             notes.extend(inwards(&chain[..at]));
+            notes.extend(called_from(&chain[at..], function));
             (Place { file: frame.file.clone(), line: frame.line, column: frame.column }, error.label.clone())
         }
         None => {
@@ -51,8 +53,68 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
             (asked.clone(), "the derivative is asked for here".to_owned())
         }
     };
-    notes.extend(error.notes.iter().cloned());
-    show(&headline, Some((&place, &label)), &notes, &error.help)
+    match not_yet {
+        Some(known) => {
+            notes.push(format!("the obstacle in it: {}", error.message));
+            show(&headline, Some((&place, known.label)), &notes, &[known.help.to_owned()])
+        }
+        None => {
+            notes.extend(error.notes.iter().cloned());
+            show(&headline, Some((&place, &label)), &notes, &error.help)
+        }
+    }
+}
+
+/// A part of the standard library that cannot be differentiated yet, and what to say when an obstacle lies in it: the obstacle
+/// itself (a bit trick in a hash table, say) would tell a user nothing.
+struct NotYet {
+    /// The beginning of the path of a function in it, or of its type's.
+    path: &'static str,
+    headline: &'static str,
+    label: &'static str,
+    help: &'static str,
+}
+
+/// The first entry that fits counts.
+const NOT_YET: &[NotYet] = &[
+    NotYet {
+        path: "hashbrown::",
+        headline: "`HashMap` and `HashSet` with data that depends on the inputs are not supported yet",
+        label: "data that depends on the inputs goes into or through a hash table here",
+        help: "keep the values in a `Vec`, and only their indices in the map",
+    },
+    NotYet {
+        path: "alloc::collections::btree::",
+        headline: "`BTreeMap` and `BTreeSet` with data that depends on the inputs are not supported yet",
+        label: "data that depends on the inputs goes into or through the tree here",
+        help: "keep the values in a `Vec`, and only their indices in the map",
+    },
+    NotYet {
+        path: "std::thread::",
+        headline: "threads are not supported yet",
+        label: "data that depends on the inputs goes to another thread here",
+        help: "do it in one thread, or differentiate what one thread does and call that derivative in each thread",
+    },
+    NotYet {
+        path: "__rust_try",
+        headline: "`catch_unwind` is not supported yet",
+        label: "data that depends on the inputs goes through here",
+        help: "catch the panic outside of the function: a panic in it goes through its derivative to the caller",
+    },
+    // Locks and the counter of an `Arc` are made of atomics; the frames in between are not always known.
+    NotYet {
+        path: "core::sync::atomic::",
+        headline: "atomics, locks and `Arc` around data that depends on the inputs are not supported yet",
+        label: "an atomic operation on memory that holds such data",
+        help: "use plain memory, a `Cell` or an `Rc`; take a lock outside of the function, and give it what the lock protects",
+    },
+];
+
+/// The part of the standard library in which the obstacle lies.
+fn not_yet(error: &pullback_ad::Error, chain: &[Location]) -> Option<&'static NotYet> {
+    let theirs = chain.iter().take_while(|frame| !is_users(frame));
+    let within = |path: &str| theirs.clone().any(|frame| frame.function.trim_start_matches('<').starts_with(path));
+    NOT_YET.iter().find(|known| within(known.path) || error.message.contains(&format!("`{}`", known.path)))
 }
 
 /// An error in the form of rustc's.
@@ -107,7 +169,7 @@ fn inwards(frames: &[Location]) -> Option<String> {
         let omitted = steps.len() - 2 * ENDS;
         steps.splice(ENDS..steps.len() - ENDS, [format!("... {omitted} more ...")]);
     }
-    (!steps.is_empty()).then(|| format!("the way from there to the obstacle:\n{}", steps.join("\n")))
+    (!steps.is_empty()).then(|| format!("the way from this line to the obstacle:\n{}", steps.join("\n")))
 }
 
 /// A place and the calls it was inlined into, innermost first.
@@ -126,7 +188,7 @@ fn chain(module: &Module, loc: SourceLoc) -> Vec<Location> {
 /// Pullback itself.
 fn is_users(location: &Location) -> bool {
     let file = location.file.replace('\\', "/");
-    let fetched = ["/registry/src/", "/git/checkouts/", "/lib/rustlib/src/"];
+    let fetched = ["/registry/src/", "/git/checkouts/", "/lib/rustlib/src/", "/rust/deps/"];
     !file.is_empty()
         && !file.starts_with("/rustc/")
         && !file.starts_with("library/")
@@ -138,13 +200,70 @@ fn is_users(location: &Location) -> bool {
 /// A frame in words.
 fn describe(location: &Location) -> String {
     let place = format!("{}:{}", shown_path(&location.file), location.line);
-    if location.function.is_empty() { place } else { format!("`{}`, {place}", location.function) }
+    let function = short(&location.function);
+    match without_closures(&function) {
+        ("", _) => place,
+        (function, false) => format!("`{function}`, {place}"),
+        (function, true) => format!("a closure in `{function}`, {place}"),
+    }
+}
+
+/// A function's path without generic arguments, and with a method's type in the place of the module of its `impl`:
+/// `core::slice::<impl [T]>::sort_by` is `[T]::sort_by`, and `alloc::vec::Vec<T,A>::push` is `alloc::vec::Vec::push`.
+fn short(function: &str) -> String {
+    let mut out = String::new();
+    let mut rest = function;
+    while let Some(open) = rest.find('<') {
+        let (before, from) = rest.split_at(open);
+        let inner = &from[1..inside(from)];
+        let after = from.get(inner.len() + 2..).unwrap_or_default();
+        let is_generic = before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(before);
+        if let Some(ty) = inner.strip_prefix("impl ") {
+            out = short(ty);
+        } else if !is_generic && inner.contains(" as ") {
+            out.push_str(&format!("<{}>", short(inner)));
+        } else if !is_generic {
+            out.push_str(&short(inner));
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    // `Vec::<T>::push` has left two colons too many.
+    out.replace("::::", "::")
+}
+
+/// Where the `<` at the beginning of `text` is closed.
+fn inside(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut last = ' ';
+    for (i, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if last != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return i;
+        }
+        last = c;
+    }
+    text.len()
+}
+
+/// The function that a closure stands in, and whether there is a closure: `f::{{closure}}` and `f::{closure#0}` stand in `f`.
+fn without_closures(function: &str) -> (&str, bool) {
+    match function.rsplit_once("::") {
+        Some((outer, last)) if last.starts_with('{') && last.contains("closure") => (without_closures(outer).0, true),
+        _ => (function, false),
+    }
 }
 
 /// A path without what only this machine has: the directory of the build, the place of the standard library's source or of
 /// cargo's downloads.
 fn shown_path(file: &str) -> String {
-    for mark in ["/lib/rustlib/src/rust/", "/registry/src/"] {
+    // `/rust/deps` is where the standard library's own dependencies lay when it was built.
+    for mark in ["/lib/rustlib/src/rust/", "/rust/deps/", "/registry/src/"] {
         if let Some((_, rest)) = file.split_once(mark) {
             // Below `registry/src` the first directory names the registry.
             return if mark == "/registry/src/" { rest.split_once('/').map_or(rest, |(_, r)| r) } else { rest }
@@ -179,13 +298,19 @@ fn underlined(text: &str, place: &Place) -> std::ops::Range<usize> {
     start..start + expression_len(&line[column..])
 }
 
-/// How long the expression at the beginning of `text` is: a path, its calls and fields, without operators.
+/// How long the expression at the beginning of `text` is: a path with its fields, up to its first call, without operators. The
+/// place of a method's call is that of the method's name, so that what follows the call in a chain is not part of it.
 fn expression_len(text: &str) -> usize {
     let mut depth = 0_usize;
     for (i, c) in text.char_indices() {
         match c {
             '(' | '[' => depth += 1,
-            ')' | ']' if depth > 0 => depth -= 1,
+            ')' | ']' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 && c == ')' && text[i + 1..].starts_with(['.', '?']) {
+                    return i + 1;
+                }
+            }
             '#' if i == 0 => {}
             _ if depth > 0 => {}
             c if c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '!') => {}
@@ -229,9 +354,9 @@ error: cannot differentiate `loss`: `mystery` has no body and no rule
 2 |     mystery(x, [1]) * 2.0
   |     ^^^^^^^^^^^^^^^ called with active data
   |
-  = note: called from `app::loss`, FILE:1
-  = note: the way from there to the obstacle:
+  = note: the way from this line to the obstacle:
           `core::a`, library/core/src/a.rs:7
+  = note: called from `app::loss`, FILE:1
   = note: a note
   = help: a way out";
         assert_eq!(rendered.plain.replace(file, "FILE"), expected);
@@ -248,7 +373,7 @@ error: cannot differentiate `loss`: `mystery` has no body and no rule
         let expected = "\
 error: cannot differentiate `f`: no
 --> src/gone.rs:3:1
- = note: the way from there to the obstacle:
+ = note: the way from this line to the obstacle:
          `core::a`, library/core/src/a.rs:7";
         assert_eq!(render(&error, "f", &module, &asked).plain, expected);
     }
@@ -257,7 +382,52 @@ error: cannot differentiate `f`: no
     fn machine_paths_are_not_shown() {
         assert_eq!(shown_path("/home/a/.cargo/registry/src/index-1/rand-0.9/src/lib.rs"), "rand-0.9/src/lib.rs");
         assert_eq!(shown_path("/sys/lib/rustlib/src/rust/library/core/src/a.rs"), "library/core/src/a.rs");
+        assert_eq!(shown_path("/rust/deps/hashbrown-0.16.1/src/map.rs"), "hashbrown-0.16.1/src/map.rs");
         assert_eq!(shown_path("src/main.rs"), "src/main.rs");
+    }
+
+    #[test]
+    fn a_closure_is_named_after_its_function() {
+        let described = |function: &str| describe(&location("src/main.rs", 3, 1, function, None));
+        assert_eq!(described("app::f"), "`app::f`, src/main.rs:3");
+        assert_eq!(described("app::f::{{closure}}"), "a closure in `app::f`, src/main.rs:3");
+        assert_eq!(described("app::f::{closure#0}::{closure#1}"), "a closure in `app::f`, src/main.rs:3");
+        assert_eq!(described(""), "src/main.rs:3");
+    }
+
+    #[test]
+    fn paths_are_short() {
+        for (function, expected) in [
+            ("app::f", "app::f"),
+            ("core::slice::<impl [T]>::sort_by", "[T]::sort_by"),
+            ("<core::sync::atomic::AtomicU64>::swap", "core::sync::atomic::AtomicU64::swap"),
+            ("alloc::vec::Vec<T,A>::push", "alloc::vec::Vec::push"),
+            ("a::Handle<b::Node<K,V>,c>::insert<F>", "a::Handle::insert"),
+            ("<a::Box<F,A> as core::ops::Fn<Args>>::call", "<a::Box as core::ops::Fn>::call"),
+            ("a::map<fn(T) -> R>", "a::map"),
+            ("h::entry::<impl h::Map<K,V>>::entry", "h::Map::entry"),
+            ("broken<", "broken"),
+        ] {
+            assert_eq!(short(function), expected);
+        }
+    }
+
+    #[test]
+    fn parts_of_std_that_are_not_supported_have_their_own_words() {
+        let mut module = Module::new();
+        let user = module.add_location(location("src/gone.rs", 2, 5, "app::f", None));
+        let map =
+            module.add_location(location("/rust/deps/h/src/map.rs", 1, 1, "hashbrown::map::Map<K>::get", Some(user)));
+        let error = Error::new(ErrorKind::BitTrick, "a bit trick").at(Some(map)).note("why").help("floats");
+        let rendered = render(&error, "f", &module, &Place { file: "src/gone.rs".into(), line: 1, column: 1 });
+        let expected = "\
+error: cannot differentiate `f`: `HashMap` and `HashSet` with data that depends on the inputs are not supported yet
+--> src/gone.rs:2:5
+ = note: the way from this line to the obstacle:
+         `hashbrown::map::Map::get`, h/src/map.rs:1
+ = note: the obstacle in it: a bit trick
+ = help: keep the values in a `Vec`, and only their indices in the map";
+        assert_eq!(rendered.plain, expected);
     }
 
     #[test]
@@ -265,6 +435,9 @@ error: cannot differentiate `f`: no
         for (text, expected) in [
             ("a.b(c, d)[0] + 1", "a.b(c, d)[0]"),
             ("x*x", "x"),
+            ("lock().unwrap() + 1", "lock()"),
+            ("f(x)?.y", "f(x)"),
+            ("a.b.c + 1", "a.b.c"),
             ("vec![1, 2]; x", "vec![1, 2]"),
             ("-x", "-"),
             ("#[autodiff(df, Reverse, Active)] fn f()", "#[autodiff(df, Reverse, Active)]"),

@@ -72,6 +72,13 @@ impl Run {
         text
     }
 
+    /// What it has written, if it failed.
+    #[track_caller]
+    pub fn failed_stdout(&self) -> String {
+        assert!(!self.output.status.success(), "cargo has succeeded");
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
     /// What it has complained of, if it failed.
     #[track_caller]
     pub fn failure(&self) -> String {
