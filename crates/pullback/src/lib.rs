@@ -121,3 +121,8 @@ pub use pullback_macros::autodiff_forward;
 /// assert_eq!(dy, [10.0, 6.0]);
 /// ```
 pub use pullback_macros::autodiff_reverse;
+
+// The examples on the repository's front page run with those of the documentation.
+#[cfg(all(doctest, pullback))]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
