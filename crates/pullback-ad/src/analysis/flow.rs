@@ -332,6 +332,17 @@ impl Pass<'_> {
         }
     }
 
+    /// `a − b`, where both are addresses in one object.
+    fn pointer_distance(&mut self, a: Value, b: Value) -> Option<Offsets> {
+        let address = |this: &Self, v: Value| match this.func.inst(this.func.def_inst(v)?).op {
+            Op::Cast(CastOp::PtrToInt, ptr) => Some(ptr),
+            _ => None,
+        };
+        let (a, b) = (address(self, a)?, address(self, b)?);
+        let ((object, a), (other, b)) = (self.pointer(a)?, self.pointer(b)?);
+        (self.facts.objects.find(object) == self.facts.objects.find(other)).then(|| a.combine(&b, Residue::minus))
+    }
+
     /// `to` may be `from`: same object, same content, offsets joined.
     fn assign(&mut self, to: Value, from: Value) {
         match self.func.ty(to) {
@@ -339,12 +350,6 @@ impl Pass<'_> {
                 if let Some((object, offset)) = self.pointer(from) {
                     self.set_object(to, object);
                     self.set_offset(to, offset);
-                    // A pointer that is only known from its target side teaches its source.
-                    self.set_object(from, object);
-                } else if self.func.as_const(from).is_none()
-                    && let Some(object) = self.values().object[to.index()]
-                {
-                    self.set_object(from, object);
                 }
             }
             Type::Int(_) => {
@@ -473,6 +478,12 @@ impl Pass<'_> {
             Op::Freeze(a) => self.assign(result.expect("a freeze has a result"), *a),
             Op::Cast(op, a) => self.cast(*op, *a, result.expect("a cast has a result")),
             Op::Bin(op, a, b) if !op.is_float() => {
+                if *op == BinOp::Sub
+                    && let Some(distance) = self.pointer_distance(*a, *b)
+                {
+                    self.set_offset(result.expect("arithmetic has a result"), distance);
+                    return;
+                }
                 let (Some(x), Some(y)) = (self.residue(*a), self.residue(*b)) else { return };
                 let out = match (op, y.exact()) {
                     (BinOp::Add, _) => x.plus(&y),
@@ -482,7 +493,13 @@ impl Pass<'_> {
                     (BinOp::Shl, Some(by @ 0..62)) => x.map(|x| x.times(Residue::exact(1 << by))),
                     (BinOp::And, Some(mask)) => multiple_of_mask(mask).into(),
                     (BinOp::URem, Some(by @ 1..)) => Offsets::any().within(0, by - 1),
-                    (BinOp::LShr, Some(by @ 1..63)) => Offsets::any().within(0, i64::MAX >> by),
+                    // A distance within an object is not negative where it is shifted or divided without sign.
+                    (BinOp::LShr, Some(by @ 1..62)) => x.within(0, i64::MAX).map(|x| x.over(1 << by)),
+                    (BinOp::AShr, Some(by @ 1..62)) => x.map(|x| x.over(1 << by)),
+                    (BinOp::UDiv, Some(by @ 1..)) => x.within(0, i64::MAX).map(|x| x.over(by)),
+                    (BinOp::SDiv, Some(by @ 1..)) if data.flags.contains(pullback_ir::Flags::EXACT) => {
+                        x.map(|x| x.over(by))
+                    }
                     _ => Offsets::any(),
                 };
                 self.set_offset(result.expect("arithmetic has a result"), out);

@@ -151,6 +151,17 @@ impl Residue {
         product().unwrap_or(Residue::ANY)
     }
 
+    /// Quotients of members by a positive number that divides them, or rounded down.
+    pub fn over(self, divisor: i64) -> Residue {
+        let bound = |n: i64| if n == i64::MIN || n == i64::MAX { n } else { n.div_euclid(divisor) };
+        let whole = self.m % divisor.unsigned_abs() == 0 && self.k % divisor == 0;
+        match (self.m, whole) {
+            (0, _) => Residue::exact(self.k.div_euclid(divisor)),
+            (m, true) => Residue::between(self.k / divisor, m / divisor.unsigned_abs(), bound(self.lo), bound(self.hi)),
+            (_, false) => Residue::between(0, 1, bound(self.lo), bound(self.hi)),
+        }
+    }
+
     /// The members that are multiples of `align`, a power of two; all of them if there are none.
     pub fn aligned(self, align: u64) -> Residue {
         if self.m == 0 || align <= 1 || align > 4096 {
