@@ -44,18 +44,31 @@ fn what_the_engine_says() {
         for program in &programs {
             let said = said.get(&*program.file_stem().unwrap().to_string_lossy()).map_or("", String::as_str);
             let file = program.with_extension("txt");
-            if profile == "dev" && std::env::var_os("PULLBACK_UPDATE").is_some() {
-                std::fs::write(&file, said).unwrap();
-            }
             let expected = std::fs::read_to_string(&file).unwrap_or_default();
             // In release builds rustc has inlined some calls, others not: the notes may tell another way to the same place.
-            let compared: fn(&str) -> String = if profile == "dev" { str::to_owned } else { without_notes };
-            if compared(said) != compared(&expected) {
+            let compared = if profile == "dev" { without_way } else { without_notes };
+            if compared(said) == compared(&expected) {
+                continue;
+            }
+            if profile == "dev" && std::env::var_os("PULLBACK_UPDATE").is_some() {
+                std::fs::write(&file, said).unwrap();
+            } else {
                 let _ = writeln!(wrong, "── {} ({profile}): expected\n{expected}\nfound\n{said}", file.display());
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// All but the way through functions of others: which of them are inlined when is not for us to say.
+fn without_way(said: &str) -> String {
+    let mut in_way = false;
+    let lines = said.lines().filter(|line| {
+        let is_note = line.trim_start().starts_with("= ");
+        in_way = if is_note { line.contains("the way from this line") } else { in_way };
+        !in_way
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The headline, the place and the source line.
