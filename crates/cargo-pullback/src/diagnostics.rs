@@ -16,6 +16,7 @@
 
 use crate::report::Rendered;
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use pullback_ad::ErrorKind;
 use pullback_ir::{Location, Module, SourceLoc};
 use std::path::{Path, PathBuf};
 
@@ -35,16 +36,17 @@ pub struct Place {
 /// Places in the error are those of `module`.
 pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked: &Place) -> Rendered {
     let chain = error.loc.map(|loc| chain(module, loc)).unwrap_or_default();
-    let not_yet = not_yet(error, &chain);
+    let editable = chain.iter().position(|frame| frame.line != 0 && is_users(frame) && !is_attribute(frame));
+    let not_yet = not_yet(error, &chain[..editable.unwrap_or(chain.len())]);
     let message = not_yet.map_or(error.message.as_str(), |known| known.headline);
     let headline = format!("cannot differentiate `{function}`: {message}");
-    let editable = chain.iter().position(|frame| frame.line != 0 && is_users(frame));
 
     let mut notes = Vec::new();
     let (place, label) = match editable {
         Some(at) => {
             let frame = &chain[at];
-            notes.extend(inwards(&chain[..at]));
+            let inner: Vec<Location> = chain[..at].iter().filter(|frame| !is_attribute(frame)).cloned().collect();
+            notes.extend(inwards(&inner));
             notes.extend(called_from(&chain[at..], function));
             (Place { file: frame.file.clone(), line: frame.line, column: frame.column }, error.label.clone())
         }
@@ -55,7 +57,9 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
     };
     match not_yet {
         Some(known) => {
-            notes.push(format!("the obstacle in it: {}", error.message));
+            if !known.path.is_empty() {
+                notes.push(format!("the obstacle in it: {}", error.message));
+            }
             show(&headline, Some((&place, known.label)), &notes, &[known.help.to_owned()])
         }
         None => {
@@ -110,10 +114,20 @@ const NOT_YET: &[NotYet] = &[
     },
 ];
 
-/// The part of the standard library in which the obstacle lies.
-fn not_yet(error: &pullback_ad::Error, chain: &[Location]) -> Option<&'static NotYet> {
-    let theirs = chain.iter().take_while(|frame| !is_users(frame));
-    let within = |path: &str| theirs.clone().any(|frame| frame.function.trim_start_matches('<').starts_with(path));
+/// The same for a derivative that is called by a function to be differentiated.
+const SECOND: NotYet = NotYet {
+    path: "",
+    headline: "derivatives of derivatives are not supported yet",
+    label: "this is a derivative",
+    help: "if its derivative is not wanted, call it outside of the function, and pass the result as a `Const` argument",
+};
+
+/// What stands in the way is a part of the standard library that the frames `inner` lie in, or another derivative.
+fn not_yet(error: &pullback_ad::Error, inner: &[Location]) -> Option<&'static NotYet> {
+    if error.kind == ErrorKind::IndirectCall && inner.iter().any(is_attribute) {
+        return Some(&SECOND);
+    }
+    let within = |path: &str| inner.iter().any(|frame| frame.function.trim_start_matches('<').starts_with(path));
     NOT_YET.iter().find(|known| within(known.path) || error.message.contains(&format!("`{}`", known.path)))
 }
 
@@ -151,7 +165,7 @@ fn called_from(frames: &[Location], function: &str) -> Vec<String> {
     let Some(end) = frames.iter().position(is_function) else { return Vec::new() };
     let mut shown = &frames[0];
     let mut notes = Vec::new();
-    for frame in frames[..=end].iter().skip(1).filter(|frame| is_users(frame)) {
+    for frame in frames[..=end].iter().skip(1).filter(|frame| is_users(frame) && !is_attribute(frame)) {
         if (&frame.file, frame.line) != (&shown.file, shown.line) {
             notes.push(format!("called from {}", describe(frame)));
             shown = frame;
@@ -195,6 +209,14 @@ fn is_users(location: &Location) -> bool {
         && !fetched.iter().any(|part| file.contains(part))
         && !location.function.starts_with("pullback::")
         && !location.function.starts_with("<pullback::")
+}
+
+/// Whether the code at this place was written by one of our attributes, which stands there.
+fn is_attribute(location: &Location) -> bool {
+    let place = Place { file: location.file.clone(), line: location.line, column: location.column };
+    let line = is_users(location).then(|| source(&place)).flatten();
+    let line = line.as_deref().and_then(|text| text.lines().nth(place.line as usize - 1)).unwrap_or_default();
+    line.trim_start().starts_with("#[") && line.contains("autodiff")
 }
 
 /// A frame in words.
@@ -323,7 +345,7 @@ fn expression_len(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pullback_ad::{Error, ErrorKind};
+    use pullback_ad::Error;
 
     fn location(file: &str, line: u32, column: u32, function: &str, inlined_at: Option<SourceLoc>) -> Location {
         Location { file: file.into(), line, column, function: function.into(), inlined_at }
