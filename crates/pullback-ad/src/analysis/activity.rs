@@ -22,6 +22,8 @@ pub struct ActiveSet {
     values: HashSet<(FuncId, Value)>,
     /// Integers that hold the bits of an active float.
     bits: HashSet<(FuncId, Value)>,
+    /// Integers read from where an active float or a number may be: a payload of an enum.
+    words: HashSet<(FuncId, Value)>,
     objects: HashSet<ObjId>,
     shadowed: HashSet<ObjId>,
     returns: HashSet<FuncId>,
@@ -173,7 +175,11 @@ impl Analysis<'_> {
                 let active = self.active.is_active_object(object);
                 let ty = func.ty(result);
                 if active && ty.is_int() && self.is_float_place(id, *ptr, ty, *align) {
-                    self.set_bits(id, result);
+                    if self.facts.kinds(id, result).contains(Kinds::INT) {
+                        self.changed |= self.active.words.insert((id, result));
+                    } else {
+                        self.set_bits(id, result);
+                    }
                 }
                 active && holds_float(ty)
             }
@@ -215,12 +221,18 @@ impl Analysis<'_> {
                 false
             }
             Op::Select(_, a, b) => {
+                if [a, b].iter().any(|v| self.active.words.contains(&(id, **v))) {
+                    self.changed |= self.active.words.insert((id, result.expect("a select has a result")));
+                }
                 if any_bits(self, &[*a, *b]) {
                     self.set_bits(id, result.expect("a select has a result"));
                 }
                 false
             }
             Op::Freeze(a) => {
+                if self.active.words.contains(&(id, *a)) {
+                    self.changed |= self.active.words.insert((id, result.expect("a freeze has a result")));
+                }
                 if any_bits(self, &[*a]) {
                     self.set_bits(id, result.expect("a freeze has a result"));
                 }
@@ -245,6 +257,9 @@ impl Analysis<'_> {
     fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
         for target in term.targets() {
             for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                if self.active.words.contains(&(id, *arg)) {
+                    self.changed |= self.active.words.insert((id, *param));
+                }
                 if self.active.is_active(id, *arg) {
                     self.set(id, *param);
                 }
@@ -351,6 +366,11 @@ impl Analysis<'_> {
             }
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
+            Op::Cast(CastOp::Bitcast, a) if self.active.words.contains(&(id, *a)) => Err(word(data.loc)),
+            Op::Store { ptr, value, align } if self.active.words.contains(&(id, *value)) => {
+                // Where no float is ever read, it was a number.
+                if self.is_float_place(id, *ptr, func.ty(*value), *align) { Err(word(data.loc)) } else { Ok(()) }
+            }
             Op::Call(Callee::Direct(callee), args) => {
                 let target = self.module.func(*callee);
                 if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
@@ -407,6 +427,13 @@ impl Analysis<'_> {
         }
         false
     }
+}
+
+fn word(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::UnknownType, "a word is moved that may be a float or an integer")
+        .at(loc)
+        .label("the payload of an enum, moved without looking at its variant")
+        .help("match on the enum before moving its payload")
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {

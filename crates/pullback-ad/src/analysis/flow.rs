@@ -410,6 +410,9 @@ impl Pass<'_> {
         }
         let content = self.facts.objects.cell(object, offset, ty.size());
         self.facts.objects.see(content, kind_of(&ty));
+        if ty.is_int() && is_number(self.func, value) {
+            self.facts.objects.see(content, Kinds::INT);
+        }
         let loaded = self.func.def_inst(value).is_some_and(|i| matches!(self.func.inst(i).op, Op::Load { .. }));
         if ty.is_int() && loaded {
             self.set_offset(value, Residue::ANY);
@@ -751,6 +754,20 @@ impl Pass<'_> {
                 self.changed = true;
             }
         }
+    }
+}
+
+/// Whether a value was computed as an integer, so that it cannot be the bits of a float. A constant zero may be either, and
+/// so may one that is too large for a number somebody wrote.
+fn is_number(func: &Function, value: Value) -> bool {
+    match (func.as_int(value), func.def_inst(value)) {
+        (Some(n), _) => n != 0 && n.abs() < 1 << 32,
+        (None, Some(inst)) => match &func.inst(inst).op {
+            Op::Bin(..) | Op::Intrinsic(..) => true,
+            Op::Cast(op, _) => !matches!(op, CastOp::Bitcast | CastOp::PtrToInt),
+            _ => false,
+        },
+        (None, None) => false,
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Lanes {
     pub floats: Vec<Lane>,
     /// Pointers.
     pub pointers: Vec<Lane>,
+    /// Words that hold a float at one time and a pointer at another: payloads of enums.
+    pub mixed: Vec<Lane>,
 }
 
 /// Why the lanes of a region are not known.
@@ -51,7 +53,7 @@ pub fn lanes(objects: &Objects, object: ObjId, offsets: &Offsets, len: Option<u6
 fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>) -> Result<Lanes, Unclear> {
     let mut found: Vec<(Lane, Kinds)> = Vec::new();
     for cell in objects.cells(object) {
-        let kinds = objects.kinds(cell.content);
+        let kinds = objects.kinds(cell.content).without_int();
         if kinds == Kinds::NONE {
             continue;
         }
@@ -99,15 +101,20 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>)
         {
             continue;
         }
-        let (float, pointer) = (kinds.has_float(), kinds.contains(Kinds::PTR));
-        if float && pointer || kinds == Kinds::F32.union(Kinds::F64) {
+        if kinds.contains(Kinds::F32.union(Kinds::F64)) {
             return Err(Unclear::Mixed);
         }
-        // A place that one cell says is a float on every stride, though the cell's own stride is wider, has to be
-        // covered by cells of the same kind at every residue.
-        if float { lanes.floats.push(lane) } else { lanes.pointers.push(lane) }
+        if kinds.is_mixed() {
+            lanes.mixed.push(lane);
+        } else if kinds.has_float() {
+            lanes.floats.push(lane);
+        } else {
+            lanes.pointers.push(lane);
+        }
     }
-    for lane in lanes.floats.iter().chain(&lanes.pointers) {
+    // A place that one cell says is a float on every stride, though the cell's own stride is wider, has to be covered by
+    // cells of the same kind at every residue.
+    for lane in lanes.floats.iter().chain(&lanes.pointers).chain(&lanes.mixed) {
         if lane.stride > 0 && lane.stride < lane.width {
             return Err(Unclear::Unaligned);
         }
@@ -143,7 +150,7 @@ fn covered(objects: &Objects, object: ObjId, offset: Residue, lane: &Lane) -> bo
     let cells: Vec<Residue> = objects
         .cells(object)
         .iter()
-        .filter(|c| c.width == lane.width && objects.kinds(c.content) != Kinds::NONE)
+        .filter(|c| c.width == lane.width && objects.kinds(c.content).without_int() != Kinds::NONE)
         .map(|c| c.at)
         .collect();
     if cells.iter().any(|c| c.contains(lane_at)) {
@@ -195,9 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn mixed_variants_are_unclear() {
+    fn payloads_of_enums_are_mixed() {
         let (objects, id) = object(&[(Residue::exact(8), 8, Kinds::F64.union(Kinds::PTR))]);
-        assert_eq!(lanes(&objects, id, &Offsets::zero(), Some(16)), Err(Unclear::Mixed));
+        let found = lanes(&objects, id, &Offsets::zero(), Some(16)).unwrap();
+        assert_eq!(found.mixed, [Lane { offset: 8, stride: 0, width: 8, last: 8 }]);
+        assert!(found.floats.is_empty() && found.pointers.is_empty());
         assert_eq!(lanes(&objects, id, &Offsets::zero(), Some(8)), Ok(Lanes::default()));
     }
 }

@@ -29,6 +29,8 @@ impl Kinds {
     pub const F64: Kinds = Kinds(2);
     /// A pointer.
     pub const PTR: Kinds = Kinds(4);
+    /// An integer that was computed as one.
+    pub const INT: Kinds = Kinds(8);
 
     /// All of both.
     pub fn union(self, other: Kinds) -> Kinds {
@@ -38,6 +40,16 @@ impl Kinds {
     /// Whether all of `other` has been seen.
     pub fn contains(self, other: Kinds) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Without what was seen of integers.
+    pub fn without_int(self) -> Kinds {
+        Kinds(self.0 & !8)
+    }
+
+    /// Whether floats and pointers have been seen at the same place: the payload of an enum.
+    pub fn is_mixed(self) -> bool {
+        self.has_float() && self.contains(Kinds::PTR)
     }
 
     /// Whether a float has been seen.

@@ -66,6 +66,9 @@ impl Augmenter<'_, '_> {
         }
         let ty = self.old.ty(value).clone();
         let object = self.object(ptr).expect("a pointer with a shadow has an object");
+        if !self.is_forward() && self.is_mixed(object, ptr, align, ty.size()) {
+            return self.store_mixed(data, inst, ptr, value, &ty);
+        }
         if let Type::Struct(_) = ty {
             self.refuse_pointers(value)?;
         }
@@ -83,6 +86,14 @@ impl Augmenter<'_, '_> {
         // An integer over floats: what is read back as a float is a constant.
         let at = self.session.facts.place(self.id, ptr, align);
         if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size()) {
+            if self.is_forward() {
+                // A number in an enum's payload, or the bits of a constant float: either has no tangent.
+                let zero = self.func.zero(&ty);
+                for place in self.shadow(ptr)? {
+                    self.push(Op::Store { ptr: place, value: zero, align }, None, data);
+                }
+                return Ok(());
+            }
             let len = self.func.i64(ty.size() as i64);
             let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;
             let dst = self.shadow(ptr)?;
@@ -92,6 +103,86 @@ impl Augmenter<'_, '_> {
             for place in self.shadow(ptr)? {
                 self.push(Op::Store { ptr: place, value: new, align }, None, data);
             }
+        }
+        Ok(())
+    }
+
+    /// Whether a place holds floats at one time and pointers at another.
+    fn is_mixed(&self, object: ObjId, ptr: Value, align: u64, width: u64) -> bool {
+        let at = self.session.facts.place(self.id, ptr, align);
+        let objects = &self.session.facts.objects;
+        let mixed = |c: &crate::analysis::objects::Cell| objects.kinds(c.content).is_mixed();
+        objects.cells(object).iter().any(|c| mixed(c) && at.overlaps(width, &c.at.into(), c.width))
+    }
+
+    /// Words that are pointers at one time and floats at another are only kept apart in the function's own memory, where
+    /// the shadow of a float is zero during the forward sweep: a shadow that is not zero is then a pointer.
+    fn own_memory(&self, ptr: Value) -> Result<()> {
+        if !self.belongs_to_caller(ptr) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::UnknownType,
+            "a word of an argument is overwritten that is a float in one variant and a pointer in another",
+        )
+        .note("its shadow cannot be told to be a cotangent or a shadow pointer")
+        .help("build a new value instead of changing the argument's variant"))
+    }
+
+    fn store_mixed(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, ty: &Type) -> Result<()> {
+        self.own_memory(ptr)?;
+        if ty.size() != 8 || matches!(ty, Type::Struct(_)) {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "part of an enum's payload is written that overlaps a float and a pointer",
+            ));
+        }
+        let stored = if *ty == Type::Ptr && self.has_shadow(value) { Some(self.shadow(value)?) } else { None };
+        let active = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
+        for (lane, place) in self.shadow(ptr)?.into_iter().enumerate() {
+            let zero = self.func.i64(0);
+            let mut b = self.builder();
+            b.loc = data.loc;
+            let old = b.load(Type::I64, place);
+            b.store(place, stored.as_ref().map_or(zero, |s| s[lane]));
+            self.linear(inst, Linear::MixedStore { value: active, lane, shadow: place, old });
+        }
+        Ok(())
+    }
+
+    /// The words of a copied region that are floats at one time and pointers at another.
+    fn copy_mixed(
+        &mut self,
+        inst: Inst,
+        (old_dst, old_src): (Value, Value),
+        to: &[Value],
+        from: Option<&[Value]>,
+        places: &[u64],
+    ) -> Result<()> {
+        self.own_memory(old_dst)?;
+        self.own_memory(old_src)?;
+        // Read everything first: the regions may overlap.
+        let mut moves = Vec::new();
+        for at in places {
+            for (lane, dst) in to.iter().enumerate() {
+                let zero = self.func.i64(0);
+                let mut b = self.builder();
+                let dst = b.offset(*dst, *at as i64);
+                let old = b.load(Type::I64, dst);
+                let source = from.map(|from| {
+                    let src = b.offset(from[lane], *at as i64);
+                    (src, b.load(Type::I64, src))
+                });
+                moves.push((lane, dst, old, source, zero));
+            }
+        }
+        for (lane, dst, old, source, zero) in moves {
+            self.builder().store(dst, source.map_or(zero, |(_, word)| word));
+            let linear = match source {
+                Some((src, word)) => Linear::MixedCopy { dst, src, word, old },
+                None => Linear::MixedStore { value: None, lane, shadow: dst, old },
+            };
+            self.linear(inst, linear);
         }
         Ok(())
     }
@@ -180,6 +271,18 @@ impl Augmenter<'_, '_> {
         let mut lanes = self.lanes(object, dst, align.0, known_len)?;
         self.check_variants(object, src, &lanes, known_len)?;
         let pointers = std::mem::take(&mut lanes.pointers);
+        let mixed = std::mem::take(&mut lanes.mixed);
+        if !mixed.is_empty() {
+            let Some(len) = known_len.filter(|len| *len <= INLINE_BYTES) else {
+                return Err(Error::new(
+                    ErrorKind::UnknownType,
+                    "many enums are moved at once whose payload is a float in one variant and a pointer in another",
+                )
+                .help("move them one by one, or put the float into a box of its own"));
+            };
+            let places: Vec<u64> = mixed.iter().flat_map(|l| l.places(len)).collect();
+            self.copy_mixed(inst, (dst, src), &to, from.as_deref(), &places)?;
+        }
         if let Some(from) = &from {
             self.copy_pointers(data, inst, dst, &to, from, new_len, known_len, &pointers)?;
         }
@@ -291,6 +394,14 @@ impl Augmenter<'_, '_> {
             let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
             let mut lanes = self.lanes(object, dst, align, known_len)?;
             lanes.pointers.clear();
+            let mixed = std::mem::take(&mut lanes.mixed);
+            if !mixed.is_empty() && !self.is_forward() {
+                let Some(len) = known_len.filter(|len| *len <= INLINE_BYTES) else {
+                    return Err(Error::new(ErrorKind::UnknownType, "many enums are overwritten at once"));
+                };
+                let places: Vec<u64> = mixed.iter().flat_map(|l| l.places(len)).collect();
+                self.copy_mixed(inst, (dst, dst), &to, None, &places)?;
+            }
             if !lanes.floats.is_empty() {
                 self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
             }

@@ -108,7 +108,9 @@ impl Augmenter<'_, '_> {
                     let value = value.map_or(part_zero, |v| tangent(self, v));
                     (*result, self.builder().value(Op::InsertValue(into, value, *index), ty))
                 }
-                Linear::Restore { .. } | Linear::Call { .. } => continue,
+                Linear::Restore { .. } | Linear::MixedStore { .. } | Linear::MixedCopy { .. } | Linear::Call { .. } => {
+                    continue;
+                }
             };
             self.tangents.entry(result).or_default().push(value);
         }

@@ -91,7 +91,7 @@ fn is_wide(ty: &Type) -> bool {
 fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64) -> bool {
     let Some(object) = object else { return false };
     facts.objects.cells(object).iter().any(|cell| {
-        let kinds = facts.objects.kinds(cell.content);
+        let kinds = facts.objects.kinds(cell.content).without_int();
         kinds != Kinds::NONE && cell.width < width && at.overlaps(width, &cell.at.into(), cell.width)
     })
 }

@@ -76,6 +76,28 @@ pub enum Linear {
         /// What was there.
         old: Vec<Value>,
     },
+    /// A value is stored in a word that holds floats at one time and pointers at another. Its shadow held `old` before.
+    MixedStore {
+        /// The stored value, if it is an active float.
+        value: Option<Value>,
+        /// Which direction of the batch this is.
+        lane: usize,
+        /// Where.
+        shadow: Value,
+        /// What was there.
+        old: Value,
+    },
+    /// Such a word is copied: its shadow is `word`, zero unless it is a pointer.
+    MixedCopy {
+        /// Target.
+        dst: Value,
+        /// Source.
+        src: Value,
+        /// What was copied.
+        word: Value,
+        /// What was in the target.
+        old: Value,
+    },
     /// A call whose reverse is a function of its own. `args` are the active float arguments.
     Call {
         /// The active result.

@@ -115,6 +115,8 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
             all.push(*len);
             all
         }
+        Linear::MixedStore { shadow, old, .. } => vec![*shadow, *old],
+        Linear::MixedCopy { dst, src, word, old } => vec![*dst, *src, *word, *old],
         Linear::Restore { shadow, old } => shadow.iter().chain(old).copied().collect(),
         Linear::Cast(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => vec![],
     }

@@ -5,7 +5,7 @@ use super::forward::guard;
 use super::linear::{Coefficient, Linear};
 use super::reverse::{Sweeps, alloca};
 use crate::analysis::activity::holds_float;
-use pullback_ir::{BinOp, CastOp, Flags, Function, Loop, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, CastOp, Flags, Function, IntPred, Loop, Op, SourceLoc, Type, Value};
 
 impl Sweeps<'_, '_> {
     fn width(&self) -> usize {
@@ -178,6 +178,29 @@ impl Sweeps<'_, '_> {
                     let (place, old) = (self.value(*place, level), self.value(*old, level));
                     self.build().store(place, old);
                 }
+            }
+            Linear::MixedStore { value, lane, shadow, old } => {
+                let (place, old) = (self.value(*shadow, level), self.value(*old, level));
+                let g = value.map(|_| self.build().load(Type::F64, place));
+                self.build().store(place, old);
+                if let (Some(value), Some(g)) = (value, g) {
+                    self.accumulate(*value, *lane, g);
+                }
+            }
+            Linear::MixedCopy { dst, src, word, old } => {
+                let (dst, src) = (self.value(*dst, level), self.value(*src, level));
+                let (word, old) = (self.value(*word, level), self.value(*old, level));
+                let mut b = self.build();
+                let g = b.load(Type::F64, dst);
+                b.store(dst, old);
+                let before = b.load(Type::F64, src);
+                let sum = b.fadd(before, g);
+                let sum = b.cast(CastOp::Bitcast, sum, Type::I64);
+                let unchanged = b.cast(CastOp::Bitcast, before, Type::I64);
+                let zero = b.func.i64(0);
+                let is_float = b.icmp(IntPred::Eq, word, zero);
+                let after = b.select(is_float, sum, unchanged);
+                b.store(src, after);
             }
             Linear::Call { result, reverse, args } => {
                 let mut operands = vec![self.rev_tape];
