@@ -165,7 +165,11 @@ impl Analysis<'_> {
                 if is(self, *a)
                     && let Some(r) = result
                 {
-                    self.set_bits(id, r);
+                    if self.facts.kinds(id, r).contains(Kinds::INT) {
+                        self.changed |= self.active.words.insert((id, r));
+                    } else {
+                        self.set_bits(id, r);
+                    }
                 }
                 false
             }
@@ -302,7 +306,10 @@ impl Analysis<'_> {
 
     /// Every object that needs a shadow must be able to have one.
     fn check_origins(&self, request: &Request) -> Result<()> {
-        for object in self.facts.objects.all().filter(|o| self.active.is_shadowed(*o)) {
+        // First the objects that hold active data: an error is to show the store, not a pointer to the place.
+        let shadowed = self.facts.objects.all().filter(|o| self.active.is_shadowed(*o));
+        let (holding, pointing): (Vec<_>, Vec<_>) = shadowed.partition(|o| self.active.is_active_object(*o));
+        for object in holding.into_iter().chain(pointing) {
             let origins = self.facts.objects.origins(object);
             let loc = self.reasons.get(&object).copied().flatten();
             // A result that nobody wants the derivative of still has a shadow, of the engine's own.
@@ -318,7 +325,8 @@ impl Analysis<'_> {
                         format!("a pointer may reach `{name}`, which is `Const`, or `{other}`, which is not"),
                     )
                     .at(loc)
-                    .note("whether it has a shadow is only known at run time")
+                    .label("which of the two it is, is decided at run time")
+                    .note("only one of them has a shadow")
                     .help(format!("make `{name}` duplicated too, with a zero shadow if its gradient is not wanted")));
                 }
                 return Err(Error::new(
@@ -333,6 +341,7 @@ impl Analysis<'_> {
             if origins.statics {
                 return Err(Error::new(ErrorKind::ActiveInConst, "active data is stored in a `static`")
                     .at(loc)
+                    .label("a value that depends on the inputs is stored here")
                     .note("statics are constant for the derivative: they have no shadow")
                     .help("pass the memory as an argument instead"));
             }
@@ -342,7 +351,9 @@ impl Analysis<'_> {
                     "active data is stored in memory made by a function whose body is not known",
                 )
                 .at(loc)
-                .note("that memory has no shadow"));
+                .label("a value that depends on the inputs is stored here")
+                .note("that memory has no shadow")
+                .help("keep active data in memory that the function allocates itself, or that an argument brings"));
             }
         }
         Ok(())
@@ -399,13 +410,15 @@ impl Analysis<'_> {
                 if !op.writes && !carries {
                     return Ok(());
                 }
-                Err(Error::new(
-                    ErrorKind::Unsupported,
-                    format!("the instruction `{}` cannot be differentiated", op.name),
-                )
-                .at(data.loc)
-                .label("works on data that depends on the inputs")
-                .help("keep active data away from it, or write the computation in plain Rust"))
+                let what = match &*op.name {
+                    "asm" => "inline assembly".to_owned(),
+                    "atomicrmw" | "cmpxchg" | "load" | "store" => "an atomic operation".to_owned(),
+                    name => format!("the LLVM instruction `{name}`"),
+                };
+                Err(Error::new(ErrorKind::Unsupported, format!("{what} on data that depends on the inputs"))
+                    .at(data.loc)
+                    .label("this has no derivative")
+                    .help("keep active data away from it, or write the computation in plain Rust"))
             }
             _ => Ok(()),
         }

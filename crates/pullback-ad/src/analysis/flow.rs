@@ -576,6 +576,16 @@ impl Pass<'_> {
                     let content = self.content(to);
                     self.facts.objects.see(content, kind_of(&from_ty));
                     self.set_offset(to, Residue::ANY);
+                    // Bits of what was just loaded are what lies there: perhaps a number in an enum's payload.
+                    if let Some(inst) = self.func.def_inst(from)
+                        && let Op::Load { ptr, align } = self.func.inst(inst).op
+                        && let Some((object, offsets)) = self.pointer(ptr)
+                    {
+                        for at in offsets.aligned(align).iter() {
+                            let cell = self.facts.objects.cell(object, at, from_ty.size());
+                            self.facts.objects.unify_contents(cell, content);
+                        }
+                    }
                 } else if may_carry(&from_ty) && to_ty.is_float() && self.func.as_const(from).is_none() {
                     let content = self.content(from);
                     self.facts.objects.see(content, kind_of(&to_ty));
@@ -759,7 +769,7 @@ impl Pass<'_> {
 
 /// Whether a value was computed as an integer, so that it cannot be the bits of a float. A constant zero may be either, and
 /// so may one that is too large for a number somebody wrote.
-fn is_number(func: &Function, value: Value) -> bool {
+pub fn is_number(func: &Function, value: Value) -> bool {
     match (func.as_int(value), func.def_inst(value)) {
         (Some(n), _) => n != 0 && n.abs() < 1 << 32,
         (None, Some(inst)) => match &func.inst(inst).op {

@@ -233,6 +233,7 @@ impl Augmenter<'_, '_> {
                 Unclear::Unaligned => "the region starts at an address of which too little is known to tell its fields apart",
             };
             Error::new(ErrorKind::UnknownType, "memory is copied whose content cannot be told to be float or not")
+                .label("copied here")
                 .note(note)
                 .help("copy the fields one by one, or match on the enum before moving its payload")
         })
@@ -306,6 +307,7 @@ impl Augmenter<'_, '_> {
                 ErrorKind::UnknownType,
                 "a value whose layout depends on a variant is moved from one argument to another unseen",
             )
+            .label("moved here")
             .help("match on it and move its payload variant by variant"));
         }
         Ok(())

@@ -10,7 +10,7 @@
 //! ```
 //! The program's meaning does not change: where the integer is really used as one, the bits are cast back.
 
-use crate::analysis::flow::Facts;
+use crate::analysis::flow::{Facts, is_number};
 use crate::analysis::objects::Kinds;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{CastOp, Constant, Flags, FuncId, Function, Inst, Op, SourceLoc, Terminator, Type, Value, ValueDef};
@@ -24,8 +24,11 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
     for index in 0..func.value_bound() {
         let value = Value::from_index(index);
         if let Some(ty) = carried(func, id, facts, value) {
-            let table = if can_change(func, value) { &mut targets } else { &mut fixed };
-            table.insert(value, ty);
+            if can_change(func, value) {
+                targets.insert(value, ty);
+            } else if !is_number(func, value) {
+                fixed.insert(value, ty);
+            }
         }
     }
     if targets.is_empty() && fixed.is_empty() {
@@ -44,7 +47,8 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
 /// What the value's content says it is.
 fn carried(func: &Function, id: FuncId, facts: &Facts, value: Value) -> Option<Type> {
     let kinds = match func.ty(value) {
-        Type::Int(32 | 64) => facts.kinds(id, value),
+        // A payload that is an integer in another variant is moved like a float: the bits are the same.
+        Type::Int(32 | 64) => facts.kinds(id, value).without_int(),
         _ => return None,
     };
     match func.ty(value) {
