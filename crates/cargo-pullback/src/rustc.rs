@@ -50,6 +50,10 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     if line.links() { supervise(command, &line) } else { process::hand_over(command) }
 }
 
+/// LLVM's options against computing ahead of a branch what is only needed on one side of it.
+const KEEP_BRANCHES: [&str; 3] =
+    ["-two-entry-phi-node-folding-threshold=0", "-phi-node-folding-threshold=0", "-speculate-one-expensive-inst=false"];
+
 /// Change a command line so that the crate goes through the driver. Returns the user's own linker.
 pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     // The linker does the link-time optimisation, of all crates' bitcode; rustc must not do its own before.
@@ -61,6 +65,9 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     line.push(option);
     line.push("--cfg=pullback");
     line.push("--check-cfg=cfg(pullback)");
+    // Branches stay branches until the derivative is taken: `if x > 0 { x.sqrt() }` computed on both ways has the same value
+    // but, at −1, a NaN for a derivative. The linker's optimisation turns them into selections later.
+    line.push(format!("-Cllvm-args={}", KEEP_BRANCHES.join(" ")));
     // Errors point at source lines. Where the profile has no debug information, cargo strips what we add.
     if matches!(line.codegen("debuginfo").as_deref(), None | Some("0" | "none")) {
         line.push("-Cdebuginfo=line-tables-only");
