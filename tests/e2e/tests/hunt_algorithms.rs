@@ -728,12 +728,16 @@ pullback_e2e::differentiated! {
 
     fn adam(x) {
         let (mut m, mut v, mut w) = (0.0, 0.0, x[0]);
-        for t in 1..=10 {
+        // Running products: LLVM may fold `0.9.powi(t)` in one place and compute it in another, with another rounding.
+        let (mut b1, mut b2) = (1.0, 1.0);
+        for _ in 1..=10 {
+            b1 *= 0.9;
+            b2 *= 0.99;
             let g = 2.0 * (w - x[1]) + w.cos();
             m = 0.9 * m + 0.1 * g;
             v = 0.99 * v + 0.01 * g * g;
-            let mh = m / (1.0 - 0.9f64.powi(t));
-            let vh = v / (1.0 - 0.99f64.powi(t));
+            let mh = m / (1.0 - b1);
+            let vh = v / (1.0 - b2);
             w -= 0.05 * mh / (vh.sqrt() + 1e-8);
         }
         w * w
