@@ -154,7 +154,7 @@ impl Residue {
     /// Quotients of members by a positive number that divides them, or rounded down.
     pub fn over(self, divisor: i64) -> Residue {
         let bound = |n: i64| if n == i64::MIN || n == i64::MAX { n } else { n.div_euclid(divisor) };
-        let whole = self.m % divisor.unsigned_abs() == 0 && self.k % divisor == 0;
+        let whole = self.m.is_multiple_of(divisor.unsigned_abs()) && self.k % divisor == 0;
         match (self.m, whole) {
             (0, _) => Residue::exact(self.k.div_euclid(divisor)),
             (m, true) => Residue::between(self.k / divisor, m / divisor.unsigned_abs(), bound(self.lo), bound(self.hi)),

@@ -273,10 +273,18 @@ fn effort(op: &Op) -> u32 {
     }
 }
 
+/// A write to memory: where in the program, where in its object, and how many bytes, if that is known.
+struct Write {
+    block: Block,
+    position: usize,
+    place: Offsets,
+    width: Option<u64>,
+}
+
 /// What is written where.
 struct Writes {
-    /// For each object: the block, position in it, place and width (`None`: unknown extent) of each write.
-    of: HashMap<ObjId, Vec<(Block, usize, Offsets, Option<u64>)>>,
+    /// The writes to each object.
+    of: HashMap<ObjId, Vec<Write>>,
     /// Calls that may write anything their arguments reach.
     calls: Vec<(Block, usize)>,
     /// For each block, the blocks that can run after it.
@@ -300,18 +308,18 @@ impl Writes {
                 let data = aug.func.inst(*inst);
                 let mut write = |ptr: Value, width: Option<u64>| {
                     if let Some((object, at)) = aug.places.get(&ptr) {
-                        writes.of.entry(*object).or_default().push((*block, position, at.clone(), width));
+                        let write = Write { block: *block, position, place: at.clone(), width };
+                        writes.of.entry(*object).or_default().push(write);
                     } else {
                         writes.calls.push((*block, position));
                     }
                 };
                 match &data.op {
                     Op::Store { ptr, value, .. } => write(*ptr, Some(aug.func.ty(*value).size())),
+                    // The zeroing of fresh stack memory happens before everything.
+                    Op::Fill { dst, .. } if *block == aug.func.entry() && aug.stack.contains(dst) => {}
                     Op::Copy { dst, len, .. } | Op::Fill { dst, len, .. } => {
-                        // The zeroing of fresh stack memory happens before everything.
-                        if !(*block == aug.func.entry() && aug.stack.contains(dst)) {
-                            write(*dst, aug.func.as_int(*len).map(|n| n as u64));
-                        }
+                        write(*dst, aug.func.as_int(*len).map(|n| n as u64));
                     }
                     Op::Call(Callee::Direct(callee), _) if aug.harmless.contains(callee) => {}
                     Op::Call(..) => writes.calls.push((*block, position)),
@@ -339,13 +347,10 @@ impl Writes {
         if self.calls.iter().any(|(b, p)| later(b, *p)) {
             return false;
         }
-        let writes = self.of.get(object).into_iter().flatten();
-        !writes.into_iter().any(|(b, p, place, w)| {
-            later(b, *p)
-                && match w {
-                    Some(w) => place.overlaps(*w, at, width),
-                    None => true,
-                }
+        let mut writes = self.of.get(object).into_iter().flatten();
+        !writes.any(|write| {
+            later(&write.block, write.position)
+                && write.width.is_none_or(|bytes| write.place.overlaps(bytes, at, width))
         })
     }
 }
