@@ -11,8 +11,8 @@ use proc_macro::TokenStream;
 
 /// Differentiate a function: `#[autodiff(df, Reverse, Active, Duplicated, Active)]` adds the function `df` beside it.
 ///
-/// After the derivative's name come the mode (`Reverse` or `Forward`, with a width: `Reverse(4)`), options (`strong_zero`,
-/// `runtime_activity`), and an activity for each argument and, last, for the result (which may be left out if there is none).
+/// After the derivative's name come the mode (`Reverse` or `Forward`, with a width: `Reverse(4)`), options
+/// (`strong_zero`), and an activity for each argument and, last, for the result (which may be left out if there is none).
 /// Activities can also be given by name, `x = Active, weights = Duplicated, return = Active`; then what is not named is
 /// `Const`.
 ///

@@ -30,7 +30,7 @@ mod seed {
     #[autodiff(jvp_only, Forward, Dual, Constant, DualOnly)]
     #[autodiff(jvp_const, Forward, Duplicated, Const, Const)]
     #[autodiff(jvp_batch, Forward(3), Dual, Dual, Dual)]
-    #[autodiff(with_options, Reverse, strong_zero, runtime_activity, Active, Const, Active)]
+    #[autodiff(with_options, Reverse, strong_zero, Active, Const, Active)]
     fn f(x: f32, y: &f32) -> f32 {
         x * x + 3.0 * y
     }

@@ -223,7 +223,7 @@ impl Body<'_> {
             Mode::Reverse => quote!(Reverse),
         };
         let width = attribute.width.lanes() as u32;
-        let flags = u32::from(attribute.options.strong_zero) | u32::from(attribute.options.runtime_activity) << 1;
+        let flags = u32::from(attribute.options.strong_zero);
         let name = function.name.to_string();
         let arguments = function.arguments.iter().zip(&self.plan.roles).map(|(argument, role)| {
             let activity = match role {

@@ -48,7 +48,6 @@ impl Width {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
     pub strong_zero: bool,
-    pub runtime_activity: bool,
 }
 
 /// The activities, by position or by name.
@@ -120,7 +119,6 @@ impl Attribute {
             } else if OPTIONS.iter().any(|option| word == option) {
                 match word.to_string().as_str() {
                     "strong_zero" => options.strong_zero = true,
-                    "runtime_activity" => options.runtime_activity = true,
                     _ => return Err(not_yet(&word)),
                 }
             } else if is_option_like(&word) {
@@ -257,7 +255,7 @@ fn unknown_option(word: &Ident) -> syn::Error {
     let text = word.to_string();
     let help = match similar(&text, OPTIONS) {
         Some(option) => format!("did you mean `{option}`?"),
-        None => "the options are `strong_zero` and `runtime_activity`".into(),
+        None => "the option there is now is `strong_zero`".into(),
     };
     error(word.span(), format_args!("unknown option `{text}`"), help)
 }
@@ -266,6 +264,6 @@ fn not_yet(word: &Ident) -> syn::Error {
     error(
         word.span(),
         format_args!("the option `{word}` is not there yet"),
-        "leave it out; `strong_zero` and `runtime_activity` are there",
+        "leave it out; the option there is now is `strong_zero`",
     )
 }
