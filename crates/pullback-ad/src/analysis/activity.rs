@@ -410,9 +410,21 @@ impl Analysis<'_> {
                 if !op.writes && !carries {
                     return Ok(());
                 }
+                if matches!(&*op.name, "atomicrmw" | "cmpxchg" | "load" | "store") {
+                    // The driver says the same of what it finds inside std's atomics.
+                    return Err(Error::new(
+                        ErrorKind::Unsupported,
+                        "atomics, locks and `Arc` around data that depends on the inputs are not supported yet",
+                    )
+                    .at(data.loc)
+                    .label("an atomic operation on memory that holds such data")
+                    .help(
+                        "use plain memory, a `Cell` or an `Rc`; take a lock outside of the function, and give it what the \
+                         lock protects",
+                    ));
+                }
                 let what = match &*op.name {
                     "asm" => "inline assembly".to_owned(),
-                    "atomicrmw" | "cmpxchg" | "load" | "store" => "an atomic operation".to_owned(),
                     name => format!("the LLVM instruction `{name}`"),
                 };
                 Err(Error::new(ErrorKind::Unsupported, format!("{what} on data that depends on the inputs"))
