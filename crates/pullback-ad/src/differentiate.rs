@@ -3,8 +3,9 @@
 use crate::analysis::{activity, flow};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
-use crate::transform::augment::{Form, Session, augment};
+use crate::transform::augment::augment;
 use crate::transform::memory::Runtime;
+use crate::transform::session::{Form, Session};
 use crate::transform::{alias, halve, retype, reverse, unselect};
 use pullback_ir::{Callee, FuncId, Function, Module, Op};
 use std::collections::HashMap;

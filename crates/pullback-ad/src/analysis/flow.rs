@@ -9,7 +9,8 @@ use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
 use super::offsets::{Coarseness, Offsets};
 use super::ranges::Ranges;
 use super::residue::{Residue, gcd};
-use crate::request::{FieldKind, LayoutId, Request};
+use super::seed::fill;
+use crate::request::Request;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
     BinOp, Block, Callee, CastOp, Constant, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
@@ -187,64 +188,6 @@ fn seed(facts: &mut Facts, module: &Module, primal: FuncId, request: &Request) {
         let values = facts.values.get_mut(&primal).expect("the primal is among the functions");
         values.object[param.index()] = Some(object);
         values.offset[param.index()] = Some(Offsets::zero());
-    }
-}
-
-/// Arrays inside a value get a cell an element up to this length, and a stride beyond.
-const MOST_ELEMENTS: u64 = 32;
-
-fn fill(
-    facts: &mut Facts,
-    request: &Request,
-    arg: usize,
-    object: ObjId,
-    base: Residue,
-    id: LayoutId,
-    path: &mut Vec<(LayoutId, ObjId)>,
-) {
-    for field in &request.layouts.get(id).fields {
-        let at = base.plus(Residue::exact(field.offset as i64));
-        match field.kind {
-            FieldKind::F32 => {
-                let content = facts.objects.cell(object, at, 4);
-                facts.objects.see(content, Kinds::F32);
-            }
-            FieldKind::F64 => {
-                let content = facts.objects.cell(object, at, 8);
-                facts.objects.see(content, Kinds::F64);
-            }
-            FieldKind::Pointer(pointee) => {
-                let content = facts.objects.cell(object, at, 8);
-                facts.objects.see(content, Kinds::PTR);
-                let Some(pointee) = pointee else { continue };
-                let target = match path.iter().find(|(layout, _)| *layout == pointee) {
-                    Some((_, target)) => *target,
-                    None => {
-                        let target = facts.objects.add(Origins { args: vec![arg], ..Origins::default() });
-                        path.push((pointee, target));
-                        let stride = Residue::strided(0, request.layouts.get(pointee).size);
-                        fill(facts, request, arg, target, stride, pointee, path);
-                        path.pop();
-                        target
-                    }
-                };
-                let stride = Residue::strided(0, request.layouts.get(pointee).size);
-                facts.objects.point(content, target, stride.into());
-            }
-            FieldKind::Nested(inner, count) => {
-                let size = request.layouts.get(inner).size;
-                if count <= MOST_ELEMENTS {
-                    for k in 0..count {
-                        fill(facts, request, arg, object, at.plus(Residue::exact((k * size) as i64)), inner, path);
-                    }
-                } else {
-                    let last = (count - 1).saturating_mul(size) as i64;
-                    fill(facts, request, arg, object, at.plus(Residue::between(0, size, 0, last)), inner, path);
-                }
-            }
-            FieldKind::Int(_) => {}
-            FieldKind::Opaque(_) => facts.objects.origins_mut(object).variant = true,
-        }
     }
 }
 

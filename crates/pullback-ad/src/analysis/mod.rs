@@ -19,3 +19,4 @@ pub mod objects;
 pub mod offsets;
 pub mod ranges;
 pub mod residue;
+mod seed;

@@ -9,141 +9,18 @@
 //! Blocks that cannot reach a return (panics) are copied as they are: nothing there is differentiated.
 
 use super::linear::{Coefficient, Linear};
-use super::memory::Runtime;
-use crate::analysis::activity::ActiveSet;
-use crate::analysis::flow::Facts;
+use super::session::{Form, Session};
 use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;
 use crate::error::{Error, ErrorKind, Result};
-use crate::request::{Activity, Mode, Request};
+use crate::request::{Activity, Mode};
 use crate::rules::rule;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
     BinOp, Block, BlockCall, Builder, Callee, CastOp, Constant, Flags, FuncId, Function, Inst, InstData,
 };
-use pullback_ir::{MemoryEffects, Module, Op, Terminator, Type, Value, ValueDef};
+use pullback_ir::{MemoryEffects, Op, Terminator, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
-
-/// Whether a function's reverse sweep stands in the same function or in one of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// The derivative that was asked for: parameters and shadows as the request says.
-    Whole,
-    /// A function called by it.
-    Callee,
-}
-
-/// The functions made for a callee.
-#[derive(Clone, Copy, Debug)]
-pub struct Variant {
-    /// The forward derivative, or the augmented primal of reverse mode.
-    pub forward: FuncId,
-    /// The reverse function.
-    pub reverse: Option<FuncId>,
-}
-
-/// What all functions of one derivative share.
-pub struct Session<'a> {
-    /// The module everything goes into.
-    pub module: &'a mut Module,
-    /// Memory and pointers.
-    pub facts: &'a Facts,
-    /// What takes part.
-    pub active: &'a ActiveSet,
-    /// What was asked.
-    pub request: &'a Request,
-    /// The run-time functions.
-    pub runtime: Runtime,
-    /// The functions made so far for callees.
-    pub variants: HashMap<FuncId, Variant>,
-    /// Callees whose functions are declared and still to be made.
-    pub pending: Vec<FuncId>,
-    /// The derivative's name: callees' functions are named after it.
-    pub name: String,
-    /// The functions of the program that the working copies stand for.
-    pub originals: HashMap<FuncId, FuncId>,
-}
-
-impl Session<'_> {
-    /// Whether a pointer of `func`, or a pointer in an aggregate of it, has shadows.
-    pub fn has_shadow(&self, func: FuncId, value: Value) -> bool {
-        self.facts.object(func, value).is_some_and(|o| self.active.is_shadowed(o))
-            || self.facts.field_objects(func, value).any(|o| self.active.is_shadowed(o))
-    }
-
-    /// Whether a value travels with a companion for each direction: a pointer with its shadows, in forward mode a float with
-    /// its tangents. The companion of an aggregate holds the companions of its fields.
-    pub fn has_companion(&self, func: FuncId, value: Value) -> bool {
-        let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
-        match self.module.func(func).ty(value) {
-            Type::Ptr => self.has_shadow(func, value),
-            Type::Struct(_) => self.has_shadow(func, value) || tangent,
-            _ => tangent,
-        }
-    }
-
-    /// Whether what a function returns has a companion.
-    pub fn returns_companion(&self, func: FuncId) -> bool {
-        self.facts.returned(func).any(|o| self.active.is_shadowed(o))
-            || self.request.mode == Mode::Forward && self.active.returns_active(func)
-    }
-
-    /// Whether a callee takes part: otherwise it is called as it is.
-    pub fn takes_part(&self, callee: FuncId) -> bool {
-        let func = self.module.func(callee);
-        let param = |v: &Value| self.has_shadow(callee, *v) || self.active.is_active(callee, *v);
-        func.param_values().iter().any(param) || self.active.returns_active(callee) || self.returns_companion(callee)
-    }
-
-    /// The active float parameters of a callee, as positions.
-    pub fn active_params(&self, callee: FuncId) -> Vec<usize> {
-        let func = self.module.func(callee);
-        let active = |(_, v): &(usize, &Value)| self.active.is_active(callee, **v);
-        func.param_values().iter().enumerate().filter(active).map(|(i, _)| i).collect()
-    }
-
-    /// The functions that stand for a callee in this derivative; declared on the first call.
-    pub fn variant(&mut self, callee: FuncId) -> Variant {
-        if let Some(variant) = self.variants.get(&callee) {
-            return *variant;
-        }
-        let func = self.module.func(callee);
-        let width = self.request.width;
-        let reverse_mode = self.request.mode == Mode::Reverse;
-        let mut params = if reverse_mode { vec![Type::Ptr] } else { vec![] };
-        for value in func.param_values() {
-            let ty = func.ty(*value).clone();
-            params.push(ty.clone());
-            if self.has_companion(callee, *value) {
-                params.extend(std::iter::repeat_n(ty, width));
-            }
-        }
-        let ret = func.ret.clone();
-        let doubled = self.returns_companion(callee);
-        let forward_ret = match &ret {
-            Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), width + 1))),
-            other => other.clone(),
-        };
-        let base = format!("{}.{}", self.name, func.name);
-        let active: Vec<Type> =
-            self.active_params(callee).iter().map(|i| func.ty(func.param_values()[*i]).clone()).collect();
-        let forward = self.module.add_function(Function::new(format!("{base}.fwd"), params, forward_ret));
-        let reverse = reverse_mode.then(|| {
-            let mut params = vec![Type::Ptr];
-            if self.active.returns_active(callee) {
-                let ty = ret.clone().expect("an active result has a type");
-                params.extend(std::iter::repeat_n(ty, width));
-            }
-            let cotangents: Vec<Type> = active.iter().flat_map(|ty| std::iter::repeat_n(ty.clone(), width)).collect();
-            let ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
-            self.module.add_function(Function::new(format!("{base}.rev"), params, ret))
-        });
-        let variant = Variant { forward, reverse };
-        self.variants.insert(callee, variant);
-        self.pending.push(callee);
-        variant
-    }
-}
 
 /// The augmented primal of one function.
 pub struct Augmented {

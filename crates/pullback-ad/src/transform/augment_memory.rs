@@ -3,8 +3,9 @@
 //! In reverse mode the shadow of a float is a cotangent that belongs to the reverse sweep, so the forward sweep writes
 //! shadow pointers only. In forward mode a shadow mirrors its primal in everything but the floats.
 
-use super::augment::{Augmenter, Form};
+use super::augment::Augmenter;
 use super::linear::Linear;
+use super::session::Form;
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
 use crate::analysis::objects::ObjId;

@@ -6,6 +6,7 @@
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
 //! | [`linear`] | the linear operations on tangents, and their forward emission |
+//! | [`session`] | what all functions of one derivative share |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
@@ -21,5 +22,6 @@ pub mod memory;
 pub mod plan;
 pub mod retype;
 pub mod reverse;
+pub mod session;
 mod transpose;
 pub mod unselect;

@@ -7,8 +7,9 @@
 //!
 //! A load may be done again if nothing overwrites its place between the load and the end of the forward sweep.
 
-use super::augment::{Augmented, Form};
+use super::augment::Augmented;
 use super::linear::{Coefficient, Linear};
+use super::session::Form;
 use crate::analysis::counted::{self, Affine};
 use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;

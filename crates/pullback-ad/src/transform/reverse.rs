@@ -17,8 +17,9 @@
 //! ```
 //! Which predecessor a block came from is a slot too; at a loop header the counter tells.
 
-use super::augment::{Augmented, Form, Session};
+use super::augment::Augmented;
 use super::plan::{self, Key, Plan, Source};
+use super::session::{Form, Session};
 use crate::analysis::counted::{self, TripCount};
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
