@@ -1,6 +1,6 @@
 //! The engine's entry: from a request to a derivative in the module.
 
-use crate::analysis::{activity, flow};
+use crate::analysis::{activity, flow, scope};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
@@ -23,7 +23,7 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
             module.func(primal).params.len()
         )));
     }
-    let copies = working_copies(module, primal, name);
+    let copies = working_copies(module, primal, request.mode, name);
     let primal = copies[&primal];
     for copy in copies.values() {
         unselect::unselect(module.func_mut(*copy));
@@ -88,8 +88,8 @@ fn typed_facts(module: &mut Module, primal: FuncId, request: &Request) -> flow::
 }
 
 /// Copies of the primal and of all it calls, to change at will; calls among them go to the copies.
-fn working_copies(module: &mut Module, primal: FuncId, name: &str) -> HashMap<FuncId, FuncId> {
-    let originals = flow::reachable(module, primal);
+fn working_copies(module: &mut Module, primal: FuncId, mode: Mode, name: &str) -> HashMap<FuncId, FuncId> {
+    let originals = scope::functions(module, primal, mode);
     let copies: HashMap<FuncId, FuncId> = originals
         .iter()
         .map(|id| {
@@ -101,11 +101,16 @@ fn working_copies(module: &mut Module, primal: FuncId, name: &str) -> HashMap<Fu
     for copy in copies.values() {
         let func = module.func_mut(*copy);
         for index in 0..func.inst_bound() {
-            let inst = pullback_ir::Inst::from_index(index);
-            if let Op::Call(Callee::Direct(callee), _) = &mut func.inst_mut(inst).op
+            let op = &mut func.inst_mut(pullback_ir::Inst::from_index(index)).op;
+            if let Op::Call(Callee::Direct(callee), ..) = op
                 && let Some(copy) = copies.get(callee)
             {
                 *callee = *copy;
+            }
+            if let Some(cleanup) = op.cleanup_mut()
+                && let Some(copy) = copies.get(&cleanup.func)
+            {
+                cleanup.func = *copy;
             }
         }
     }

@@ -49,7 +49,7 @@ pub fn needed(program: &Program) -> Vec<FuncId> {
         let func = program.module.func(id);
         for block in func.blocks() {
             for inst in &func.block(block).insts {
-                if let Op::Call(Callee::Direct(callee), _) = &func.inst(*inst).op {
+                if let Op::Call(Callee::Direct(callee), ..) = &func.inst(*inst).op {
                     visit(program, *callee, order);
                 }
             }

@@ -141,12 +141,12 @@ impl<'f> Builder<'f> {
 
     /// Call a function that has a result of type `ty`.
     pub fn call(&mut self, callee: FuncId, args: Vec<Value>, ty: Type) -> Value {
-        self.value(Op::Call(Callee::Direct(callee), args), ty)
+        self.value(Op::Call(Callee::Direct(callee), args, None), ty)
     }
 
     /// Call a function without a result.
     pub fn call_void(&mut self, callee: FuncId, args: Vec<Value>) {
-        self.push(Op::Call(Callee::Direct(callee), args), None);
+        self.push(Op::Call(Callee::Direct(callee), args, None), None);
     }
 
     /// End the block.

@@ -142,6 +142,16 @@ pub enum Callee {
     Indirect(Value),
 }
 
+/// What is to be done when a call does not return because of a panic: call `func`, which drops what the caller holds, and let the
+/// panic go on. A landing pad of the original program, with all that comes after it, as a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cleanup {
+    /// The function that cleans up. It returns nothing.
+    pub func: FuncId,
+    /// What it is given: values that are there before the call.
+    pub args: Vec<Value>,
+}
+
 /// What an instruction does. Operands are named in the variants; [`Op::operands`] lists them.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op {
@@ -235,8 +245,8 @@ pub enum Op {
         /// The deallocation function.
         func: FuncId,
     },
-    /// Call a function.
-    Call(Callee, Vec<Value>),
+    /// Call a function; if it panics, clean up.
+    Call(Callee, Vec<Value>, Option<Cleanup>),
     /// Field `index` of an aggregate.
     ExtractValue(Value, u32),
     /// The aggregate with field `index` replaced.
@@ -258,10 +268,12 @@ pub struct OpaqueOp {
     pub reads: bool,
     /// Whether it may write memory or have another side effect.
     pub writes: bool,
+    /// What is done if it is a call, and panics.
+    pub cleanup: Option<Cleanup>,
 }
 
 impl Op {
-    /// The operands, in order.
+    /// The operands, in order; those of the clean-up come last.
     pub fn operands(&self) -> Vec<Value> {
         let mut all = Vec::new();
         self.clone().map_operands(|v| {
@@ -275,6 +287,9 @@ impl Op {
     pub fn map_operands(self, mut f: impl FnMut(Value) -> Value) -> Op {
         fn list(args: Vec<Value>, f: &mut impl FnMut(Value) -> Value) -> Vec<Value> {
             args.into_iter().map(f).collect()
+        }
+        fn with(cleanup: Option<Cleanup>, f: &mut impl FnMut(Value) -> Value) -> Option<Cleanup> {
+            cleanup.map(|c| Cleanup { func: c.func, args: list(c.args, f) })
         }
         match self {
             Op::Bin(op, a, b) => Op::Bin(op, f(a), f(b)),
@@ -296,19 +311,38 @@ impl Op {
             Op::Fill { dst, byte, len, align } => Op::Fill { dst: f(dst), byte: f(byte), len: f(len), align },
             Op::Alloc { size, align, zeroed, func } => Op::Alloc { size: f(size), align: f(align), zeroed, func },
             Op::Dealloc { ptr, size, align, func } => Op::Dealloc { ptr: f(ptr), size: f(size), align: f(align), func },
-            Op::Call(callee, args) => {
+            Op::Call(callee, args, cleanup) => {
                 let callee = match callee {
                     Callee::Indirect(v) => Callee::Indirect(f(v)),
                     direct => direct,
                 };
-                Op::Call(callee, list(args, &mut f))
+                Op::Call(callee, list(args, &mut f), with(cleanup, &mut f))
             }
             Op::ExtractValue(a, i) => Op::ExtractValue(f(a), i),
             Op::InsertValue(a, v, i) => Op::InsertValue(f(a), f(v), i),
             Op::Opaque(mut opaque) => {
                 opaque.args = list(opaque.args, &mut f);
+                opaque.cleanup = with(opaque.cleanup, &mut f);
                 Op::Opaque(opaque)
             }
+        }
+    }
+
+    /// What is done if this is a call, and panics.
+    pub fn cleanup(&self) -> Option<&Cleanup> {
+        match self {
+            Op::Call(_, _, cleanup) => cleanup.as_ref(),
+            Op::Opaque(opaque) => opaque.cleanup.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What is done if this is a call, and panics; to change.
+    pub fn cleanup_mut(&mut self) -> Option<&mut Cleanup> {
+        match self {
+            Op::Call(_, _, cleanup) => cleanup.as_mut(),
+            Op::Opaque(opaque) => opaque.cleanup.as_mut(),
+            _ => None,
         }
     }
 

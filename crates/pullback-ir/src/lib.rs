@@ -47,7 +47,7 @@ pub use entities::{Block, FuncId, GlobalId, Inst, Loop, OpaqueId, SourceLoc, Val
 pub use function::{
     AliasClass, BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef,
 };
-pub use inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, Terminator};
+pub use inst::{BinOp, BlockCall, Callee, CastOp, Cleanup, Flags, FloatPred, IntPred, Op, Terminator};
 pub use loops::{Irreducible, Loops};
 pub use math::MathFn;
 pub use module::{Global, Location, Module};

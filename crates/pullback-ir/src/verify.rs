@@ -33,6 +33,7 @@
 //! - `extract` and `insert` name a field of a struct, and keep its type.
 //! - A call's arguments match the callee's parameters in number and type, and its result the callee's; a called pointer
 //!   is a `ptr`.
+//! - A clean-up is a call of a function that returns nothing, on values that are there before the call it belongs to.
 
 mod types;
 
@@ -179,8 +180,9 @@ impl Verifier<'_> {
                 let data = func.inst(inst);
                 used.extend(data.op.operands());
                 used.extend(data.result);
+                called.extend(data.op.cleanup().map(|c| c.func));
                 called.extend(match &data.op {
-                    Op::Alloc { func, .. } | Op::Dealloc { func, .. } | Op::Call(Callee::Direct(func), _) => {
+                    Op::Alloc { func, .. } | Op::Dealloc { func, .. } | Op::Call(Callee::Direct(func), ..) => {
                         Some(*func)
                     }
                     _ => None,

@@ -112,6 +112,19 @@ fn instructions_are_counted() {
 }
 
 #[test]
+fn clean_up_runs_from_the_inside_out() {
+    let module = parse_module(PROGRAMS).unwrap();
+    for (name, before, expected) in [("outer", Some(Val::int(1, 1)), 12.0), ("panics_twice", None, 5.0)] {
+        let mut interp = Interp::new(&module);
+        let notes = interp.alloc_f64s(&[0.0]).unwrap();
+        let args: Vec<Val> = before.into_iter().chain([Val::Ptr(notes)]).collect();
+        let error = interp.call(module.find(name).unwrap(), &args).unwrap_err();
+        assert!(matches!(error.trap, Trap::Panic(_)), "{error}");
+        assert_eq!(interp.read_f64s(notes, 1).unwrap(), [expected], "{name}");
+    }
+}
+
+#[test]
 fn leaks_are_found() {
     let module = parse_module(
         "declare @alloc(i64, i64) -> ptr\nfn @f() {\nb0:\n  v0 = alloc 24:i64, 8:i64, @alloc\n  return\n}\n",

@@ -1,6 +1,6 @@
 //! The verifier: a program that breaks one rule, and the sentence about it.
 
-use pullback_ir::{Block, FuncId, Function, Module, Op, Type, Value, parse_module, verify_module};
+use pullback_ir::{Block, Cleanup, FuncId, Function, Module, Op, Type, Value, parse_module, verify_module};
 
 /// The violations of a program, as text.
 fn violations(module: &Module) -> Vec<String> {
@@ -11,6 +11,7 @@ fn violations(module: &Module) -> Vec<String> {
 fn check(body: &str, expected: &[&str]) {
     let text = format!(
         "declare @g(f64) -> f64\ndeclare @h()\ndeclare @alloc(i64, i64) -> ptr\n\
+         declare @k(ptr)\ndeclare @l(f64)\n\
          fn @f(v0: f64, v1: i64, v2: ptr) {{\n{body}\n}}\n"
     );
     let module = parse_module(&text).unwrap_or_else(|e| panic!("{e} in\n{text}"));
@@ -100,6 +101,16 @@ fn calls() {
 }
 
 #[test]
+fn clean_ups() {
+    check_inst("call @h() cleanup @g(v0)", "@g returns f64, and a clean-up returns nothing");
+    check_inst("call @h() cleanup @h(v0)", "@h takes 0 arguments and is given 1");
+    check_inst("opaque #0 \"asm\" () cleanup @k(v0)", "argument 0 of @k is f64, not ptr");
+    let own = "v3 = call @g(v0) cleanup @l(v3)";
+    check_inst(own, "v3 is used here, but its definition in b0 does not dominate this");
+    check("b0:\n  v3 = call @g(v0) cleanup @k(v2)\n  return", &[]);
+}
+
+#[test]
 fn constants() {
     check_inst("v3 = fneg 1:f64", "the constant 1:f64 does not fit the type f64");
     check_inst("v3 = add v1, null:i64", "the constant null:i64 does not fit the type i64");
@@ -168,11 +179,18 @@ fn what_is_named_exists() {
     let found = made(|f, b| f.block_mut(b).term = pullback_ir::Terminator::Return(Some(missing)));
     assert_eq!(found, ["@f: b0 uses v99, which does not exist"]);
     let found = made(|f, b| {
-        let call = Op::Call(pullback_ir::Callee::Direct(FuncId::from_index(9)), vec![]);
+        let call = Op::Call(pullback_ir::Callee::Direct(FuncId::from_index(9)), vec![], None);
         let inst = f.make_inst(call, None, Default::default(), None);
         f.block_mut(b).insts.push(inst);
     });
     assert_eq!(found, ["@f: b0 uses fn9, which does not exist"]);
+    let found = made(|f, b| {
+        let cleanup = Cleanup { func: FuncId::from_index(9), args: vec![missing] };
+        let call = Op::Call(pullback_ir::Callee::Direct(FuncId::from_index(0)), vec![], Some(cleanup));
+        let inst = f.make_inst(call, None, Default::default(), None);
+        f.block_mut(b).insts.push(inst);
+    });
+    assert_eq!(found, ["@f: b0 uses v99, which does not exist", "@f: b0 uses fn9, which does not exist"]);
     let found = made(|f, b| {
         let gone = f.add_block();
         f.retain_blocks(|b| b != gone);

@@ -230,6 +230,7 @@ table! {
     LLVMGetParam(ValueRef, c_uint) -> ValueRef;
     LLVMGetFunctionCallConv(ValueRef) -> c_uint;
     LLVMHasPersonalityFn(ValueRef) -> Bool;
+    LLVMGetPersonalityFn(ValueRef) -> ValueRef;
     LLVMSetPersonalityFn(ValueRef, ValueRef);
     LLVMLookupIntrinsicID(*const c_char, usize) -> c_uint;
     LLVMGetIntrinsicDeclaration(ModuleRef, c_uint, *mut TypeRef, usize) -> ValueRef;
@@ -275,6 +276,8 @@ table! {
     LLVMSetTailCallKind(ValueRef, c_int);
     LLVMGetNormalDest(ValueRef) -> BlockRef;
     LLVMGetUnwindDest(ValueRef) -> BlockRef;
+    LLVMSetNormalDest(ValueRef, BlockRef);
+    LLVMSetUnwindDest(ValueRef, BlockRef);
     LLVMGetNumClauses(ValueRef) -> c_uint;
     LLVMGetClause(ValueRef, c_uint) -> ValueRef;
     LLVMGetNumSuccessors(ValueRef) -> c_uint;
@@ -335,6 +338,7 @@ table! {
     LLVMPositionBuilderAtEnd(BuilderRef, BlockRef);
     LLVMPositionBuilderBefore(BuilderRef, ValueRef);
     LLVMInsertIntoBuilder(BuilderRef, ValueRef);
+    LLVMGetInsertBlock(BuilderRef) -> BlockRef;
     LLVMBuildBinOp(BuilderRef, c_int, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildFNeg(BuilderRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildICmp(BuilderRef, c_int, ValueRef, ValueRef, *const c_char) -> ValueRef;
@@ -350,6 +354,10 @@ table! {
     LLVMBuildMemMove(BuilderRef, ValueRef, c_uint, ValueRef, c_uint, ValueRef) -> ValueRef;
     LLVMBuildMemSet(BuilderRef, ValueRef, ValueRef, ValueRef, c_uint) -> ValueRef;
     LLVMBuildCall2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char) -> ValueRef;
+    LLVMBuildInvoke2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, *const c_char) -> ValueRef;
+    LLVMBuildLandingPad(BuilderRef, TypeRef, ValueRef, c_uint, *const c_char) -> ValueRef;
+    LLVMSetCleanup(ValueRef, Bool);
+    LLVMBuildResume(BuilderRef, ValueRef) -> ValueRef;
     LLVMBuildExtractValue(BuilderRef, ValueRef, c_uint, *const c_char) -> ValueRef;
     LLVMBuildInsertValue(BuilderRef, ValueRef, ValueRef, c_uint, *const c_char) -> ValueRef;
     LLVMBuildPhi(BuilderRef, TypeRef, *const c_char) -> ValueRef;

@@ -2,8 +2,7 @@
 //!
 //! Given a working copy whose functions may come straight from the front end (opt-level 0) or from rustc's optimiser;
 //! afterwards both look about the same. Each root holds the bodies of everything it calls, except what is recursive,
-//! what does not return, the allocator's functions and what catches panics. Unwinding is gone: a panic in the derivative's
-//! copy of the program runs no destructors of that copy. Loops are in simplified, rotated, LCSSA form, each function has
+//! what does not return, the allocator's functions and what catches panics. Loops are in simplified, rotated, LCSSA form, each function has
 //! one return, and there are no vectors beyond those that were there.
 
 use crate::error::{Error, Result};
@@ -24,9 +23,9 @@ pub struct NormaliseOptions {
     pub target: TargetOptions,
 }
 
-/// Before inlining: no unwinding, values instead of stack slots. No `simplifycfg` yet: it would turn the branches of an
+/// Before inlining: values instead of stack slots. No `simplifycfg` yet: it would turn the branches of an
 /// iterator's `next` into selects, before the caller's match on the result could be threaded through them.
-const CLEAN: &str = "lower-expect,lower-invoke,sroa,early-cse,adce";
+const CLEAN: &str = "lower-expect,sroa,early-cse,adce";
 
 /// Inlining from the leaves up, each function simplified before it goes into its callers.
 const INLINE: &str = "cgscc(inline<only-mandatory>,\

@@ -152,7 +152,7 @@ unsafe extern "C" fn pullback_rt_previous_chunk(tape: *mut Tape, bytes: usize) -
 /// Give back the memory that this thread keeps for its next tapes.
 pub fn release_spare() {
     // Where the thread is ending, it is given back anyway.
-    let _ = SPARE.try_with(|spare| spare.borrow_mut().clear());
+    let _ = SPARE.try_with(|spare| drop(spare.take()));
 }
 
 impl Chunk {

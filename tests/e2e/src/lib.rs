@@ -1,6 +1,8 @@
 //! Helpers for the end-to-end tests: a function of a slice, its two derivatives, and central differences, all against each
 //! other. Run the tests with `cargo pullback test`, in debug and with `--release`.
 
+pub mod unwinding;
+
 /// Fails unless two numbers agree to a relative tolerance (absolute below 1).
 #[track_caller]
 pub fn assert_close(left: f64, right: f64, tolerance: f64) {

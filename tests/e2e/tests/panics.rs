@@ -82,7 +82,6 @@ fn a_users_drop_runs_once() {
 }
 
 #[test]
-#[ignore = "the derivative's copy of a function has no clean-up on unwinding yet"]
 fn a_users_drop_runs_on_a_panic() {
     let drops = Cell::new(0);
     assert_eq!(message(|| d_guarded(30.0, &drops)), "too large");

@@ -122,7 +122,7 @@ fn differentiate(
     let mut imported = trace.step("import", || import_functions(w, &shims, &|symbol| policy(symbol)))?;
 
     let primals = imported.ir.functions().count();
-    let mut errors = Vec::new();
+    let (mut derivatives, mut errors) = (Vec::new(), Vec::new());
     for task in tasks {
         let request = &task.asked.request;
         let primal = imported.ir.find(&task.asked.shim).context("the importer has lost a function")?;
@@ -134,17 +134,15 @@ fn differentiate(
             bug::guarded(|| pullback_ad::differentiate(ir, primal, request, &task.symbol))
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
-        if let Err(error) = made {
-            errors.push(render(&error, &request.name, &imported.ir, &task.asked.place));
+        match made {
+            Ok(id) => derivatives.push(id),
+            Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
         }
     }
-    // The derivatives, and the functions the engine has made for them.
-    let bodies = imported.ir.functions().skip(primals).filter(|(_, f)| !f.is_declaration());
-    let derivatives: Vec<FuncId> = bodies.map(|(id, _)| id).collect();
     if trace.debugging.derivative {
-        for id in &derivatives {
-            let text = function_text(&imported.ir, *id);
-            trace.print(&format!("derivative {}", imported.ir.func(*id).name), &text);
+        // The derivatives, and the functions the engine has made for them.
+        for (id, function) in imported.ir.functions().skip(primals).filter(|(_, f)| !f.is_declaration()) {
+            trace.print(&format!("derivative {}", function.name), &function_text(&imported.ir, id));
         }
     }
     Ok(if errors.is_empty() { Ok((imported, derivatives)) } else { Err(errors) })

@@ -62,7 +62,7 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
         Analysis { module, facts, active: ActiveSet::default(), changed: false, reasons: HashMap::new() };
     analysis.seed(request);
     let live: Vec<(FuncId, Vec<Block>)> = facts
-        .functions
+        .returning
         .iter()
         .map(|id| {
             let cfg = Cfg::new(module.func(*id));
@@ -204,7 +204,7 @@ impl Analysis<'_> {
                 }
                 false
             }
-            Op::Call(Callee::Direct(callee), args) if self.facts.functions.contains(callee) => {
+            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
                 let params = self.module.func(*callee).param_values().to_vec();
                 for (arg, param) in args.iter().zip(params) {
                     if is(self, *arg) {
@@ -382,7 +382,7 @@ impl Analysis<'_> {
                 // Where no float is ever read, it was a number.
                 if self.is_float_place(id, *ptr, func.ty(*value), *align) { Err(word(data.loc)) } else { Ok(()) }
             }
-            Op::Call(Callee::Direct(callee), args) => {
+            Op::Call(Callee::Direct(callee), args, _) => {
                 let target = self.module.func(*callee);
                 if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
                     return Ok(());
@@ -397,7 +397,7 @@ impl Analysis<'_> {
                     .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
                     .help("keep active data away from the call, or replace it by Rust code"))
             }
-            Op::Call(Callee::Indirect(_), args) if args.iter().any(|a| touches(*a)) => Err(Error::new(
+            Op::Call(Callee::Indirect(_), args, _) if args.iter().any(|a| touches(*a)) => Err(Error::new(
                 ErrorKind::IndirectCall,
                 "a call through a function pointer or trait object with data that depends on the inputs",
             )

@@ -1,4 +1,4 @@
-//! From the program to its objects: reads every live instruction of a group of functions until nothing new is learnt.
+//! From the program to its objects: reads every instruction in [scope](super::scope) of a group of functions until nothing new is learnt.
 //!
 //! Given the functions reachable from a primal and the request's layouts, it hands on [`Facts`]: for each pointer the
 //! object it reaches and at which offsets, and in each object where floats and pointers lie. It is flow-insensitive and
@@ -9,6 +9,7 @@ use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
 use super::offsets::{Coarseness, Offsets};
 use super::ranges::Ranges;
 use super::residue::{Residue, gcd};
+use super::scope::{self, Scope};
 use super::seed::fill;
 use crate::request::Request;
 use pullback_ir::cfg::Cfg;
@@ -41,6 +42,8 @@ pub struct Facts {
     globals: HashMap<GlobalId, ObjId>,
     /// The functions looked at, primal first.
     pub functions: Vec<FuncId>,
+    /// Those of them that take part in the derivative: the others are only called on the way out of a panic.
+    pub returning: Vec<FuncId>,
 }
 
 impl Facts {
@@ -81,33 +84,11 @@ impl Facts {
     }
 }
 
-/// Functions with a body that `primal` may call, itself first.
-pub fn reachable(module: &Module, primal: FuncId) -> Vec<FuncId> {
-    let mut found = vec![primal];
-    let mut next = 0;
-    while let Some(&id) = found.get(next) {
-        next += 1;
-        let func = module.func(id);
-        let cfg = Cfg::new(func);
-        for block in func.blocks().filter(|b| cfg.is_reachable(*b) && cfg.can_return(*b)) {
-            for inst in &func.block(block).insts {
-                if let Op::Call(Callee::Direct(callee), _) = func.inst(*inst).op
-                    && !module.func(callee).is_declaration()
-                    && !module.func(callee).attrs.inactive
-                    && !found.contains(&callee)
-                {
-                    found.push(callee);
-                }
-            }
-        }
-    }
-    found
-}
-
 /// Learn the facts of the functions reachable from `primal`.
 pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
-    let functions = reachable(module, primal);
-    let mut facts = Facts { functions: functions.clone(), ..Facts::default() };
+    let functions = scope::functions(module, primal, request.mode);
+    let returning = scope::returning(module, primal);
+    let mut facts = Facts { functions: functions.clone(), returning, ..Facts::default() };
     for id in &functions {
         let bound = module.func(*id).value_bound();
         let values = Values {
@@ -123,8 +104,8 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
     let live: Vec<Vec<Block>> = functions
         .iter()
         .map(|id| {
-            let cfg = Cfg::new(module.func(*id));
-            cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect()
+            let func = module.func(*id);
+            Scope::new(func, &Cfg::new(func), request.mode).blocks
         })
         .collect();
     for round in 0.. {
@@ -390,6 +371,11 @@ impl Pass<'_> {
     fn instruction(&mut self, inst: Inst) {
         let data = self.func.inst(inst);
         let result = data.result;
+        if let Some(cleanup) = data.op.cleanup()
+            && self.facts.functions.contains(&cleanup.func)
+        {
+            self.join_arguments(&cleanup.args, cleanup.func);
+        }
         match &data.op {
             Op::Alloca { .. } | Op::Alloc { .. } => {
                 let object = match self.values().site.get(&inst) {
@@ -450,7 +436,7 @@ impl Pass<'_> {
                 };
                 self.set_offset(result.expect("arithmetic has a result"), out);
             }
-            Op::Call(callee, args) => self.call(*callee, args, result),
+            Op::Call(callee, args, _) => self.call(*callee, args, result),
             Op::InsertValue(into, value, i) => {
                 let result = result.expect("an aggregate has a result");
                 self.assign(result, *into);
@@ -479,7 +465,11 @@ impl Pass<'_> {
                         Type::Ptr => {
                             self.foreign(result);
                             // It may be one of its operands.
-                            for operand in data.op.operands() {
+                            let operands = match &data.op {
+                                Op::Opaque(opaque) => opaque.args.clone(),
+                                op => op.operands(),
+                            };
+                            for operand in operands {
                                 if *self.func.ty(operand) == Type::Ptr
                                     && let Some((object, _)) = self.pointer(operand)
                                 {
@@ -590,10 +580,7 @@ impl Pass<'_> {
         if let Callee::Direct(callee) = callee
             && self.facts.functions.contains(&callee)
         {
-            let params: Vec<Value> = self.module.func(callee).param_values().to_vec();
-            for (arg, param) in args.iter().zip(params) {
-                self.join_across(*arg, callee, param);
-            }
+            self.join_arguments(args, callee);
             if let Some(result) = result {
                 for (i, (object, offset)) in self.facts.values[&callee].ret_fields.clone() {
                     self.set_field(result, i, object, offset);
@@ -617,6 +604,14 @@ impl Pass<'_> {
                 Type::Int(_) => self.set_offset(result, Residue::ANY),
                 _ => {}
             }
+        }
+    }
+
+    /// Arguments become the parameters of another function.
+    fn join_arguments(&mut self, args: &[Value], callee: FuncId) {
+        let params: Vec<Value> = self.module.func(callee).param_values().to_vec();
+        for (arg, param) in args.iter().zip(params) {
+            self.join_across(*arg, callee, param);
         }
     }
 

@@ -9,6 +9,7 @@
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`ranges`] | between which numbers does an index lie? |
 //! | [`counted`] | how often does a loop run? |
+//! | [`scope`] | which blocks and functions does the derivative look at? |
 //! | [`activity`] | which values and objects depend on the inputs? |
 
 pub mod activity;
@@ -19,4 +20,5 @@ pub mod objects;
 pub mod offsets;
 pub mod ranges;
 pub mod residue;
+pub mod scope;
 mod seed;

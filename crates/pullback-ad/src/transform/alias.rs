@@ -149,10 +149,12 @@ impl<'a> Flow<'a> {
                 }),
             },
             Op::Alloc { .. } => Some(placed(Class::Primal)),
-            Op::Call(Callee::Direct(callee), _) if [self.runtime.tape_push, self.runtime.tape_pop].contains(callee) => {
+            Op::Call(Callee::Direct(callee), ..)
+                if [self.runtime.tape_push, self.runtime.tape_pop].contains(callee) =>
+            {
                 Some(Class::Tape)
             }
-            Op::Call(Callee::Direct(callee), _) if *callee == self.runtime.shadow_alloc => Some(placed(Class::Shadow)),
+            Op::Call(Callee::Direct(callee), ..) if *callee == self.runtime.shadow_alloc => Some(placed(Class::Shadow)),
             _ => Some(Class::Any),
         }
     }

@@ -6,12 +6,15 @@
 //! stored where primal pointers are. Floats are not touched: each active instruction gets a [`Linear`] operation, which
 //! forward mode emits at once and reverse mode transposes later.
 //!
-//! Blocks that cannot reach a return (panics) are copied as they are: nothing there is differentiated.
+//! Blocks that are not in [scope](crate::analysis::scope) (panics) are copied as they are: nothing there is differentiated. What is
+//! done when a call panics is done as in the primal in reverse mode, where the tape owns all shadows; in forward mode by a
+//! function that gives back the shadows too.
 
 use super::linear::{Coefficient, Linear};
 use super::session::{Form, Session};
 use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;
+use crate::analysis::scope::Scope;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Activity, Mode};
 use crate::rules::rule;
@@ -54,11 +57,13 @@ pub struct Augmented {
 pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Result<Augmented> {
     let old = session.module.func(id).clone();
     let cfg = Cfg::new(&old);
+    let scope = Scope::new(&old, &cfg, session.request.mode);
     let mut this = Augmenter {
         session,
         id,
         form,
         cfg,
+        scope,
         func: Function::new(name, Vec::new(), None),
         old,
         values: HashMap::new(),
@@ -98,7 +103,8 @@ pub(super) struct Augmenter<'s, 'a> {
     pub(super) session: &'s mut Session<'a>,
     pub(super) id: FuncId,
     pub(super) form: Form,
-    pub(super) cfg: Cfg,
+    cfg: Cfg,
+    scope: Scope,
     pub(super) old: Function,
     pub(super) func: Function,
     /// Old value to new.
@@ -243,7 +249,7 @@ impl Augmenter<'_, '_> {
                 continue;
             }
             let new_block = self.blocks[&old_block];
-            let live = self.cfg.can_return(old_block);
+            let live = self.scope.contains(old_block);
             for old in self.old.block(old_block).params.clone() {
                 let ty = self.old.ty(old).clone();
                 let new = self.func.add_param(new_block, ty.clone());
@@ -256,7 +262,7 @@ impl Augmenter<'_, '_> {
         }
         for old_block in self.cfg.reverse_postorder().to_vec() {
             self.block = self.blocks[&old_block];
-            let live = self.cfg.can_return(old_block);
+            let live = self.scope.contains(old_block);
             for inst in self.old.block(old_block).insts.clone() {
                 let data = self.old.inst(inst).clone();
                 if live {
@@ -365,10 +371,11 @@ impl Augmenter<'_, '_> {
         let mut operands: Vec<Value> = op.operands().into_iter().map(|v| self.get(v)).collect();
         operands.reverse();
         let mut op = op.map_operands(|_| operands.pop().expect("as many operands as before"));
-        if let Op::Call(Callee::Direct(callee), _) = &mut op
-            && let Some(original) = self.session.originals.get(callee)
-        {
-            *callee = *original;
+        if let Op::Call(Callee::Direct(callee), ..) = &mut op {
+            *callee = self.original(*callee);
+        }
+        if let Some(cleanup) = op.cleanup_mut() {
+            cleanup.func = self.original(cleanup.func);
         }
         let ty = data.result.map(|r| self.old.ty(r).clone());
         let inst = self.func.make_inst(op, ty, data.flags, data.loc);
@@ -410,13 +417,17 @@ impl Augmenter<'_, '_> {
             | Op::Alloca { .. }
             | Op::Alloc { .. }
             | Op::Dealloc { .. } => self.memory(data),
-            Op::Call(Callee::Direct(callee), args)
+            Op::Call(Callee::Direct(callee), args, _)
                 if self.session.facts.functions.contains(callee) && self.session.takes_part(*callee) =>
             {
                 self.call(data, *callee, args)
             }
-            _ => {
-                self.copy_instruction(data);
+            op => {
+                let cleanup = self.cleanup(op.cleanup())?;
+                let inst = self.copy_instruction(data);
+                if let (Some(new), Some(cleanup)) = (self.func.inst_mut(inst).op.cleanup_mut(), cleanup) {
+                    *new = cleanup;
+                }
                 Ok(())
             }
         }
@@ -576,7 +587,7 @@ impl Augmenter<'_, '_> {
     }
 
     fn block_call(&mut self, from: Block, target: &BlockCall) -> Result<BlockCall> {
-        let live = self.cfg.can_return(from) && self.cfg.can_return(target.block);
+        let live = self.scope.contains(from) && self.scope.contains(target.block);
         let params = self.old.block(target.block).params.clone();
         let mut args = Vec::new();
         for (arg, param) in target.args.iter().zip(params) {

@@ -420,7 +420,7 @@ impl Augmenter<'_, '_> {
         let place = |this: &mut Self| match this.out.tape {
             Some(tape) if keep => {
                 let callee = pullback_ir::Callee::Direct(this.session.runtime.tape_push);
-                this.prologue_value(Op::Call(callee, vec![tape, bytes]), Type::Ptr)
+                this.prologue_value(Op::Call(callee, vec![tape, bytes], None), Type::Ptr)
             }
             _ => this.prologue_value(Op::Alloca { size, align }, Type::Ptr),
         };
@@ -502,22 +502,13 @@ impl Augmenter<'_, '_> {
     /// A call of a function that takes part.
     pub(super) fn call(&mut self, data: &InstData, callee: FuncId, args: &[Value]) -> Result<()> {
         let variant = self.session.variant(callee);
-        let params = self.session.module.func(callee).param_values().to_vec();
         let mut new_args: Vec<Value> = self.out.tape.into_iter().collect();
-        let mut active_args = Vec::new();
-        for (arg, param) in args.iter().zip(params) {
-            let new = self.get(*arg);
-            new_args.push(new);
-            if self.session.has_companion(callee, param) {
-                new_args.extend(self.companion(*arg)?);
-            }
-            if self.session.active.is_active(callee, param) {
-                active_args.push(new);
-            }
-        }
+        new_args.extend(self.with_companions(callee, args)?);
+        let active_args = self.session.active_params(callee).into_iter().map(|i| self.get(args[i])).collect();
+        let cleanup = self.cleanup(data.op.cleanup())?;
         let doubled = self.session.returns_companion(callee);
         let ty = self.session.module.func(variant.forward).ret.clone();
-        let callee_op = Op::Call(pullback_ir::Callee::Direct(variant.forward), new_args);
+        let callee_op = Op::Call(pullback_ir::Callee::Direct(variant.forward), new_args, cleanup);
         let inst = self.push(callee_op, ty.clone(), data);
         let mut active_result = None;
         if let (Some(old_result), Some(all)) = (data.result, self.func.inst(inst).result) {

@@ -8,6 +8,7 @@
 //! | [`linear`] | the linear operations on tangents, and their forward emission |
 //! | [`session`] | what all functions of one derivative share |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
+//! | `cleanup` | what calls of the augmented primal do when they panic |
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
 //! | [`alias`] | which memory the loads and stores of the derivative touch |
@@ -15,6 +16,7 @@
 pub mod alias;
 pub mod augment;
 mod augment_memory;
+mod cleanup;
 mod forward;
 pub mod halve;
 pub mod linear;

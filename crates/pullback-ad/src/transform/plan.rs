@@ -322,7 +322,7 @@ impl Writes {
                     Op::Copy { dst, len, .. } | Op::Fill { dst, len, .. } => {
                         write(*dst, aug.func.as_int(*len).map(|n| n as u64));
                     }
-                    Op::Call(Callee::Direct(callee), _) if aug.harmless.contains(callee) => {}
+                    Op::Call(Callee::Direct(callee), ..) if aug.harmless.contains(callee) => {}
                     Op::Call(..) => writes.calls.push((*block, position)),
                     Op::Opaque(op) if op.writes => writes.calls.push((*block, position)),
                     _ => {}

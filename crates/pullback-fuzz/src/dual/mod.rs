@@ -293,7 +293,7 @@ impl<'m> Machine<'m> {
                 self.memory.free(address)?;
                 return Ok(None);
             }
-            Op::Call(Callee::Direct(callee), args) => {
+            Op::Call(Callee::Direct(callee), args, _) => {
                 let args = args.iter().map(|a| self.value(frame, *a)).collect::<Result<_, _>>()?;
                 return self.call(*callee, args);
             }
@@ -308,7 +308,7 @@ impl<'m> Machine<'m> {
                 }
                 Val::Scalar(_) => return Err(Trap::Undefined("a scalar where an aggregate belongs")),
             },
-            Op::Call(Callee::Indirect(_), _) | Op::Opaque(_) => {
+            Op::Call(Callee::Indirect(_), ..) | Op::Opaque(_) => {
                 return Err(Trap::Unsupported(format!("{op:?}")));
             }
         };

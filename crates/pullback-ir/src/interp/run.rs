@@ -2,6 +2,9 @@
 //!
 //! Calls of the program are frames in a `Vec`, not calls of the interpreter, so that deep recursion in a program is a
 //! [`Trap::DepthLimit`] and not the end of the process.
+//!
+//! A panic leaves frame by frame; where the call in progress has a clean-up, that is run as a frame on top, and the panic goes
+//! on when it returns. A panic that leaves a clean-up ends the program.
 
 use super::memory::Kind;
 use super::value::Val;
@@ -19,8 +22,17 @@ struct Frame<'m> {
     next: usize,
     values: Vec<Option<Val>>,
     allocas: Vec<u64>,
-    /// The call instruction of the frame below that waits for this one.
-    caller: Option<Inst>,
+    caller: Caller,
+}
+
+/// Why a frame was entered.
+enum Caller {
+    /// By whoever uses the interpreter.
+    Outside,
+    /// A call instruction of the frame below waits for this one.
+    Call(Inst),
+    /// To clean up the frame below, on the way out with a panic.
+    Panic(InterpError),
 }
 
 /// What comes after a step.
@@ -35,7 +47,7 @@ impl<'m> Interp<'m> {
     pub fn call(&mut self, func: FuncId, args: &[Val]) -> Result<Option<Val>, InterpError> {
         let name = &self.module.func(func).name;
         let outside = |trap| InterpError { trap, context: format!("call of @{name}") };
-        let mut stack = match self.enter(func, args.to_vec(), None).map_err(outside)? {
+        let mut stack = match self.enter(func, args.to_vec(), Caller::Outside).map_err(outside)? {
             Entered::Frame(frame) => vec![frame],
             Entered::Done(result) => return Ok(result),
         };
@@ -49,7 +61,14 @@ impl<'m> Interp<'m> {
 
     fn run(&mut self, stack: &mut Vec<Frame<'m>>) -> Result<Option<Val>, InterpError> {
         while let Some(frame) = stack.last_mut() {
-            let step = self.step(frame).map_err(|trap| self.error(frame, trap))?;
+            let step = match self.step(frame) {
+                Ok(step) => step,
+                Err(trap) => {
+                    let error = self.error(frame, trap);
+                    self.unwind(stack, error)?;
+                    continue;
+                }
+            };
             match step {
                 Step::Next => {}
                 Step::Enter(callee) => {
@@ -61,20 +80,54 @@ impl<'m> Interp<'m> {
                     stack.push(callee);
                 }
                 Step::Leave(result) => {
-                    let allocas = std::mem::take(&mut frame.allocas);
-                    for address in allocas {
-                        self.memory.free(address, Kind::Stack).map_err(|trap| self.error(frame, trap))?;
-                    }
-                    let call = frame.caller;
-                    stack.pop();
-                    let Some(caller) = stack.last_mut() else { return Ok(result) };
-                    if let Some(inst) = call {
-                        caller.finish(inst, result).map_err(|trap| self.error(caller, trap))?;
+                    let left = self.leave(stack)?;
+                    match (left, stack.last_mut()) {
+                        (Caller::Call(inst), Some(caller)) => {
+                            caller.finish(inst, result).map_err(|trap| self.error(caller, trap))?;
+                        }
+                        (Caller::Panic(panic), Some(_)) => {
+                            if let Caller::Panic(_) = self.leave(stack)? {
+                                return Err(panic);
+                            }
+                            self.unwind(stack, panic)?;
+                        }
+                        _ => return Ok(result),
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Take the last frame off, with its memory; why it was there.
+    fn leave(&mut self, stack: &mut Vec<Frame<'m>>) -> Result<Caller, InterpError> {
+        let Some(mut frame) = stack.pop() else { return Ok(Caller::Outside) };
+        for address in std::mem::take(&mut frame.allocas) {
+            self.memory.free(address, Kind::Stack).map_err(|trap| self.error(&frame, trap))?;
+        }
+        Ok(frame.caller)
+    }
+
+    /// Leave frames until one has something to clean up, which is then next; an error if none has, or if this is no panic.
+    fn unwind(&mut self, stack: &mut Vec<Frame<'m>>, error: InterpError) -> Result<(), InterpError> {
+        if !matches!(error.trap, Trap::Panic(_)) {
+            return Err(error);
+        }
+        while let Some(frame) = stack.last() {
+            let inst = frame.func.block(frame.block).insts.get(frame.next);
+            if let Some(cleanup) = inst.and_then(|inst| frame.func.inst(*inst).op.cleanup()) {
+                let args = self.get_all(frame, &cleanup.args);
+                let entered = args.and_then(|args| self.enter(cleanup.func, args, Caller::Panic(error.clone())));
+                if let Entered::Frame(frame) = entered.map_err(|trap| self.error(frame, trap))? {
+                    stack.push(frame);
+                    return Ok(());
+                }
+            }
+            if let Caller::Panic(_) = self.leave(stack)? {
+                return Err(error);
+            }
+        }
+        Err(error)
     }
 
     fn error(&self, frame: &Frame<'m>, trap: Trap) -> InterpError {
@@ -87,7 +140,7 @@ impl<'m> Interp<'m> {
     }
 
     /// Start a call: a new frame, or the result of a function that is built in.
-    fn enter(&mut self, id: FuncId, args: Vec<Val>, caller: Option<Inst>) -> Result<Entered<'m>, Trap> {
+    fn enter(&mut self, id: FuncId, args: Vec<Val>, caller: Caller) -> Result<Entered<'m>, Trap> {
         let func = self.module.func(id);
         if func.is_declaration() {
             return match runtime::call(&func.name, &args, &mut self.tapes, &mut self.memory) {
@@ -116,7 +169,7 @@ impl<'m> Interp<'m> {
         let func = frame.func;
         match func.block(frame.block).insts.get(frame.next) {
             Some(&inst) => {
-                if let Op::Call(callee, args) = &func.inst(inst).op {
+                if let Op::Call(callee, args, _) = &func.inst(inst).op {
                     return self.call_inst(frame, inst, *callee, args);
                 }
                 let result = self.inst(frame, inst)?;
@@ -142,7 +195,7 @@ impl<'m> Interp<'m> {
             }
         };
         let args = self.get_all(frame, args)?;
-        match self.enter(id, args, Some(inst))? {
+        match self.enter(id, args, Caller::Call(inst))? {
             Entered::Frame(callee) => Ok(Step::Enter(callee)),
             Entered::Done(result) => {
                 frame.finish(inst, result)?;

@@ -13,7 +13,7 @@ use super::parse::{Cursor, Symbols};
 use super::states_type;
 use crate::entities::{Block, FuncId, GlobalId, Inst, OpaqueId, SourceLoc, Value};
 use crate::function::{BlockData, Constant, Function, InstData, ValueDef};
-use crate::inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, OpaqueOp, Terminator};
+use crate::inst::{BinOp, BlockCall, Callee, CastOp, Cleanup, Flags, FloatPred, IntPred, Op, OpaqueOp, Terminator};
 use crate::math::MathFn;
 use crate::types::Type;
 use std::collections::{BTreeMap, HashMap};
@@ -270,7 +270,7 @@ impl BodyParser<'_> {
                     Some(f) => Callee::Direct(f),
                     None => Callee::Indirect(self.value()?),
                 };
-                Op::Call(callee, self.arguments()?)
+                Op::Call(callee, self.arguments()?, self.cleanup()?)
             }
             "extract" => {
                 let a = self.value()?;
@@ -288,7 +288,8 @@ impl BodyParser<'_> {
                 let name = self.c.text()?.into();
                 let reads = self.c.eat_word("reads");
                 let writes = self.c.eat_word("writes");
-                Op::Opaque(OpaqueOp { id, name, args: self.arguments()?, reads, writes })
+                let args = self.arguments()?;
+                Op::Opaque(OpaqueOp { id, name, args, reads, writes, cleanup: self.cleanup()? })
             }
             _ => return pos.error(format!("there is no instruction `{word}`")),
         };
@@ -351,6 +352,14 @@ impl BodyParser<'_> {
         let all = self.operands()?;
         self.c.punct(')')?;
         Ok(all)
+    }
+
+    /// What is done if the call panics.
+    fn cleanup(&mut self) -> Result<Option<Cleanup>, ParseError> {
+        if !self.c.eat_word("cleanup") {
+            return Ok(None);
+        }
+        Ok(Some(Cleanup { func: self.function()?, args: self.arguments()? }))
     }
 
     fn try_function(&mut self) -> Option<FuncId> {

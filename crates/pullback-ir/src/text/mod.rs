@@ -36,6 +36,7 @@
 //! | heap | `alloc v0, 8:i64, @__rust_alloc`, `dealloc v1, v0, 8:i64, @__rust_dealloc` |
 //! | memory | `copy v0, v1, v2`, `move` where regions may overlap, `fill v0, 0:i8, v2` |
 //! | calls | `call @f(v0)`, `call f64 v1(v0)` through a pointer, `intrinsic i64 "llvm.ctpop.i64"(v0)` |
+//! | clean-up | `call @f(v0) cleanup @drop_rest(v1, v2)`: what to do if the callee panics; also after an opaque call |
 //! | opaque | `opaque f64 #7 "atomicrmw" reads writes (v0, v1)` |
 
 mod body;
@@ -57,7 +58,7 @@ use crate::module::Module;
 
 /// Whether an operation's text states the type of its result.
 fn states_type(op: &Op) -> bool {
-    matches!(op, Op::Load { .. } | Op::Cast(..) | Op::Intrinsic(..) | Op::Opaque(_) | Op::Call(Callee::Indirect(_), _))
+    matches!(op, Op::Load { .. } | Op::Cast(..) | Op::Intrinsic(..) | Op::Opaque(_) | Op::Call(Callee::Indirect(_), ..))
 }
 
 /// The type of an operand that is not known yet.
@@ -79,7 +80,7 @@ fn inferred_type(
             Type::Struct(fields) => Ok(fields.get(*i as usize).cloned()),
             _ => Ok(None),
         },
-        Op::Call(Callee::Direct(f), _) => Ok(result_of(*f)),
+        Op::Call(Callee::Direct(f), ..) => Ok(result_of(*f)),
         other => Ok(fixed_result(other)),
     }
 }

@@ -7,7 +7,7 @@ use super::names::{Word, flag_words};
 use super::{inferred_type, states_type};
 use crate::entities::{Block, FuncId, GlobalId, Inst, SourceLoc, Value};
 use crate::function::{Constant, Function, MemoryEffects, ValueDef};
-use crate::inst::{BlockCall, Callee, Op, Terminator};
+use crate::inst::{BlockCall, Callee, Cleanup, Op, Terminator};
 use crate::module::{Global, Location, Module};
 use crate::types::Type;
 use std::collections::HashMap;
@@ -178,7 +178,7 @@ impl Printer<'_> {
             Op::Dealloc { ptr, size, align, func } => {
                 ("dealloc", format!("{}, {}, {}, {}", v(ptr), v(size), v(align), self.names.func(*func)))
             }
-            Op::Call(callee, args) => {
+            Op::Call(callee, args, cleanup) => {
                 let callee = match callee {
                     Callee::Direct(f) => self.names.func(*f),
                     // Without the word it would read as a direct call.
@@ -187,14 +187,15 @@ impl Printer<'_> {
                     }
                     Callee::Indirect(p) => v(p),
                 };
-                ("call", format!("{callee}({})", self.values(args)))
+                ("call", format!("{callee}({}){}", self.values(args), self.cleanup(cleanup)))
             }
             Op::ExtractValue(a, i) => ("extract", format!("{}, {i}", v(a))),
             Op::InsertValue(a, x, i) => ("insert", format!("{}, {}, {i}", v(a), v(x))),
             Op::Opaque(o) => {
                 let reads = if o.reads { " reads" } else { "" };
                 let writes = if o.writes { " writes" } else { "" };
-                ("opaque", format!("{} {:?}{reads}{writes} ({})", o.id, o.name, self.values(&o.args)))
+                let (args, cleanup) = (self.values(&o.args), self.cleanup(&o.cleanup));
+                ("opaque", format!("{} {:?}{reads}{writes} ({args}){cleanup}", o.id, o.name))
             }
         };
         (word.to_string(), operands)
@@ -222,6 +223,12 @@ impl Printer<'_> {
         } else {
             format!("{}({})", target.block, self.values(&target.args))
         }
+    }
+
+    fn cleanup(&self, cleanup: &Option<Cleanup>) -> String {
+        cleanup
+            .as_ref()
+            .map_or(String::new(), |c| format!(" cleanup {}({})", self.names.func(c.func), self.values(&c.args)))
     }
 
     fn values(&self, values: &[Value]) -> String {

@@ -2,7 +2,7 @@
 
 use crate::entities::Value;
 use crate::function::{Function, InstData};
-use crate::inst::{Callee, CastOp, Op};
+use crate::inst::{Callee, CastOp, Cleanup, Op};
 use crate::math::MathFn;
 use crate::module::Module;
 use crate::types::Type;
@@ -104,13 +104,16 @@ impl Checker<'_> {
                 self.is(*align, &Type::I64, "the alignment")?;
                 self.no_result()
             }
-            Op::Call(callee, args) => self.call(*callee, args),
+            Op::Call(callee, args, cleanup) => {
+                self.call(*callee, args)?;
+                self.cleanup(cleanup.as_ref())
+            }
             Op::ExtractValue(a, i) => self.result(self.field(*a, *i)?),
             Op::InsertValue(a, x, i) => {
                 self.is(*x, self.field(*a, *i)?, "the new field")?;
                 self.result(self.ty(*a))
             }
-            Op::Opaque(_) => Ok(()),
+            Op::Opaque(o) => self.cleanup(o.cleanup.as_ref()),
         }
     }
 
@@ -198,6 +201,26 @@ impl Checker<'_> {
             Callee::Indirect(ptr) => return self.is(ptr, &Type::Ptr, "the callee"),
             Callee::Direct(id) => self.module.func(id),
         };
+        self.arguments(callee, args)?;
+        let name = &callee.name;
+        match (&callee.ret, self.inst.result) {
+            (Some(wanted), Some(_)) => self.result(wanted),
+            (Some(wanted), None) => Err(format!("@{name} returns {wanted}, and the call has no result")),
+            (None, Some(_)) => Err(format!("@{name} returns nothing, and the call has a result")),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn cleanup(&self, cleanup: Option<&Cleanup>) -> Result<(), String> {
+        let Some(cleanup) = cleanup else { return Ok(()) };
+        let func = self.module.func(cleanup.func);
+        if let Some(ty) = &func.ret {
+            return Err(format!("@{} returns {ty}, and a clean-up returns nothing", func.name));
+        }
+        self.arguments(func, &cleanup.args)
+    }
+
+    fn arguments(&self, callee: &Function, args: &[Value]) -> Result<(), String> {
         let name = &callee.name;
         if args.len() != callee.params.len() {
             return Err(format!("@{name} takes {} arguments and is given {}", callee.params.len(), args.len()));
@@ -205,11 +228,6 @@ impl Checker<'_> {
         for (i, (arg, wanted)) in args.iter().zip(&callee.params).enumerate() {
             self.is(*arg, wanted, &format!("argument {i} of @{name}"))?;
         }
-        match (&callee.ret, self.inst.result) {
-            (Some(wanted), Some(_)) => self.result(wanted),
-            (Some(wanted), None) => Err(format!("@{name} returns {wanted}, and the call has no result")),
-            (None, Some(_)) => Err(format!("@{name} returns nothing, and the call has a result")),
-            (None, None) => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! How functions are called: conventions, attributes, and aggregates that LLVM knows as arrays.
 
 use super::Exporter;
+use super::landing_pads::Unwind;
 use crate::attributes::ABI_ATTRIBUTES;
 use crate::ffi::{TypeRef, ValueRef, llvm};
 use crate::kinds::{FUNCTION_INDEX, type_kind};
@@ -36,7 +37,12 @@ impl Exporter<'_> {
     }
 
     /// A call of a known function, as that function wants to be called.
-    pub(super) fn build_call(&mut self, callee: ValueRef, args: &[ValueRef]) -> Result<ValueRef, String> {
+    pub(super) fn build_call(
+        &mut self,
+        callee: ValueRef,
+        args: &[ValueRef],
+        unwind: Option<Unwind>,
+    ) -> Result<ValueRef, String> {
         let (module, api) = (self.module, self.module.api());
         let ty = llvm!(api, LLVMGlobalGetValueType(callee));
         let mut params = vec![TypeRef::NULL; llvm!(api, LLVMCountParamTypes(ty)) as usize];
@@ -50,7 +56,7 @@ impl Exporter<'_> {
             converted.push(self.convert(*arg, *param)?);
         }
         let count = converted.len() as u32;
-        let call = llvm!(api, LLVMBuildCall2(self.builder, ty, callee, converted.as_mut_ptr(), count, c"".as_ptr()));
+        let call = self.call_or_invoke(ty, callee, &mut converted, unwind);
         llvm!(api, LLVMSetInstructionCallConv(call, llvm!(api, LLVMGetFunctionCallConv(callee))));
         for index in 0..=count {
             for name in ABI_ATTRIBUTES {
@@ -60,6 +66,24 @@ impl Exporter<'_> {
             }
         }
         Ok(call)
+    }
+
+    /// A call; if it may clean up after a panic it ends its block, and the builder goes on in the next.
+    pub(super) fn call_or_invoke(
+        &self,
+        ty: TypeRef,
+        callee: ValueRef,
+        args: &mut [ValueRef],
+        unwind: Option<Unwind>,
+    ) -> ValueRef {
+        let (api, builder, name) = (self.module.api(), self.builder, c"".as_ptr());
+        let (first, count) = (args.as_mut_ptr(), args.len() as u32);
+        let Some(Unwind { normal, pad }) = unwind else {
+            return llvm!(api, LLVMBuildCall2(builder, ty, callee, first, count, name));
+        };
+        let invoke = llvm!(api, LLVMBuildInvoke2(builder, ty, callee, first, count, normal, pad, name));
+        llvm!(api, LLVMPositionBuilderAtEnd(builder, normal));
+        invoke
     }
 
     /// A value as LLVM wants it: the IR knows arrays as structs.

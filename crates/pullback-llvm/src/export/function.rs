@@ -3,7 +3,7 @@
 use super::Exporter;
 use super::alias::Scopes;
 use crate::ffi::{BlockRef, ValueRef, llvm};
-use pullback_ir::{Block, BlockCall, Function, Terminator, Value, ValueDef};
+use pullback_ir::{Block, BlockCall, FuncId, Function, Terminator, Value, ValueDef};
 use std::collections::HashMap;
 
 /// What is known while one function is exported.
@@ -12,6 +12,10 @@ pub(super) struct Body<'e, 'a> {
     pub func: &'e Function,
     pub values: HashMap<Value, ValueRef>,
     pub scopes: Scopes,
+    /// LLVM's function.
+    pub raw: ValueRef,
+    /// The landing pads, by what they do.
+    pub pads: HashMap<Option<(FuncId, Vec<Value>)>, BlockRef>,
     blocks: HashMap<Block, BlockRef>,
 }
 
@@ -21,7 +25,8 @@ impl Exporter<'_> {
         let (module, api, builder) = (self.module, self.module.api(), self.builder);
         let order = reverse_postorder(func);
         let scopes = Scopes::new(module, func);
-        let mut body = Body { exp: self, func, values: HashMap::new(), scopes, blocks: HashMap::new() };
+        let mut body =
+            Body { exp: self, func, values: HashMap::new(), scopes, raw, pads: HashMap::new(), blocks: HashMap::new() };
         let mut phis = Vec::new();
         for (position, block) in order.iter().enumerate() {
             let raw_block = llvm!(api, LLVMAppendBasicBlockInContext(module.raw_context(), raw, c"".as_ptr()));
@@ -46,13 +51,15 @@ impl Exporter<'_> {
             for inst in &func.block(*block).insts {
                 body.inst(*inst)?;
             }
+            // A call that cleans up when it panics goes on in a block of its own.
+            let last = llvm!(api, LLVMGetInsertBlock(builder));
             body.terminator(&func.block(*block).term)?;
             for target in func.block(*block).term.targets() {
                 if target.block == order[0] {
                     return Err("it jumps to its entry block".to_owned());
                 }
                 let args = body.arguments(target)?;
-                edges.entry(target.block).or_default().push((raw_block, args));
+                edges.entry(target.block).or_default().push((last, args));
             }
         }
         for (phi, block, position) in phis {

@@ -1,6 +1,7 @@
 //! Instructions.
 
 use super::function::Body;
+use super::landing_pads::Unwind;
 use crate::ffi::{MetadataRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{BIN_OPS, CAST_OPS, FLOAT_PREDS, INT_PREDS, gep_flags, opcode, to_raw};
 use pullback_ir::inst::OpaqueOp;
@@ -100,19 +101,20 @@ impl Body<'_, '_> {
             Op::Alloc { size, align, func, .. } => {
                 let args = [self.value(*size)?, self.value(*align)?];
                 let callee = self.exp.callee(*func);
-                self.exp.build_call(callee, &args)?
+                self.exp.build_call(callee, &args, None)?
             }
             Op::Dealloc { ptr, size, align, func } => {
                 let args = [self.value(*ptr)?, self.value(*size)?, self.value(*align)?];
                 let callee = self.exp.callee(*func);
-                self.exp.build_call(callee, &args)?
+                self.exp.build_call(callee, &args, None)?
             }
-            Op::Call(Callee::Direct(func), args) => {
+            Op::Call(Callee::Direct(func), args, cleanup) => {
                 let args = self.values(args)?;
+                let unwind = cleanup.as_ref().map(|c| self.unwind(Some(c))).transpose()?;
                 let callee = self.exp.callee(*func);
-                self.exp.build_call(callee, &args)?
+                self.exp.build_call(callee, &args, unwind)?
             }
-            Op::Call(Callee::Indirect(callee), args) => {
+            Op::Call(Callee::Indirect(callee), args, cleanup) => {
                 let mut params: Vec<TypeRef> = args.iter().map(|a| self.exp.ty(self.func.ty(*a))).collect();
                 let ret = match ty {
                     Some(ty) => self.exp.ty(ty),
@@ -121,7 +123,8 @@ impl Body<'_, '_> {
                 let count = args.len() as u32;
                 let ty = llvm!(api, LLVMFunctionType(ret, params.as_mut_ptr(), count, 0));
                 let (callee, mut args) = (self.value(*callee)?, self.values(args)?);
-                llvm!(api, LLVMBuildCall2(builder, ty, callee, args.as_mut_ptr(), count, name))
+                let unwind = cleanup.as_ref().map(|c| self.unwind(Some(c))).transpose()?;
+                self.exp.call_or_invoke(ty, callee, &mut args, unwind)
             }
             Op::ExtractValue(a, index) => {
                 llvm!(api, LLVMBuildExtractValue(builder, self.value(*a)?, *index, name))
@@ -161,7 +164,7 @@ impl Body<'_, '_> {
                 declared.unwrap_or_else(|| self.exp.add_function(&name, self.exp.signature(&signature)))
             }
         };
-        self.exp.build_call(callee, &raw_args)
+        self.exp.build_call(callee, &raw_args, None)
     }
 
     /// An intrinsic by its full name; LLVM knows one by the name of its declaration.
@@ -171,7 +174,7 @@ impl Body<'_, '_> {
         let signature = pullback_ir::Function::new(name, params, ty.cloned());
         let declared = self.exp.module.function_named(name);
         let callee = declared.unwrap_or_else(|| self.exp.add_function(name, self.exp.signature(&signature)));
-        self.exp.build_call(callee, &raw_args)
+        self.exp.build_call(callee, &raw_args, None)
     }
 
     /// A copy of an instruction of the original program, on other operands. Facts that only held in the original's
@@ -189,7 +192,14 @@ impl Body<'_, '_> {
             let arg = self.exp.convert(arg, ty)?;
             llvm!(api, LLVMSetOperand(copy, *index, arg));
         }
+        let is_invoke = llvm!(api, LLVMGetInstructionOpcode(copy)) == opcode::INVOKE;
+        let unwind = if is_invoke { Some(self.unwind(op.cleanup.as_ref())?) } else { None };
         llvm!(api, LLVMInsertIntoBuilder(self.exp.builder, copy));
+        if let Some(Unwind { normal, pad }) = unwind {
+            llvm!(api, LLVMSetNormalDest(copy, normal));
+            llvm!(api, LLVMSetUnwindDest(copy, pad));
+            llvm!(api, LLVMPositionBuilderAtEnd(self.exp.builder, normal));
+        }
         llvm!(api, LLVMInstructionSetDebugLoc(copy, MetadataRef::NULL));
         let mut count = 0;
         let entries = llvm!(api, LLVMInstructionGetAllMetadataOtherThanDebugLoc(copy, &mut count));

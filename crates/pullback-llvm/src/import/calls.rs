@@ -81,7 +81,8 @@ impl Body<'_, '_> {
         }
         let id = self.imp.function(callee);
         let args = self.arguments(raw).into_iter().map(|a| self.value(a)).collect();
-        self.define(raw, Op::Call(Callee::Direct(id), args), ret, self.fast_math(raw));
+        let op = Op::Call(Callee::Direct(id), args, self.cleanup.take());
+        self.define(raw, op, ret, self.fast_math(raw));
         Ok(())
     }
 
@@ -135,7 +136,8 @@ impl Body<'_, '_> {
         }
         let callee = self.value(callee);
         let args = self.arguments(raw).into_iter().map(|a| self.value(a)).collect();
-        self.define(raw, Op::Call(Callee::Indirect(callee), args), ret, Flags::NONE);
+        let op = Op::Call(Callee::Indirect(callee), args, self.cleanup.take());
+        self.define(raw, op, ret, Flags::NONE);
         Ok(())
     }
 

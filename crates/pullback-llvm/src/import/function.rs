@@ -1,10 +1,11 @@
 //! One function's body: blocks, parameters, terminators.
 
 use super::Importer;
+use crate::Module;
 use crate::ffi::{BlockRef, ValueRef, llvm};
 use crate::kinds::{opcode, value_kind};
-use pullback_ir::{Block, BlockCall, Builder, FuncId, Function, Inst, Op, SourceLoc, Terminator, Type, Value};
-use std::collections::HashMap;
+use pullback_ir::{Block, BlockCall, Builder, Cleanup, FuncId, Function, Inst, Op, SourceLoc, Terminator, Type, Value};
+use std::collections::{HashMap, HashSet};
 
 /// What is known while one function is imported.
 pub(super) struct Body<'i, 'm> {
@@ -16,8 +17,20 @@ pub(super) struct Body<'i, 'm> {
     /// Where instructions go.
     pub current: Block,
     pub loc: Option<SourceLoc>,
+    /// What the call that is being imported does if it panics.
+    pub cleanup: Option<Cleanup>,
+    part: Part,
     /// Instructions that compute constants; they end up at the head of the entry block.
     pub head: Vec<Inst>,
+}
+
+/// What a body is of an LLVM function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The function, as it runs when nothing panics.
+    Function,
+    /// What comes after a landing pad.
+    Cleanup,
 }
 
 /// Why a body cannot be imported.
@@ -27,24 +40,50 @@ impl Importer<'_> {
     /// The function with its body.
     pub(super) fn body(&mut self, raw: ValueRef, id: FuncId) -> Result<Function, Reason> {
         let func = self.ir.func(id).clone();
+        let entry = llvm!(self.module.api(), LLVMGetEntryBasicBlock(raw));
+        let params = (0..func.params.len()).map(|i| llvm!(self.module.api(), LLVMGetParam(raw, i as u32))).collect();
+        self.body_from(func, entry, params, Part::Function)
+    }
+
+    /// A clean-up function: what comes after a landing pad. Its parameters are the landing pad's phis, and what is captured.
+    pub(super) fn cleanup_body(
+        &mut self,
+        func: Function,
+        pad: BlockRef,
+        captured: &[ValueRef],
+    ) -> Result<Function, Reason> {
+        let params = self.module.phis(pad).into_iter().chain(captured.iter().copied()).collect();
+        self.body_from(func, pad, params, Part::Cleanup)
+    }
+
+    fn body_from(
+        &mut self,
+        func: Function,
+        entry: BlockRef,
+        params: Vec<ValueRef>,
+        part: Part,
+    ) -> Result<Function, Reason> {
         let module = self.module;
-        let order = reverse_postorder(module, raw);
+        let order = reverse_postorder(module, entry);
         let mut body = Body {
             imp: self,
             func,
+            part,
             values: HashMap::new(),
             blocks: HashMap::new(),
             current: Block::from_index(0),
             loc: None,
+            cleanup: None,
             head: Vec::new(),
         };
         for (position, block) in order.iter().enumerate() {
             let new = body.func.add_block();
             body.blocks.insert(*block, new);
             if position == 0 {
-                body.parameters(raw, new);
+                body.parameters(&params, new);
+            } else {
+                body.phis(*block, new);
             }
-            body.phis(*block, new);
         }
         for block in &order {
             body.block(*block)?;
@@ -57,21 +96,50 @@ impl Importer<'_> {
     }
 }
 
-/// The reachable blocks, each before those it dominates.
-fn reverse_postorder(module: &crate::Module, function: ValueRef) -> Vec<BlockRef> {
-    let api = module.api();
-    let successors = |block| {
-        let term = llvm!(api, LLVMGetBasicBlockTerminator(block));
-        let count = llvm!(api, LLVMGetNumSuccessors(term));
-        (0..count).map(|i| llvm!(api, LLVMGetSuccessor(term, i))).collect::<Vec<_>>()
-    };
-    let entry = llvm!(api, LLVMGetEntryBasicBlock(function));
-    let mut seen = std::collections::HashSet::from([entry]);
+impl Module {
+    /// Where a block may go next. An `invoke` that panics goes to its landing pad.
+    pub(super) fn successors(&self, block: BlockRef) -> Vec<BlockRef> {
+        let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block));
+        let count = llvm!(self.api(), LLVMGetNumSuccessors(term));
+        (0..count).map(|i| llvm!(self.api(), LLVMGetSuccessor(term, i))).collect()
+    }
+
+    /// Where a block goes next if nothing panics.
+    fn normal_successors(&self, block: BlockRef) -> Vec<BlockRef> {
+        let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block));
+        if llvm!(self.api(), LLVMGetInstructionOpcode(term)) == opcode::INVOKE {
+            return vec![llvm!(self.api(), LLVMGetNormalDest(term))];
+        }
+        self.successors(block)
+    }
+
+    /// A block and all that may come after it.
+    pub(super) fn blocks_after(&self, block: BlockRef) -> Vec<BlockRef> {
+        let mut seen = HashSet::from([block]);
+        let mut found = vec![block];
+        let mut next = 0;
+        while let Some(block) = found.get(next).copied() {
+            next += 1;
+            found.extend(self.successors(block).into_iter().filter(|successor| seen.insert(*successor)));
+        }
+        found
+    }
+
+    /// The phis of a block.
+    pub(super) fn phis(&self, block: BlockRef) -> Vec<ValueRef> {
+        let is_phi = |i: &ValueRef| llvm!(self.api(), LLVMGetInstructionOpcode(*i)) == opcode::PHI;
+        self.raw_insts(block).into_iter().take_while(is_phi).collect()
+    }
+}
+
+/// The blocks that can be reached from `entry` if nothing panics, each before those it dominates.
+fn reverse_postorder(module: &Module, entry: BlockRef) -> Vec<BlockRef> {
+    let mut seen = HashSet::from([entry]);
     let mut order = Vec::new();
-    let mut stack = vec![(entry, successors(entry))];
+    let mut stack = vec![(entry, module.normal_successors(entry))];
     while let Some((block, rest)) = stack.last_mut() {
         match rest.pop() {
-            Some(next) if seen.insert(next) => stack.push((next, successors(next))),
+            Some(next) if seen.insert(next) => stack.push((next, module.normal_successors(next))),
             Some(_) => {}
             None => {
                 order.push(*block);
@@ -84,27 +152,21 @@ fn reverse_postorder(module: &crate::Module, function: ValueRef) -> Vec<BlockRef
 }
 
 impl Body<'_, '_> {
-    fn parameters(&mut self, raw: ValueRef, entry: Block) {
-        for (i, ty) in self.func.params.clone().into_iter().enumerate() {
+    fn parameters(&mut self, raw: &[ValueRef], entry: Block) {
+        for (raw, ty) in raw.iter().zip(self.func.params.clone()) {
             let value = self.func.add_param(entry, ty);
-            self.values.insert(llvm!(self.imp.module.api(), LLVMGetParam(raw, i as u32)), value);
+            self.values.insert(*raw, value);
         }
     }
 
     /// A parameter for each phi.
     fn phis(&mut self, raw: BlockRef, block: Block) {
         let api = self.imp.module.api();
-        for phi in self.phis_of(raw) {
+        for phi in self.imp.module.phis(raw) {
             let ty = self.imp.ty(llvm!(api, LLVMTypeOf(phi)));
             let value = self.func.add_param(block, ty);
             self.values.insert(phi, value);
         }
-    }
-
-    fn phis_of(&self, raw: BlockRef) -> Vec<ValueRef> {
-        let module = self.imp.module;
-        let is_phi = |i: &ValueRef| llvm!(module.api(), LLVMGetInstructionOpcode(*i)) == opcode::PHI;
-        module.raw_insts(raw).into_iter().take_while(is_phi).collect()
     }
 
     fn block(&mut self, raw: BlockRef) -> Result<(), Reason> {
@@ -132,6 +194,14 @@ impl Body<'_, '_> {
         let count = llvm!(api, LLVMGetNumSuccessors(term));
         let successor = |i| llvm!(api, LLVMGetSuccessor(term, i));
         Ok(match llvm!(api, LLVMGetInstructionOpcode(term)) {
+            opcode::RESUME if self.part == Part::Cleanup => Terminator::Return(None),
+            opcode::RET if self.part == Part::Cleanup => return Err("it catches panics".to_owned()),
+            opcode::INVOKE => {
+                self.cleanup = Some(self.cleanup_of(raw, term)?);
+                self.call(term)?;
+                self.cleanup = None;
+                Terminator::Jump(self.jump(raw, llvm!(api, LLVMGetNormalDest(term))))
+            }
             opcode::RET => {
                 let value = module.raw_operands(term).first().copied();
                 Terminator::Return(value.map(|v| self.value(v)))
@@ -160,15 +230,20 @@ impl Body<'_, '_> {
 
     /// A jump from one block to another, with the values of its phis.
     fn jump(&mut self, from: BlockRef, to: BlockRef) -> BlockCall {
+        BlockCall::new(self.blocks[&to], self.incoming(from, to))
+    }
+
+    /// The values of a block's phis when it is reached from another.
+    pub(super) fn incoming(&mut self, from: BlockRef, to: BlockRef) -> Vec<Value> {
         let api = self.imp.module.api();
         let mut args = Vec::new();
-        for phi in self.phis_of(to) {
+        for phi in self.imp.module.phis(to) {
             let count = llvm!(api, LLVMCountIncoming(phi));
             let entry = (0..count).find(|i| llvm!(api, LLVMGetIncomingBlock(phi, *i)) == from);
             let entry = entry.expect("a phi has an entry for each predecessor");
             args.push(self.value(llvm!(api, LLVMGetIncomingValue(phi, entry))));
         }
-        BlockCall::new(self.blocks[&to], args)
+        args
     }
 
     /// The IR value of an operand.

@@ -25,7 +25,7 @@ impl Body<'_, '_> {
         let code = llvm!(api, LLVMGetInstructionOpcode(raw));
         match code {
             opcode::CALL => return self.call(raw),
-            opcode::LANDING_PAD => return Err("it catches panics".to_owned()),
+            opcode::LANDING_PAD => return self.panic_in_flight(raw),
             _ if !self.is_modelled(raw) => return self.unmodelled(raw, code),
             _ => {}
         }
@@ -321,7 +321,7 @@ impl Body<'_, '_> {
         let api = module.api();
         let mut operands = Vec::new();
         let mut args = Vec::new();
-        let callee = if llvm!(api, LLVMGetInstructionOpcode(raw)) == opcode::CALL {
+        let callee = if matches!(llvm!(api, LLVMGetInstructionOpcode(raw)), opcode::CALL | opcode::INVOKE) {
             llvm!(api, LLVMGetCalledValue(raw))
         } else {
             ValueRef::NULL
@@ -344,7 +344,14 @@ impl Body<'_, '_> {
         let is_void = llvm!(api, LLVMGetTypeKind(raw_ty)) == type_kind::VOID;
         let ty = (!is_void).then(|| self.imp.ty(raw_ty));
         let id = self.imp.opaque.add(raw, operands);
-        let op = OpaqueOp { id, name: name.into(), args, reads: effects.reads, writes: effects.writes };
+        let op = OpaqueOp {
+            id,
+            name: name.into(),
+            args,
+            reads: effects.reads,
+            writes: effects.writes,
+            cleanup: self.cleanup.take(),
+        };
         self.define(raw, Op::Opaque(op), ty, Flags::NONE);
         Ok(())
     }

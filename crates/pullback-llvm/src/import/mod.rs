@@ -1,7 +1,8 @@
 //! LLVM to Pullback's IR.
 //!
 //! Given a module that [`normalise`](crate::normalise()) prepared, imports every function reachable from the roots. Phis
-//! become block parameters, address computations byte offsets, `memcpy` and the allocator's functions instructions.
+//! become block parameters, address computations byte offsets, `memcpy` and the allocator's functions instructions; landing
+//! pads become functions.
 //! What the IR has no word for (atomics, inline assembly, vectors) becomes an opaque instruction that remembers the
 //! original, so that [`Imported::export`] can copy it.
 //!
@@ -12,13 +13,14 @@ mod constants;
 mod debug_loc;
 mod function;
 mod inst;
+mod landing_pads;
 mod math;
 mod types;
 
 pub(crate) use calls::Allocator;
 
 use crate::error::{Error, Result};
-use crate::ffi::{MetadataRef, TypeRef, ValueRef, llvm};
+use crate::ffi::{BlockRef, MetadataRef, TypeRef, ValueRef, llvm};
 use crate::kinds::type_kind;
 use crate::module::Module;
 use pullback_ir::{FuncId, Function, Global, GlobalId, OpaqueId, SourceLoc};
@@ -43,6 +45,8 @@ pub struct Imported {
     /// Functions that have a body in LLVM but were left as declarations, and why.
     pub skipped: Vec<(FuncId, String)>,
     pub(crate) opaque: OpaqueTable,
+    /// The function that the unwinder asks what to do with a panic, if the program cleans up anywhere.
+    pub(crate) personality: Option<ValueRef>,
     pub(crate) module: Module,
 }
 
@@ -101,6 +105,8 @@ pub fn import_functions(module: Module, roots: &[&str], policy: &dyn Fn(&str) ->
         globals: HashMap::new(),
         locations: HashMap::new(),
         pending: Vec::new(),
+        landing_pads: HashMap::new(),
+        personality: None,
         skipped: Vec::new(),
         policy,
     };
@@ -118,8 +124,8 @@ pub fn import_functions(module: Module, roots: &[&str], policy: &dyn Fn(&str) ->
             Err(reason) => importer.skipped.push((id, reason)),
         }
     }
-    let Importer { ir, opaque, skipped, .. } = importer;
-    Ok(Imported { ir, skipped, opaque, module })
+    let Importer { ir, opaque, skipped, personality, .. } = importer;
+    Ok(Imported { ir, skipped, opaque, personality, module })
 }
 
 /// What is known while a module is imported.
@@ -132,6 +138,8 @@ pub(crate) struct Importer<'m> {
     locations: HashMap<MetadataRef, SourceLoc>,
     /// Functions that are declared and whose bodies are still to come.
     pending: Vec<(ValueRef, FuncId)>,
+    landing_pads: HashMap<BlockRef, landing_pads::LandingPad>,
+    personality: Option<ValueRef>,
     skipped: Vec<(FuncId, String)>,
     policy: &'m dyn Fn(&str) -> Policy,
 }

@@ -1,0 +1,42 @@
+//! What calls of the augmented primal do when they panic.
+//!
+//! A [`Cleanup`] is a function of the primal that drops what the caller holds. In reverse mode it is called as it is: shadows
+//! belong to the tape, and so does what was freed before the panic; what the clean-up frees goes at once, for no reverse sweep will
+//! come. In forward mode it is replaced by its forward derivative, which is given the shadows too and frees them beside their
+//! primals.
+
+use super::augment::Augmenter;
+use crate::error::Result;
+use pullback_ir::{Cleanup, FuncId, Value};
+
+impl Augmenter<'_, '_> {
+    /// What the new call does if it panics, where the old one does `old`.
+    pub(super) fn cleanup(&mut self, old: Option<&Cleanup>) -> Result<Option<Cleanup>> {
+        let Some(Cleanup { func, args }) = old else { return Ok(None) };
+        let mirrored =
+            self.is_forward() && self.session.facts.functions.contains(func) && self.session.takes_part(*func);
+        Ok(Some(if mirrored {
+            Cleanup { func: self.session.variant(*func).forward, args: self.with_companions(*func, args)? }
+        } else {
+            Cleanup { func: self.original(*func), args: args.iter().map(|v| self.get(*v)).collect() }
+        }))
+    }
+
+    /// The function of the program that a working copy stands for.
+    pub(super) fn original(&self, func: FuncId) -> FuncId {
+        self.session.originals.get(&func).copied().unwrap_or(func)
+    }
+
+    /// The arguments of a callee that takes part, each followed by its companions.
+    pub(super) fn with_companions(&mut self, callee: FuncId, args: &[Value]) -> Result<Vec<Value>> {
+        let params = self.session.module.func(callee).param_values().to_vec();
+        let mut all = Vec::new();
+        for (arg, param) in args.iter().zip(params) {
+            all.push(self.get(*arg));
+            if self.session.has_companion(callee, param) {
+                all.extend(self.companion(*arg)?);
+            }
+        }
+        Ok(all)
+    }
+}

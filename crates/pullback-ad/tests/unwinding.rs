@@ -1,0 +1,125 @@
+//! A derivative that panics gives back all memory: what the primal holds by the primal's clean-up, shadows beside it (forward) or
+//! with the tape (reverse).
+
+use pullback_ad::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
+use pullback_ir::interp::{Interp, Trap, Val};
+use pullback_ir::{Module, Op, parse_module, verify_module};
+
+/// `x²`, held in a box that a box points to. It panics in a callee if `x > 10`, and itself if `x > 5`.
+const BOXED_SQUARE: &str = "
+declare @alloc(i64, i64) -> ptr
+declare @dealloc(ptr, i64, i64)
+declare @panic() noreturn
+fn @drop_boxes(v0: ptr) {
+b0:
+  v1 = load ptr v0
+  dealloc v1, 8:i64, 8:i64, @dealloc
+  dealloc v0, 8:i64, 8:i64, @dealloc
+  return
+}
+fn @free(v0: ptr) {
+b0:
+  dealloc v0, 16:i64, 8:i64, @dealloc
+  return
+}
+fn @check(v0: f64) {
+b0:
+  v1 = fcmp ogt v0, 10.0f64
+  branch v1, b1, b2
+b1:
+  v2 = alloc 16:i64, 8:i64, @alloc
+  store v2, v0
+  call @panic() cleanup @free(v2)
+  unreachable
+b2:
+  return
+}
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = alloc 8:i64, 8:i64, @alloc
+  v4 = fmul v2, v2
+  store v3, v4
+  v5 = alloc 8:i64, 8:i64, @alloc
+  store v5, v3
+  call @check(v2) cleanup @clean(v5)
+  v6 = fcmp ogt v2, 5.0f64
+  branch v6, b1(v5), b2
+b1(v7: ptr):
+  call @panic() cleanup @clean(v7)
+  unreachable
+b2:
+  v8 = load ptr v5
+  v9 = load f64 v8
+  store v1, v9
+  call @drop_boxes(v5)
+  return
+}
+fn @clean(v0: ptr) {
+b0:
+  call @drop_boxes(v0)
+  return
+}
+";
+
+fn derivative(mode: Mode) -> Module {
+    let mut module = parse_module(BOXED_SQUARE).unwrap();
+    let mut layouts = Layouts::default();
+    let float = Layout { name: "f64".to_owned(), size: 8, fields: vec![Field { offset: 0, kind: FieldKind::F64 }] };
+    let layout = layouts.add(float);
+    let argument = |name: &str| Argument { name: name.to_owned(), activity: Activity::Duplicated, layout };
+    let request = Request {
+        mode,
+        width: 1,
+        strong_zero: false,
+        runtime_activity: false,
+        name: "f".to_owned(),
+        args: vec![argument("x"), argument("return")],
+        layouts,
+    };
+    let primal = module.find("f").unwrap();
+    pullback_ad::differentiate(&mut module, primal, &request, "d").expect("it has a derivative");
+    verify_module(&module).unwrap_or_else(|wrong| panic!("{wrong:?}\n{module}"));
+    module
+}
+
+/// The derivative at `x`, or the panic. Nothing leaks.
+fn run(module: &Module, mode: Mode, x: f64) -> Result<f64, Trap> {
+    let mut interp = Interp::new(module);
+    let [x, dx, out, d_out] = [x, 0.0, 0.0, 0.0].map(|v| interp.alloc_f64s(&[v]).unwrap());
+    let (seed, result) = if mode == Mode::Forward { (dx, d_out) } else { (d_out, dx) };
+    interp.write_f64s(seed, &[1.0]).unwrap();
+    let tape = (mode == Mode::Reverse).then(|| interp.new_tape());
+    let args: Vec<Val> = tape.into_iter().chain([x, dx, out, d_out]).map(Val::Ptr).collect();
+    let ended = interp.call(module.find("d").unwrap(), &args);
+    if let Some(tape) = tape {
+        interp.drop_tape(tape).expect("what the tape owns is given back once");
+    }
+    assert_eq!(interp.leaks(), [], "{ended:?}");
+    ended.map_err(|e| e.trap)?;
+    Ok(interp.read_f64s(result, 1).unwrap()[0])
+}
+
+#[test]
+fn nothing_leaks() {
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let module = derivative(mode);
+        assert_eq!(run(&module, mode, 3.0), Ok(6.0));
+        for x in [7.0, 20.0] {
+            assert_eq!(run(&module, mode, x), Err(Trap::Panic("panic".to_owned())), "{mode:?} at {x}");
+        }
+    }
+}
+
+/// The clean-up functions that the calls of a function name.
+fn cleanups(module: &Module, name: &str) -> Vec<String> {
+    let func = module.func(module.find(name).unwrap());
+    let ops = func.blocks().flat_map(|b| &func.block(b).insts).map(|i| &func.inst(*i).op);
+    ops.filter_map(Op::cleanup).map(|c| module.func(c.func).name.clone()).collect()
+}
+
+#[test]
+fn only_forward_mode_cleans_up_shadows() {
+    assert_eq!(cleanups(&derivative(Mode::Reverse), "d"), ["clean", "clean"]);
+    assert_eq!(cleanups(&derivative(Mode::Forward), "d"), ["d.d.of.clean.fwd", "d.d.of.clean.fwd"]);
+}
