@@ -10,6 +10,7 @@
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `cleanup` | what calls of the augmented primal do when they panic |
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
+//! | `refill` | places that get back at once what the reverse sweep takes out of them |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
 //! | [`alias`] | which memory the loads and stores of the derivative touch |
 
@@ -22,6 +23,7 @@ pub mod halve;
 pub mod linear;
 pub mod memory;
 pub mod plan;
+mod refill;
 pub mod retype;
 pub mod reverse;
 pub mod session;

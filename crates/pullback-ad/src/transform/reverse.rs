@@ -19,6 +19,7 @@
 
 use super::augment::Augmented;
 use super::plan::{self, Key, Plan, Source};
+use super::refill::refilled;
 use super::session::{Form, Session};
 use crate::analysis::counted::{self, TripCount};
 use crate::error::{Error, ErrorKind, Result};
@@ -488,12 +489,13 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         self.at = self.rev_blocks[&block];
         self.cache.clear();
         let level = self.loops.innermost(block);
+        let refilled = refilled(insts, &self.aug.linear);
         for inst in insts.iter().rev() {
             let Some(linear) = self.aug.linear.get(inst).cloned() else { continue };
             let data = self.aug.func.inst(*inst);
             let (flags, loc) = (data.flags.fast_math(), data.loc);
             for linear in linear.iter().rev() {
-                self.transpose(linear, level, flags, loc);
+                self.transpose(linear, level, flags, loc, refilled.contains(inst));
             }
         }
         let params = self.aug.func.block(block).params.clone();

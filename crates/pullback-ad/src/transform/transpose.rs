@@ -77,8 +77,16 @@ impl Sweeps<'_, '_> {
             .collect()
     }
 
-    /// Emit the transpose of a linear operation of a block of loop `level`.
-    pub(super) fn transpose(&mut self, linear: &Linear, level: Option<Loop>, flags: Flags, loc: Option<SourceLoc>) {
+    /// Emit the transpose of a linear operation of a block of loop `level`. `refilled`: what a store's transpose takes out of a
+    /// place is sure to come back in this block.
+    pub(super) fn transpose(
+        &mut self,
+        linear: &Linear,
+        level: Option<Loop>,
+        flags: Flags,
+        loc: Option<SourceLoc>,
+        refilled: bool,
+    ) {
         match linear {
             Linear::Sum(result, terms) => {
                 let g = self.take(*result);
@@ -131,7 +139,7 @@ impl Sweeps<'_, '_> {
                 let cond = self.value(*cond, level);
                 let ty = self.aug.func.ty(*result).clone();
                 for (lane, g) in g.into_iter().enumerate() {
-                    let zero = nothing(self.rev(), &ty);
+                    let zero = neutral(self.rev(), &ty);
                     if let Some(a) = a {
                         let part = self.build().select(cond, g, zero);
                         self.accumulate(*a, lane, part);
@@ -155,7 +163,12 @@ impl Sweeps<'_, '_> {
                     let mut b = self.build();
                     b.loc = loc;
                     let g = b.load(ty.clone(), place);
-                    self.clear(place, 0, ty);
+                    if refilled {
+                        let empty = neutral(b.func, ty);
+                        b.store(place, empty);
+                    } else {
+                        self.clear(place, 0, ty);
+                    }
                     if let Some(value) = value {
                         self.accumulate(*value, lane, g);
                     }
@@ -244,7 +257,7 @@ impl Sweeps<'_, '_> {
                         self.accumulate(*value, lane, part);
                     }
                     if let Some(into) = into {
-                        let zero = nothing(self.rev(), &field);
+                        let zero = neutral(self.rev(), &field);
                         let rest = self.build().value(Op::InsertValue(g, zero, *index), ty.clone());
                         self.accumulate(*into, lane, rest);
                     }
@@ -335,17 +348,8 @@ impl Sweeps<'_, '_> {
     }
 }
 
-/// What an empty cotangent slot holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.
+/// What an empty cotangent holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.
 fn neutral(func: &mut Function, ty: &Type) -> Value {
-    match ty {
-        Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),
-        other => func.zero(other),
-    }
-}
-
-/// What a sum of cotangents starts from. Of the two zeros it is −0 that adds nothing, also to −0, so that the optimiser may drop
-/// the addition without leave to be inexact.
-fn nothing(func: &mut Function, ty: &Type) -> Value {
     match ty {
         Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),
         other => func.zero(other),
