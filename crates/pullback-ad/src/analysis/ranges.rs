@@ -4,7 +4,7 @@
 //! constant bounds bounds its counter. Bounds checks of arrays are of the first kind, so an index into an array that lies
 //! beside other fields is known to stay inside the array.
 
-use super::counted;
+use super::counted::{self, Affine, Counted, Step};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
@@ -45,17 +45,17 @@ impl Ranges {
             }
         }
         if let Ok(loops) = Loops::new(func, &cfg, &doms) {
+            let counted = Counted::new(func, &cfg, &doms, &loops);
             for (id, data) in loops.iter() {
-                let live = |b: Block| cfg.can_return(b);
-                let Some(trips) = counted::trip_count(func, &cfg, &doms, &loops, id, live) else { continue };
+                let Some(trips) = counted.trip_count(id, |b| cfg.can_return(b)) else { continue };
                 let Some(count) = trips.constant(func) else { continue };
                 for param in &func.block(data.header).params {
-                    let Some(affine) = counted::affine(func, &cfg, &loops, *param) else { continue };
+                    let Some(Affine { init, step: Step::Constant(step), .. }) = counted.affine(*param) else { continue };
                     if *func.ty(*param) == Type::Ptr {
                         continue;
                     }
-                    let Some(init) = func.as_int(affine.init).and_then(|n| i64::try_from(n).ok()) else { continue };
-                    let Some(last) = affine.step.checked_mul(count - 1).and_then(|d| init.checked_add(d)) else {
+                    let Some(init) = func.as_int(init).and_then(|n| i64::try_from(n).ok()) else { continue };
+                    let Some(last) = step.checked_mul(count - 1).and_then(|d| init.checked_add(d)) else {
                         continue;
                     };
                     bounds.entry(*param).or_default().push((data.header, init.min(last), init.max(last)));

@@ -9,11 +9,18 @@
 //! | [`session`] | what all functions of one derivative share |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `cleanup` | what calls of the augmented primal do when they panic |
+//! | `preheader` | the trip counts of counted loops, as values |
+//! | `stable` | loads that may be done again |
+//! | `max_flow` | the smallest cut of a network |
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
+//! | `slots` | what crosses from one sweep to the other, and how loops save and restore it |
+//! | `again` | values of the forward sweep in the reverse sweep |
+//! | `transpose` | the transposes of the linear operations |
 //! | [`alias`] | which memory the loads and stores of the derivative touch |
 
+mod again;
 pub mod alias;
 pub mod augment;
 mod augment_memory;
@@ -21,11 +28,15 @@ mod cleanup;
 mod forward;
 pub mod halve;
 pub mod linear;
+mod max_flow;
 pub mod memory;
 pub mod plan;
+mod preheader;
 mod refill;
 pub mod retype;
 pub mod reverse;
 pub mod session;
+mod slots;
+mod stable;
 mod transpose;
 pub mod unselect;

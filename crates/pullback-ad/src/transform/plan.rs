@@ -1,22 +1,36 @@
 //! What the reverse sweep needs of the forward sweep, and how it gets it.
 //!
-//! The linear operations use values of the augmented primal: coefficients, conditions, shadow addresses, lengths. Each is
-//! *at hand* (a constant, a parameter), or *computed again* from what is at hand, or *kept* in a slot. A value belongs to
-//! the innermost loop around its definition; a kept value is saved once per iteration of that loop. A value that is used
-//! outside its loop is kept a second time, at the level of its use.
+//! The linear operations use values of the augmented primal: coefficients, conditions, shadow addresses, lengths; the reversed
+//! control flow uses trip counts and the conditions of branches. Each is *at hand* (a constant, a parameter), or *made again*
+//! from what is at hand, or *kept* in a slot. A value belongs to the innermost loop around its definition; a kept value is
+//! saved once per iteration of that loop. A value that is used outside its loop is seen from there as what it was last: it is
+//! got a second time, at the level of its use.
 //!
-//! A load may be done again if nothing overwrites its place between the load and the end of the forward sweep.
+//! Making a value again needs its operands, which are themselves kept or made again. Which values to keep is a smallest cut
+//! between those that cannot be made again and those that are needed (`cut`); outside of loops there is nothing to decide, a
+//! slot there costs nothing to speak of.
+//!
+//! What is seen from outside its loop may be made again there from its operands as they were last. Each way out of the loop
+//! runs through the value's definition (it dominates its use), so the last value was made in the last iteration, after its
+//! operands.
+
+mod cut;
+mod decide;
+mod walk;
+
+pub use decide::Decision;
 
 use super::augment::Augmented;
 use super::linear::{Coefficient, Linear};
 use super::session::Form;
-use crate::analysis::counted::{self, Affine};
-use crate::analysis::objects::ObjId;
-use crate::analysis::offsets::Offsets;
-use pullback_ir::cfg::Cfg;
+use super::stable::Stability;
+use crate::analysis::counted::{Affine, Counted, Step, argument};
+use pullback_ir::cfg::{Cfg, edges_from};
+use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
-use pullback_ir::{BinOp, Block, Callee, Function, Inst, Loop, MathFn, Op, Type, Value, ValueDef};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use pullback_ir::table::Table;
+use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};
+use std::collections::{BTreeSet, HashMap};
 
 /// A value at the level of a loop; `None` is the function itself.
 pub type Key = (Value, Option<Loop>);
@@ -32,6 +46,12 @@ pub enum Source {
     Again,
     /// From the iteration number.
     Counter(Affine),
+    /// From the iteration number of the last iteration: one less than this count.
+    Last(Affine, Value),
+    /// By a load, with this alignment, from the address that the iteration number gives.
+    Walk(Affine, u64),
+    /// It is another value: a block parameter that is always given the same.
+    Same(Value),
 }
 
 /// The plan of one function.
@@ -39,57 +59,64 @@ pub struct Plan {
     sources: HashMap<Key, Source>,
     /// The values to keep, in order.
     pub kept: BTreeSet<Key>,
-    blocks: HashMap<Value, Block>,
+    /// Blocks whose predecessor follows from a condition.
+    pub decisions: HashMap<Block, Decision>,
+    blocks: Table<Value, Option<Block>>,
 }
 
 impl Plan {
-    /// How a value is got where it is used at the level of `block`.
+    /// How a value is got.
     pub fn source(&self, key: Key) -> Source {
         self.sources.get(&key).copied().unwrap_or(Source::AtHand)
     }
 
     /// The level at which `value` is seen from inside loop `user`.
     pub fn key(&self, loops: &Loops, value: Value, user: Option<Loop>) -> Key {
-        (value, self.blocks.get(&value).and_then(|b| common(loops, loops.innermost(*b), user)))
+        (value, self.blocks[value].and_then(|b| common(loops, loops.innermost(b), user)))
     }
 }
 
 /// The innermost loop that is around both.
-fn common(loops: &Loops, mut a: Option<Loop>, b: Option<Loop>) -> Option<Loop> {
-    let around_b: Vec<Loop> = std::iter::successors(b, |l| loops.get(*l).parent).collect();
-    while let Some(l) = a {
-        if around_b.contains(&l) {
-            return Some(l);
+fn common(loops: &Loops, mut a: Option<Loop>, mut b: Option<Loop>) -> Option<Loop> {
+    while a != b {
+        let depth = |l: Option<Loop>| l.map_or(0, |l| loops.get(l).depth);
+        let outwards = |l: Option<Loop>| l.and_then(|l| loops.get(l).parent);
+        if depth(a) >= depth(b) {
+            a = outwards(a);
+        } else {
+            b = outwards(b);
         }
-        a = loops.get(l).parent;
     }
-    None
+    a
 }
 
-/// More work than this is not repeated to save a slot. A multiplication counts 1, a load 2.
-const MOST_WORK: u32 = 12;
+/// The control flow of a function, as the plan sees it.
+#[derive(Clone, Copy)]
+pub struct Shape<'a> {
+    /// Its blocks.
+    pub cfg: &'a Cfg,
+    /// Who comes before whom.
+    pub doms: &'a Dominators,
+    /// Its loops.
+    pub loops: &'a Loops,
+    /// How often the counted ones run: a value made on entry.
+    pub trips: &'a HashMap<Loop, Value>,
+}
 
 /// Make the plan.
-pub fn plan(aug: &Augmented, cfg: &Cfg, loops: &Loops, form: Form) -> Plan {
-    let mut blocks = HashMap::new();
-    for block in cfg.reverse_postorder() {
-        let data = aug.func.block(*block);
-        blocks.extend(data.params.iter().map(|p| (*p, *block)));
-        blocks.extend(data.insts.iter().filter_map(|i| aug.func.inst(*i).result).map(|v| (v, *block)));
+pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
+    let counted = Counted::new(&aug.func, shape.cfg, shape.doms, shape.loops);
+    let stability = Stability::new(aug, shape.cfg, form);
+    let mut blocks = Table::new(aug.func.value_bound(), None);
+    for value in (0..aug.func.value_bound()).map(Value::from_index) {
+        blocks[value] = counted.block(value);
     }
-    let plan = Plan { sources: HashMap::new(), kept: BTreeSet::new(), blocks };
-    let writes = Writes::new(aug, cfg);
-    let mut planner = Planner { aug, cfg, loops, form, writes, plan, work: HashMap::new(), open: HashSet::new() };
-    for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-        let level = loops.innermost(*block);
-        for inst in &aug.func.block(*block).insts {
-            for linear in aug.linear.get(inst).into_iter().flatten() {
-                for value in uses(linear) {
-                    planner.require(value, level);
-                }
-            }
-        }
-    }
+    let plan = Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(&aug.func, shape), blocks };
+    let mut planner = Planner { aug, shape, form, counted, stability, plan };
+    let needed = planner.needed();
+    let recipes = planner.recipes(&needed);
+    let kept = cut::choose(&recipes, &needed, |key| planner.weight(*key));
+    planner.settle(&needed, &recipes, &kept);
     planner.plan
 }
 
@@ -123,16 +150,23 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
     }
 }
 
+/// The ways to get a value.
+pub(super) enum Recipe {
+    /// There is nothing to decide.
+    Given(Source),
+    /// It has to be kept.
+    Keep,
+    /// It is kept, or made in this way from these values, with so much work.
+    Make { source: Source, from: Vec<Key>, effort: u64 },
+}
+
 struct Planner<'a> {
     aug: &'a Augmented,
-    cfg: &'a Cfg,
-    loops: &'a Loops,
+    shape: Shape<'a>,
     form: Form,
-    writes: Writes,
+    counted: Counted<'a>,
+    stability: Stability<'a>,
     plan: Plan,
-    /// What it costs to compute a value again at its own level; `None`: not possible.
-    work: HashMap<Value, Option<u32>>,
-    open: HashSet<Value>,
 }
 
 impl Planner<'_> {
@@ -140,55 +174,90 @@ impl Planner<'_> {
         &self.aug.func
     }
 
-    fn level(&self, value: Value) -> Option<Loop> {
-        self.plan.blocks.get(&value).and_then(|b| self.loops.innermost(*b))
+    fn key(&self, value: Value, user: Option<Loop>) -> Key {
+        self.plan.key(self.shape.loops, value, user)
     }
 
-    fn require(&mut self, value: Value, user: Option<Loop>) {
-        let key = self.plan.key(self.loops, value, user);
-        if self.plan.sources.contains_key(&key) {
-            return;
+    /// What the reverse sweep uses.
+    fn needed(&self) -> Vec<Key> {
+        let mut needed = BTreeSet::new();
+        let (cfg, loops) = (self.shape.cfg, self.shape.loops);
+        for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
+            let level = loops.innermost(*block);
+            let insts = self.func().block(*block).insts.iter();
+            let linear = insts.flat_map(|inst| self.aug.linear.get(inst).into_iter().flatten());
+            needed.extend(linear.flat_map(uses).map(|value| self.key(value, level)));
+            needed.extend(self.plan.decisions.get(block).map(|decision| self.key(decision.on, level)));
         }
-        let source = self.choose(key);
-        self.plan.sources.insert(key, source);
-        match source {
-            Source::AtHand => {}
-            Source::Kept => {
-                self.plan.kept.insert(key);
-            }
-            Source::Again => {
-                let inst = self.func().def_inst(value).expect("only results of instructions are computed again");
-                for operand in self.func().inst(inst).op.operands() {
-                    self.require(operand, key.1);
-                }
-            }
-            Source::Counter(affine) => self.require(affine.init, key.1),
+        for (id, count) in self.shape.trips {
+            needed.insert(self.key(*count, loops.get(*id).parent));
         }
+        needed.into_iter().collect()
     }
 
-    fn choose(&mut self, (value, level): Key) -> Source {
+    /// How to get what is needed, and what that is made from.
+    fn recipes(&self, needed: &[Key]) -> HashMap<Key, Recipe> {
+        let mut recipes = HashMap::new();
+        let mut work = needed.to_vec();
+        while let Some(key) = work.pop() {
+            if recipes.contains_key(&key) {
+                continue;
+            }
+            let recipe = self.recipe(key);
+            if let Recipe::Make { from, .. } = &recipe {
+                work.extend(from);
+            }
+            recipes.insert(key, recipe);
+        }
+        recipes
+    }
+
+    fn recipe(&self, (value, level): Key) -> Recipe {
         if self.at_hand(value) {
-            return Source::AtHand;
-        }
-        let own = self.level(value);
-        if let Some(affine) = self.affine(value) {
-            return Source::Counter(affine);
+            return Recipe::Given(Source::AtHand);
         }
         // Outside of loops a slot costs nothing to speak of in one function.
-        if own.is_none() && self.form == Form::Whole {
-            return Source::Kept;
+        if level.is_none() && self.form == Form::Whole {
+            return Recipe::Given(Source::Kept);
         }
-        let again = match self.work(value) {
-            // Seen from outside its loop, a value may only be computed again from what is outside too: the loop's other
-            // values may have moved on.
-            Some(work) if own == level || self.operands_outside(value, level) => work <= MOST_WORK,
-            _ => false,
+        let make = |source: Source, from: &[Value], effort: u64| {
+            let from = from.iter().map(|v| self.key(*v, level)).collect();
+            Recipe::Make { source, from, effort }
         };
-        if again { Source::Again } else { Source::Kept }
-    }
-
-    fn affine(&self, value: Value) -> Option<Affine> {
-        counted::affine(self.func(), self.cfg, self.loops, value)
+        if let Some(affine) = self.counted.affine(value) {
+            let mut from = vec![affine.init];
+            from.extend(match affine.step {
+                Step::Constant(_) => None,
+                Step::Plus(step) | Step::Minus(step) => Some(step),
+            });
+            if level == Some(affine.id) {
+                return make(Source::Counter(affine), &from, 1);
+            }
+            return match self.shape.trips.get(&affine.id) {
+                Some(count) => {
+                    from.push(*count);
+                    make(Source::Last(affine, *count), &from, 2)
+                }
+                None => Recipe::Keep,
+            };
+        }
+        if let Some((walk, align)) = self.walk(value)
+            && level == Some(walk.id)
+        {
+            return make(Source::Walk(walk, align), &[walk.init], LOAD);
+        }
+        if let Some(same) = self.same(value) {
+            return make(Source::Same(same), &[same], 0);
+        }
+        let Some(inst) = self.func().def_inst(value) else { return Recipe::Keep };
+        let data = self.func().inst(inst);
+        let effort = match &data.op {
+            Op::Load { .. } if self.stability.is_stable(inst) => LOAD,
+            // With leave to be inexact the same operation may come out differently a second time.
+            op if op.is_pure() && data.flags.fast_math().0 == 0 => effort(op),
+            _ => return Recipe::Keep,
+        };
+        make(Source::Again, &data.op.operands(), effort)
     }
 
     fn at_hand(&self, value: Value) -> bool {
@@ -201,65 +270,56 @@ impl Planner<'_> {
         }
     }
 
-    fn operands_outside(&self, value: Value, level: Option<Loop>) -> bool {
-        let Some(inst) = self.func().def_inst(value) else { return false };
-        let operands = self.func().inst(inst).op.operands();
-        operands.iter().all(|o| {
-            let own = self.level(*o);
-            self.at_hand(*o) || common(self.loops, own, level) == own
-        })
-    }
-
-    /// The work of computing a value again at its own level from what is kept at outer levels.
-    fn work(&mut self, value: Value) -> Option<u32> {
-        if self.at_hand(value) {
-            return Some(0);
-        }
-        if let Some(work) = self.work.get(&value) {
-            return *work;
-        }
-        if !self.open.insert(value) {
+    /// The value that a block parameter is given by all edges into its block.
+    fn same(&self, value: Value) -> Option<Value> {
+        let ValueDef::Param(block, position) = self.func().value(value).def else { return None };
+        if block == self.func().entry() || self.shape.loops.headed_by(block).is_some() {
             return None;
         }
-        let work = self.compute_work(value);
-        self.open.remove(&value);
-        self.work.insert(value, work);
-        work
+        let cfg = self.shape.cfg;
+        let from = cfg.predecessors(block).iter().filter(|p| cfg.can_return(**p));
+        let edges = from.flat_map(|p| edges_from(self.func(), *p)).filter(|e| e.to == block);
+        let mut given = edges.map(|e| argument(self.func(), e, position));
+        let first = given.next()?;
+        given.all(|other| other == first).then_some(first)
     }
 
-    fn compute_work(&mut self, value: Value) -> Option<u32> {
-        if self.affine(value).is_some() {
-            return Some(1);
-        }
-        let inst = self.func().def_inst(value)?;
-        let own = self.level(value);
-        let data = self.func().inst(inst);
-        let own_work = match &data.op {
-            Op::Load { .. } => {
-                let block = self.plan.blocks[&value];
-                if !self.writes.is_stable(self.aug, self.form, block, inst) {
-                    return None;
+    /// How often the level of a key runs, compared to the function's own, and what keeping it costs there each time.
+    fn weight(&self, (value, level): Key) -> cut::Weight {
+        let depth = level.map_or(0, |l| self.shape.loops.get(l).depth);
+        let ty = self.func().ty(value);
+        cut::Weight { depth, bytes: can_keep(ty).then(|| ty.size()) }
+    }
+
+    /// Go through what is needed once more, now that it is known what is kept.
+    fn settle(&mut self, needed: &[Key], recipes: &HashMap<Key, Recipe>, kept: &BTreeSet<Key>) {
+        let mut work = needed.to_vec();
+        while let Some(key) = work.pop() {
+            if self.plan.sources.contains_key(&key) {
+                continue;
+            }
+            let source = match &recipes[&key] {
+                _ if kept.contains(&key) => Source::Kept,
+                Recipe::Given(source) => *source,
+                Recipe::Keep => Source::Kept,
+                Recipe::Make { source, from, .. } => {
+                    work.extend(from);
+                    *source
                 }
-                2
-            }
-            op if op.is_pure() => effort(op),
-            _ => return None,
-        };
-        let mut total = own_work;
-        for operand in data.op.operands() {
-            // What belongs to an outer level is kept or computed there.
-            if self.level(operand) == own && !(own.is_none() && self.form == Form::Callee) {
-                total = total.saturating_add(self.work(operand)?);
-            } else if own.is_none() {
-                total = total.saturating_add(self.work(operand).unwrap_or(2));
+            };
+            self.plan.sources.insert(key, source);
+            if source == Source::Kept {
+                self.plan.kept.insert(key);
             }
         }
-        Some(total)
     }
 }
 
+/// What a load costs, where an addition costs 1.
+const LOAD: u64 = 2;
+
 /// How much work an instruction is.
-fn effort(op: &Op) -> u32 {
+fn effort(op: &Op) -> u64 {
     match op {
         Op::Bin(BinOp::FDiv | BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..) => 6,
         Op::Bin(BinOp::FRem, ..) => 20,
@@ -271,88 +331,6 @@ fn effort(op: &Op) -> u32 {
         Op::Math(..) => 20,
         Op::Opaque(_) => 20,
         _ => 1,
-    }
-}
-
-/// A write to memory: where in the program, where in its object, and how many bytes, if that is known.
-struct Write {
-    block: Block,
-    position: usize,
-    place: Offsets,
-    width: Option<u64>,
-}
-
-/// What is written where.
-struct Writes {
-    /// The writes to each object.
-    of: HashMap<ObjId, Vec<Write>>,
-    /// Calls that may write anything their arguments reach.
-    calls: Vec<(Block, usize)>,
-    /// For each block, the blocks that can run after it.
-    after: HashMap<Block, HashSet<Block>>,
-}
-
-impl Writes {
-    fn new(aug: &Augmented, cfg: &Cfg) -> Writes {
-        let mut writes = Writes { of: HashMap::new(), calls: Vec::new(), after: HashMap::new() };
-        let live: Vec<Block> = cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect();
-        for block in &live {
-            let mut seen = HashSet::new();
-            let mut next: Vec<Block> = cfg.successors(*block).to_vec();
-            while let Some(b) = next.pop() {
-                if cfg.can_return(b) && seen.insert(b) {
-                    next.extend(cfg.successors(b));
-                }
-            }
-            writes.after.insert(*block, seen);
-            for (position, inst) in aug.func.block(*block).insts.iter().enumerate() {
-                let data = aug.func.inst(*inst);
-                let mut write = |ptr: Value, width: Option<u64>| {
-                    if let Some((object, at)) = aug.places.get(&ptr) {
-                        let write = Write { block: *block, position, place: at.clone(), width };
-                        writes.of.entry(*object).or_default().push(write);
-                    } else {
-                        writes.calls.push((*block, position));
-                    }
-                };
-                match &data.op {
-                    Op::Store { ptr, value, .. } => write(*ptr, Some(aug.func.ty(*value).size())),
-                    // The zeroing of fresh stack memory happens before everything.
-                    Op::Fill { dst, .. } if *block == aug.func.entry() && aug.stack.contains(dst) => {}
-                    Op::Copy { dst, len, .. } | Op::Fill { dst, len, .. } => {
-                        write(*dst, aug.func.as_int(*len).map(|n| n as u64));
-                    }
-                    Op::Call(Callee::Direct(callee), ..) if aug.harmless.contains(callee) => {}
-                    Op::Call(..) => writes.calls.push((*block, position)),
-                    Op::Opaque(op) if op.writes => writes.calls.push((*block, position)),
-                    _ => {}
-                }
-            }
-        }
-        writes
-    }
-
-    /// Whether a load gives the same value when it is done again after the forward sweep.
-    fn is_stable(&self, aug: &Augmented, form: Form, block: Block, inst: Inst) -> bool {
-        let data = aug.func.inst(inst);
-        let Op::Load { ptr, .. } = data.op else { return false };
-        let Some((object, at)) = aug.places.get(&ptr) else { return false };
-        let width = data.result.map_or(8, |r| aug.func.ty(r).size());
-        let position = aug.func.block(block).insts.iter().position(|i| *i == inst).unwrap_or(0);
-        let after = &self.after[&block];
-        let later = |b: &Block, p: usize| after.contains(b) || (*b == block && p > position);
-        // Between a callee and its reverse the caller may write anything.
-        if form == Form::Callee {
-            return false;
-        }
-        if self.calls.iter().any(|(b, p)| later(b, *p)) {
-            return false;
-        }
-        let mut writes = self.of.get(object).into_iter().flatten();
-        !writes.any(|write| {
-            later(&write.block, write.position)
-                && write.width.is_none_or(|bytes| write.place.overlaps(bytes, at, width))
-        })
     }
 }
 

@@ -3,7 +3,8 @@
 use super::augment_memory::inline_len;
 use super::forward::guard;
 use super::linear::{Coefficient, Linear};
-use super::reverse::{Sweeps, alloca};
+use super::reverse::Sweeps;
+use super::slots::alloca;
 use crate::analysis::activity::holds_float;
 use pullback_ir::{BinOp, CastOp, Flags, Function, IntPred, Loop, Op, SourceLoc, Type, Value};
 
