@@ -48,3 +48,280 @@ b2:
     let run = Program::new(&text, &args).seeded(2, &[0.0, 0.0]);
     assert!(run.shadows[2].iter().all(|v| v.is_sign_positive()), "{:?}", run.shadows[2]);
 }
+
+/// Explicit Euler steps of the Lorenz attractor: of six values that the transposes use, the state is enough.
+#[test]
+fn lorenz_keeps_its_state() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load f64 v3
+  v5 = ptradd v3, 8:i64
+  v6 = load f64 v5
+  v7 = ptradd v3, 16:i64
+  v8 = load f64 v7
+  v9 = ptradd v3, 24:i64
+  v10 = load f64 v9
+  v11 = load i64 v1
+  jump b1(0:i64, v4, v6, v8)
+b1(v12: i64, v13: f64, v14: f64, v15: f64):
+  v16 = fsub v14, v13
+  v17 = fmul v10, v16
+  v18 = fsub v10, v15
+  v19 = fmul v13, v18
+  v20 = fsub v19, v14
+  v21 = fmul v13, v14
+  v22 = fmul v10, v15
+  v23 = fsub v21, v22
+  v24 = fmul v17, 0.01f64
+  v25 = fadd v13, v24
+  v26 = fmul v20, 0.01f64
+  v27 = fadd v14, v26
+  v28 = fmul v23, 0.01f64
+  v29 = fadd v15, v28
+  v30 = add nuw v12, 1:i64
+  v31 = icmp eq v30, v11
+  branch v31, b2, b1(v30, v25, v27, v29)
+b2:
+  v32 = fadd v25, v27
+  v33 = fadd v32, v29
+  store v2, v33
+  return
+}";
+    assert_eq!(bytes_each(text, |n| vec![Arg::floats(&[1.0, 1.5, 2.0, 0.7]), Arg::Number(n), Arg::float(0.0)]), 24.0);
+}
+
+/// The bytes on the tape that a further iteration takes.
+fn bytes_each(text: &str, args: impl Fn(i64) -> Vec<Arg>) -> f64 {
+    let (few, many) = (8, 40);
+    let program = Program::new(text, &args(few));
+    let result = args(few).len() - 1;
+    let less = program.check(result).tape;
+    let more = program.with(&args(many)).check(result).tape;
+    (more as f64 - less as f64) / (many - few) as f64
+}
+
+fn points(n: i64) -> Vec<f64> {
+    (0..n).map(|k| (0.9 * k as f64).sin()).collect()
+}
+
+/// `x[i]` is handed on as the last iteration's `x[i + 1]`: it is loaded again.
+#[test]
+fn neighbours_that_are_handed_on_are_not_kept() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  v5 = load f64 v3
+  jump b1(0:i64, v5, 0.0f64)
+b1(v6: i64, v7: f64, v8: f64):
+  v9 = add nuw v6, 1:i64
+  v10 = shl v9, 3:i64
+  v11 = ptradd v3, v10
+  v12 = load f64 v11
+  v13 = fmul v7, v7
+  v14 = fsub v12, v13
+  v15 = fmul v14, v14
+  v16 = fsub 1.0f64, v7
+  v17 = fmul v16, v16
+  v18 = fadd v15, v17
+  v19 = fadd v8, v18
+  v20 = icmp eq v9, v4
+  branch v20, b2, b1(v9, v12, v19)
+b2:
+  store v2, v19
+  return
+}";
+    assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n + 1)), Arg::Number(n), Arg::float(0.0)]), 0.0);
+    // Where the first place is read twice, the handed-on values are not one after the other.
+    let other = text.replace("v10 = shl v9, 3:i64", "v10 = shl v6, 3:i64");
+    assert_eq!(bytes_each(&other, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 8.0);
+}
+
+/// A loop in a loop, with nothing to keep: neither the inner loop's counter nor its entry is recorded.
+#[test]
+fn counters_of_counted_loops_are_not_kept() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 0.0f64)
+b1(v5: i64, v6: f64):
+  v7 = shl v5, 3:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  v10 = icmp eq v5, 0:i64
+  branch v10, b3(v6), b2(0:i64, v6)
+b2(v11: i64, v12: f64):
+  v13 = shl v11, 3:i64
+  v14 = ptradd v3, v13
+  v15 = load f64 v14
+  v16 = fmul v9, v15
+  v17 = fadd v12, v16
+  v18 = add nuw v11, 1:i64
+  v19 = icmp eq v18, v5
+  branch v19, b3(v17), b2(v18, v17)
+b3(v20: f64):
+  v21 = add nuw v5, 1:i64
+  v22 = icmp eq v21, v4
+  branch v22, b4, b1(v21, v20)
+b4:
+  store v2, v20
+  return
+}";
+    assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 0.0);
+}
+
+/// A branch on a value that is kept anyway needs no record; one on a value that is not is a byte.
+#[test]
+fn conditions_tell_where_a_block_came_from() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  v5 = load f64 v3
+  jump b1(0:i64, v5)
+b1(v6: i64, v7: f64):
+  v8 = fcmp olt v7, 0.5f64
+  branch v8, b2, b3
+b2:
+  v9 = fmul v7, v7
+  v10 = fadd v9, 0.1f64
+  jump b4(v10)
+b3:
+  v11 = fmul v7, 0.5f64
+  jump b4(v11)
+b4(v12: f64):
+  v13 = add nuw v6, 1:i64
+  v14 = icmp eq v13, v4
+  branch v14, b5, b1(v13, v12)
+b5:
+  store v2, v12
+  return
+}";
+    let args = |n| vec![Arg::floats(&[0.9]), Arg::Number(n), Arg::float(0.0)];
+    assert_eq!(bytes_each(text, args), 8.0);
+    let linear = text.replace("v9 = fmul v7, v7", "v9 = fmul v7, 0.75f64");
+    assert_eq!(bytes_each(&linear, args), 1.0);
+}
+
+/// A loop that ends when it has converged: the state of each step is kept, and what is computed from it is computed again.
+#[test]
+fn newton_keeps_one_value_a_step() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load f64 v0
+  v4 = load i64 v1
+  jump b1(0:i64, v3)
+b1(v5: i64, v6: f64):
+  v7 = fmul v6, v6
+  v8 = fmul v7, v6
+  v9 = fsub v8, v3
+  v10 = fmul v7, 3.0f64
+  v11 = fadd v10, 1.0f64
+  v12 = fdiv v9, v11
+  v13 = fsub v6, v12
+  v14 = add v5, 1:i64
+  v15 = math.fabs v12
+  v16 = fcmp olt v15, -1.0f64
+  v17 = icmp uge v14, v4
+  v18 = or v16, v17
+  branch v18, b2, b1(v14, v13)
+b2:
+  store v2, v13
+  return
+}";
+    // Records start at multiples of sixteen.
+    assert_eq!(bytes_each(text, |n| vec![Arg::float(2.0), Arg::Number(n), Arg::float(0.0)]), 16.0);
+}
+
+/// `exp` costs more than keeping its value.
+#[test]
+fn what_is_expensive_is_kept() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 0.0f64)
+b1(v5: i64, v6: f64):
+  v7 = shl v5, 3:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  v10 = math.exp v9
+  v11 = fmul v10, v10
+  v12 = fadd v6, v11
+  v13 = add nuw v5, 1:i64
+  v14 = icmp eq v13, v4
+  branch v14, b2, b1(v13, v12)
+b2:
+  store v2, v12
+  return
+}";
+    assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 8.0);
+    let cheap = text.replace("math.exp", "math.fabs");
+    assert_eq!(bytes_each(&cheap, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 0.0);
+}
+
+/// Rows of `width` floats: the loop over them is counted by a division, and the pointers to them are not kept.
+#[test]
+fn chunks_are_counted() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr, v3: ptr) {
+b0:
+  v4 = load ptr v0
+  v5 = load i64 v1
+  v6 = load i64 v2
+  v7 = icmp eq v6, 0:i64
+  branch v7, b4, b1
+b1:
+  v8 = shl v6, 3:i64
+  jump b2(v4, v5, 1.0f64)
+b2(v9: ptr, v10: i64, v11: f64):
+  v12 = load f64 v9
+  v13 = fmul v11, v12
+  v14 = ptradd v9, v8
+  v15 = sub v10, v6
+  v16 = icmp ult v15, v6
+  branch v16, b3, b2(v14, v15, v13)
+b3:
+  store v3, v13
+  return
+b4:
+  unreachable
+}";
+    let args = |n| vec![Arg::floats(&points(3 * n)), Arg::Number(3 * n), Arg::Number(3), Arg::float(0.0)];
+    assert_eq!(bytes_each(text, args), 8.0);
+    // Without the test for zero the loop might never end, and is not counted: records on the tape.
+    let unchecked = text.replace("icmp eq v6, 0:i64", "icmp eq v6, 1000:i64");
+    assert_eq!(bytes_each(&unchecked, args), 16.0);
+}
+
+/// A counter that may run past its bound and round the numbers gives no count: an array would be too short.
+#[test]
+fn a_step_that_may_pass_the_bound_is_not_counted() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load f64 v0
+  v4 = load i64 v1
+  v5 = trunc i8 v4
+  jump b1(0:i8, 1.0f64)
+b1(v6: i8, v7: f64):
+  v8 = fmul v7, v3
+  v9 = math.sin v8
+  v10 = add v6, 10:i8
+  v11 = icmp eq v10, v5
+  branch v11, b2, b1(v10, v9)
+b2:
+  store v2, v9
+  return
+}";
+    // 10·26 is 4 modulo 256.
+    Program::new(text, &[Arg::float(1.01), Arg::Number(4), Arg::float(0.0)]).check(2);
+}

@@ -250,9 +250,7 @@ impl TripCount {
                 }
             }
             // As long as what is left is not less than what is taken away, it does not go below zero.
-            Step::Minus(amount) => {
-                self.exit_when == Ult && amount == self.bound && loops.is_not_zero(amount, header)
-            }
+            Step::Minus(amount) => self.exit_when == Ult && amount == self.bound && loops.is_not_zero(amount, header),
             Step::Plus(amount) => {
                 matches!(self.exit_when, Uge | Ugt | Eq) && nuw && !is_pointer && loops.is_not_zero(amount, header)
             }

@@ -50,7 +50,9 @@ impl Ranges {
                 let Some(trips) = counted.trip_count(id, |b| cfg.can_return(b)) else { continue };
                 let Some(count) = trips.constant(func) else { continue };
                 for param in &func.block(data.header).params {
-                    let Some(Affine { init, step: Step::Constant(step), .. }) = counted.affine(*param) else { continue };
+                    let Some(Affine { init, step: Step::Constant(step), .. }) = counted.affine(*param) else {
+                        continue;
+                    };
                     if *func.ty(*param) == Type::Ptr {
                         continue;
                     }

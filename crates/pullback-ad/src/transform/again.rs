@@ -67,10 +67,7 @@ impl Sweeps<'_, '_> {
                 }
                 (Some(_), _) => self.rev_tape,
             },
-            Source::Kept => {
-                let place = self.rev_slots[&Slot::Kept(key)];
-                self.build().load(ty, place)
-            }
+            Source::Kept => self.read(Slot::Kept(key), ty),
             Source::Again => {
                 let data = self.instruction(value).clone();
                 let op = data.op.map_operands(|operand| self.part(operand, level));
@@ -105,8 +102,7 @@ impl Sweeps<'_, '_> {
 
     /// The number of the iteration that is being reversed.
     fn counter(&mut self, id: Loop) -> Value {
-        let place = self.rev_slots[&Slot::Counter(id)];
-        self.build().load(Type::I64, place)
+        self.read(Slot::Counter(id), Type::I64)
     }
 
     /// What an affine value is in iteration `i`.

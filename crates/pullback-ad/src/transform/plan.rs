@@ -111,7 +111,8 @@ pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
     for value in (0..aug.func.value_bound()).map(Value::from_index) {
         blocks[value] = counted.block(value);
     }
-    let plan = Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(&aug.func, shape), blocks };
+    let plan =
+        Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(&aug.func, shape), blocks };
     let mut planner = Planner { aug, shape, form, counted, stability, plan };
     let needed = planner.needed();
     let recipes = planner.recipes(&needed);

@@ -2,28 +2,26 @@
 //!
 //! [`combined`] puts both sweeps into one function, [`split`] into two that pass what is kept over the tape.
 //!
-//! Everything that crosses from one sweep to the other, or from one reversed block to another, lives in a *slot*: an
-//! `alloca` that LLVM turns into registers. The forward sweep writes a slot where its value is made. A loop *saves* the
-//! slots of its level on every back edge and exit edge, under the number of the iteration; the reverse sweep *restores* them
-//! on the reversed edge. Where the number of iterations is known on entry, they are saved in one array a slot, of exactly
-//! that length; otherwise as a record pushed on the tape.
+//! What crosses from one sweep to the other lives in a *slot* (`slots`); the forward sweep writes it where its value is made.
+//! In a loop whose number of iterations is known on entry, slots are elements of arrays of exactly that length:
 //!
 //! ```text
 //!  forward                                  reverse
-//!  entry edge   counter = 0; array          reversed exit edge   counter = count − 1; restore slots of that iteration
-//!  …            slot = value                …                    transposes of the linear operations, backwards
-//!  back edge    save slots; counter += 1    reversed back edge   counter −= 1; restore
-//!  exit edge    save slots                  reversed entry edge  array goes
+//!  entry edge   counter = 0; arrays         reversed exit edge   counter = count − 1
+//!  …            slot[counter] = value       …                    transposes of the linear operations, backwards
+//!  back edge    counter += 1                reversed back edge   counter −= 1
+//!                                           reversed entry edge  arrays go
 //! ```
-//! Where the count is not known, the counter itself is a slot of the loop around. Which predecessor a block came from is a slot
-//! too, unless a condition says so; at a loop header the counter tells.
+//! Any other loop pushes its slots as a record on every back edge and exit edge, and the reverse sweep pops it on the reversed
+//! edge; there the counter itself is a slot of the loop around. Which predecessor a block came from is a slot too, unless a
+//! condition says so (`plan`); at a loop header the counter tells.
 
 use super::augment::Augmented;
 use super::plan::{self, Decision, Key, Plan, Shape};
 use super::preheader::count_loops;
 use super::refill::refilled;
 use super::session::{Form, Session};
-use super::slots::{Slot, index_type};
+use super::slots::{Home, Slot, index_type};
 use crate::analysis::counted;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
@@ -46,8 +44,8 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) levels: BTreeMap<Option<Loop>, Vec<(Slot, Type)>>,
     /// The reverse function, when it is one of its own.
     pub(super) rev: Option<Function>,
-    pub(super) fwd_slots: HashMap<Slot, Value>,
-    pub(super) rev_slots: HashMap<Slot, Value>,
+    /// Where each slot lives.
+    pub(super) homes: HashMap<Slot, Home>,
     pub(super) fwd_prologue: Vec<Inst>,
     pub(super) rev_prologue: Vec<Inst>,
     /// Slots of cotangents.
@@ -122,8 +120,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             trips,
             levels: BTreeMap::new(),
             rev,
-            fwd_slots: HashMap::new(),
-            rev_slots: HashMap::new(),
+            homes: HashMap::new(),
             fwd_prologue: Vec::new(),
             rev_prologue: Vec::new(),
             adjoints: HashMap::new(),
@@ -229,9 +226,9 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 
     /// Put the saving, counting and recording of an edge into a block of its own.
     fn forward_edge(&mut self, edge: Edge, into: &[Edge], args: &[Value]) {
-        let which = self.fwd_slots.get(&Slot::Which(edge.to)).copied();
+        let which = Slot::Which(edge.to);
         let (left, closed, entered) = (self.left_by(edge), self.closed_by(edge), self.entered_by(edge));
-        if which.is_none() && left.is_empty() && closed.is_none() && entered.is_none() {
+        if !self.has_slot(which) && left.is_empty() && closed.is_none() && entered.is_none() {
             return;
         }
         let block = self.aug.func.add_block();
@@ -239,27 +236,22 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for id in left.iter().chain(&closed) {
             self.save(block, Some(*id));
         }
-        let counter = |id: &Loop| self.fwd_slots[&Slot::Counter(*id)];
-        if let Some(id) = &closed {
-            let place = counter(id);
+        if let Some(id) = closed {
+            let i = self.read_forward(block, Slot::Counter(id), Type::I64);
             let mut b = Builder::new(&mut self.aug.func, block);
-            let i = b.load(Type::I64, place);
             let one = b.func.i64(1);
             let next = b.add(i, one);
-            b.store(place, next);
+            self.write(block, Slot::Counter(id), next);
         }
-        if let Some(id) = &entered {
-            let place = counter(id);
-            let mut b = Builder::new(&mut self.aug.func, block);
-            let zero = b.func.i64(0);
-            b.store(place, zero);
-            self.make_arrays(block, *id);
+        if let Some(id) = entered {
+            let zero = self.aug.func.i64(0);
+            self.write(block, Slot::Counter(id), zero);
+            self.make_arrays(block, id);
         }
-        if let Some(place) = which {
+        if self.has_slot(which) {
             let number = into.iter().position(|e| *e == edge).expect("the edge is among those into its target");
-            let mut b = Builder::new(&mut self.aug.func, block);
-            let number = b.func.int(index_type(into.len()), number as i128);
-            b.store(place, number);
+            let number = self.aug.func.int(index_type(into.len()), number as i128);
+            self.write(block, which, number);
         }
         Builder::new(&mut self.aug.func, block).jump(edge.to, args.to_vec());
     }
@@ -275,23 +267,20 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         };
         // The forward sweep of a callee pushes the slots of the function's own level and returns.
         for (number, exit) in exits.iter().enumerate() {
-            if let Some(place) = self.fwd_slots.get(&Slot::Exit).copied() {
-                let mut b = Builder::new(&mut self.aug.func, *exit);
-                let number = b.func.int(index_type(exits.len()), number as i128);
-                b.store(place, number);
+            if self.has_slot(Slot::Exit) {
+                let number = self.aug.func.int(index_type(exits.len()), number as i128);
+                self.write(*exit, Slot::Exit, number);
             }
             self.save(*exit, None);
         }
         self.at = self.rev().entry();
         self.restore(None);
         let entries: Vec<Block> = exits.iter().map(|e| self.rev_blocks[e]).collect();
-        match self.rev_slots.get(&Slot::Exit).copied() {
-            Some(place) => {
-                let mut b = self.build();
-                let which = b.load(index_type(entries.len()), place);
-                dispatch(&mut b, which, &entries);
-            }
-            None => self.build().jump(entries[0], vec![]),
+        if self.has_slot(Slot::Exit) {
+            let which = self.read(Slot::Exit, index_type(entries.len()));
+            dispatch(&mut self.build(), which, &entries);
+        } else {
+            self.build().jump(entries[0], vec![]);
         }
         // The cotangent of the result goes to the value that was returned.
         if self.aug.returns_active {
@@ -342,11 +331,10 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         match (header, &blocks[..]) {
             (_, [only]) => self.build().jump(*only, vec![]),
             (Some(id), _) => {
-                let place = self.rev_slots[&Slot::Counter(id)];
+                let i = self.read(Slot::Counter(id), Type::I64);
                 let entry = into.iter().position(|e| self.entered_by(*e).is_some()).expect("a loop is entered");
                 let back = into.iter().position(|e| self.closed_by(*e).is_some()).expect("a loop has a back edge");
                 let mut b = self.build();
-                let i = b.load(Type::I64, place);
                 let zero = b.func.i64(0);
                 let first = b.icmp(IntPred::Eq, i, zero);
                 b.branch(first, BlockCall::new(blocks[entry], vec![]), BlockCall::new(blocks[back], vec![]));
@@ -358,10 +346,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                     self.build().terminate(term);
                 }
                 None => {
-                    let place = self.rev_slots[&Slot::Which(block)];
-                    let mut b = self.build();
-                    let which = b.load(index_type(blocks.len()), place);
-                    dispatch(&mut b, which, &blocks);
+                    let which = self.read(Slot::Which(block), index_type(blocks.len()));
+                    dispatch(&mut self.build(), which, &blocks);
                 }
             },
         }
@@ -404,31 +390,16 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             self.drop_arrays(id);
         }
         if let Some(id) = self.closed_by(edge) {
-            let place = self.rev_slots[&Slot::Counter(id)];
+            let i = self.read(Slot::Counter(id), Type::I64);
             let mut b = self.build();
-            let i = b.load(Type::I64, place);
             let one = b.func.i64(1);
             let before = b.sub(i, one);
-            b.store(place, before);
+            self.write_reverse(Slot::Counter(id), before);
             self.restore(Some(id));
         }
         for id in self.left_by(edge).into_iter().rev() {
             self.start_at_last(id);
             self.restore(Some(id));
-        }
-    }
-
-    /// The reverse of a counted loop starts at its last iteration.
-    fn start_at_last(&mut self, id: Loop) {
-        let Some(count) = self.trips.get(&id).copied() else { return };
-        let n = self.value(count, self.loops.get(id).parent);
-        let (counter, length) = (self.rev_slots[&Slot::Counter(id)], self.rev_slots.get(&Slot::Count(id)).copied());
-        let mut b = self.build();
-        let one = b.func.i64(1);
-        let last = b.sub(n, one);
-        b.store(counter, last);
-        if let Some(length) = length {
-            b.store(length, n);
         }
     }
 
@@ -471,7 +442,6 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let entry = self.aug.func.entry();
         self.aug.func.block_mut(entry).insts.splice(0..0, fwd_prologue);
     }
-
 }
 
 /// Go on at the target of this number.

@@ -1,14 +1,22 @@
-//! Slots: what crosses from the forward sweep to the reverse sweep, and how loops save and restore it.
+//! Slots: what crosses from the forward sweep to the reverse sweep, and where it lives meanwhile.
 //!
-//! A slot belongs to a level, a loop or the function itself. A loop saves the slots of its level at the end of each iteration:
-//! in arrays, one for each slot, of as many elements as there are iterations, where that number is known on entry; else in a
-//! record on the tape. Both hold each slot in its own size, the most aligned first, so that there are no gaps.
+//! A slot belongs to a level, a loop or the function itself, and has a value in each iteration of that. Where it lives depends
+//! on the level:
+//!
+//! - The function's own: an `alloca`, which the optimiser turns into a register. In a callee, whose sweeps are two functions,
+//!   a record on the tape carries it from one to the other.
+//! - A counted loop: an array on the tape of as many elements as there are iterations, one array for each slot. The forward
+//!   sweep writes the element of the current iteration where the value is made, the reverse sweep reads it where it is used.
+//! - Any other loop: an `alloca`, saved at the end of each iteration in a record that is pushed on the tape, and restored where
+//!   the reverse sweep begins with the iteration.
+//!
+//! Arrays and records hold each slot in its own size, the most aligned first, so that there are no gaps.
 
 use super::plan::{self, Key};
 use super::reverse::Sweeps;
 use super::session::Form;
 use crate::error::{Error, Result};
-use pullback_ir::{Block, Builder, Flags, Function, Loop, Op, Type, Value};
+use pullback_ir::{Block, Builder, Flags, Function, IntPred, Loop, Op, Type, Value};
 use std::collections::HashMap;
 
 /// Something that lives in a slot.
@@ -20,12 +28,30 @@ pub(super) enum Slot {
     Which(Block),
     /// The number of the current iteration.
     Counter(Loop),
-    /// Where a counted loop's arrays are.
+    /// Where the arrays of a run of a counted loop are.
     Base(Loop),
+    /// Where those of the current run are.
+    Arrays(Loop),
     /// How long they are; only in the reverse sweep.
     Count(Loop),
     /// By which block the function was left.
     Exit,
+}
+
+/// Where a slot lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Home {
+    /// In an `alloca` of each sweep.
+    Alloca { forward: Value, reverse: Value },
+    /// In the arrays of a counted loop: behind so many bytes for each iteration, and of so many bytes itself.
+    Array { id: Loop, behind: u64, bytes: u64 },
+}
+
+/// One of the two sweeps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sweep {
+    Forward,
+    Reverse,
 }
 
 /// The type of a number below `bound`.
@@ -65,59 +91,125 @@ impl Sweeps<'_, '_> {
             self.loose_slot(Slot::Counter(*id), &Type::I64);
             if self.levels.contains_key(&Some(*id)) {
                 self.loose_slot(Slot::Count(*id), &Type::I64);
+                self.loose_slot(Slot::Arrays(*id), &Type::Ptr);
                 self.saved_slot(parent, Slot::Base(*id), Type::Ptr);
             }
         }
-        for slots in self.levels.values_mut() {
+        for (level, mut slots) in std::mem::take(&mut self.levels) {
             slots.sort_by_key(|(_, ty)| std::cmp::Reverse(ty.align()));
+            self.house(level, &slots);
+            self.levels.insert(level, slots);
         }
         Ok(())
     }
 
-    /// A slot that the loop of its level saves.
+    /// A slot that has a value in each iteration of its level.
     fn saved_slot(&mut self, level: Option<Loop>, slot: Slot, ty: Type) {
-        self.loose_slot(slot, &ty);
         self.levels.entry(level).or_default().push((slot, ty));
     }
 
-    /// A slot that nobody saves.
+    /// A slot that belongs to no level: each sweep has its own.
     fn loose_slot(&mut self, slot: Slot, ty: &Type) {
-        let fwd = alloca(&mut self.aug.func, &mut self.fwd_prologue, ty);
-        let rev = match &mut self.rev {
+        let forward = alloca(&mut self.aug.func, &mut self.fwd_prologue, ty);
+        let reverse = match &mut self.rev {
             Some(rev) => alloca(rev, &mut self.rev_prologue, ty),
-            None => fwd,
+            None => forward,
         };
-        self.fwd_slots.insert(slot, fwd);
-        self.rev_slots.insert(slot, rev);
+        self.homes.insert(slot, Home::Alloca { forward, reverse });
+    }
+
+    /// Give the slots of a level their homes.
+    fn house(&mut self, level: Option<Loop>, slots: &[(Slot, Type)]) {
+        let arrays = level.filter(|id| self.trips.contains_key(id));
+        let mut behind = 0;
+        for (slot, ty) in slots {
+            match arrays {
+                Some(id) => {
+                    self.homes.insert(*slot, Home::Array { id, behind, bytes: ty.size() });
+                    behind += ty.size();
+                }
+                None => self.loose_slot(*slot, ty),
+            }
+        }
+    }
+
+    /// The address of a slot at the end of a block of one of the sweeps.
+    fn place(&mut self, sweep: Sweep, block: Block, slot: Slot) -> Value {
+        let (id, behind, bytes) = match self.homes[&slot] {
+            Home::Alloca { forward, .. } if sweep == Sweep::Forward => return forward,
+            Home::Alloca { reverse, .. } => return reverse,
+            Home::Array { id, behind, bytes } => (id, behind, bytes),
+        };
+        let [arrays, counter, count] =
+            [Slot::Arrays(id), Slot::Counter(id), Slot::Count(id)].map(|slot| self.place(sweep, block, slot));
+        let trips = self.trips[&id];
+        let mut b = match sweep {
+            Sweep::Forward => Builder::new(&mut self.aug.func, block),
+            Sweep::Reverse => Builder::new(self.rev(), block),
+        };
+        let mut array = b.load(Type::Ptr, arrays);
+        if behind > 0 {
+            let n = if sweep == Sweep::Forward { trips } else { b.load(Type::I64, count) };
+            let behind = b.func.i64(behind as i64);
+            let start = b.mul(n, behind);
+            array = b.ptr_add(array, start);
+        }
+        let i = b.load(Type::I64, counter);
+        let bytes = b.func.i64(bytes as i64);
+        let offset = b.mul(i, bytes);
+        b.ptr_add(array, offset)
+    }
+
+    /// Whether there is such a slot.
+    pub(super) fn has_slot(&self, slot: Slot) -> bool {
+        self.homes.contains_key(&slot)
+    }
+
+    /// Write to a slot at the end of a block of the forward sweep.
+    pub(super) fn write(&mut self, block: Block, slot: Slot, value: Value) {
+        let place = self.place(Sweep::Forward, block, slot);
+        Builder::new(&mut self.aug.func, block).store(place, value);
+    }
+
+    /// Read a slot at the end of a block of the forward sweep.
+    pub(super) fn read_forward(&mut self, block: Block, slot: Slot, ty: Type) -> Value {
+        let place = self.place(Sweep::Forward, block, slot);
+        Builder::new(&mut self.aug.func, block).load(ty, place)
+    }
+
+    /// Read a slot in the reverse sweep.
+    pub(super) fn read(&mut self, slot: Slot, ty: Type) -> Value {
+        let place = self.place(Sweep::Reverse, self.at, slot);
+        self.build().load(ty, place)
+    }
+
+    /// Write to a slot in the reverse sweep.
+    pub(super) fn write_reverse(&mut self, slot: Slot, value: Value) {
+        let place = self.place(Sweep::Reverse, self.at, slot);
+        self.build().store(place, value);
     }
 
     /// Write each kept value to its slots where it is made.
     pub(super) fn keep_values(&mut self) {
-        let mut of: HashMap<Value, Vec<Value>> = HashMap::new();
+        let mut of: HashMap<Value, Vec<Slot>> = HashMap::new();
         for key in &self.plan.kept {
-            of.entry(key.0).or_default().push(self.fwd_slots[&Slot::Kept(*key)]);
+            of.entry(key.0).or_default().push(Slot::Kept(*key));
         }
+        let slots = |value: &Value| of.get(value).into_iter().flatten();
         for block in self.cfg.reverse_postorder().to_vec() {
             if !self.is_live(block) {
                 continue;
             }
-            let mut out = Vec::new();
-            let stores = |func: &mut Function, value: Value, out: &mut Vec<pullback_ir::Inst>| {
-                let align = func.ty(value).align();
-                for place in of.get(&value).into_iter().flatten() {
-                    out.push(func.make_inst(Op::Store { ptr: *place, value, align }, None, Flags::NONE, None));
-                }
-            };
+            let insts = std::mem::take(&mut self.aug.func.block_mut(block).insts);
             for param in self.aug.func.block(block).params.clone() {
-                stores(&mut self.aug.func, param, &mut out);
+                slots(&param).for_each(|slot| self.write(block, *slot, param));
             }
-            for inst in self.aug.func.block(block).insts.clone() {
-                out.push(inst);
+            for inst in insts {
+                self.aug.func.block_mut(block).insts.push(inst);
                 if let Some(result) = self.aug.func.inst(inst).result {
-                    stores(&mut self.aug.func, result, &mut out);
+                    slots(&result).for_each(|slot| self.write(block, *slot, result));
                 }
             }
-            self.aug.func.block_mut(block).insts = out;
         }
     }
 
@@ -128,76 +220,86 @@ impl Sweeps<'_, '_> {
 
     /// Make the arrays of a counted loop at the end of `block`, on the way into it.
     pub(super) fn make_arrays(&mut self, block: Block, id: Loop) {
-        let Some(base) = self.fwd_slots.get(&Slot::Base(id)).copied() else { return };
+        if !self.has_slot(Slot::Base(id)) {
+            return;
+        }
         let (count, each) = (self.trips[&id], self.bytes_each(Some(id)));
         let tape = self.aug.tape.expect("reverse mode has a tape");
+        let push = self.session.runtime.tape_push;
         let mut b = Builder::new(&mut self.aug.func, block);
-        let each = b.func.i64(each as i64);
-        let bytes = b.mul(count, each);
-        let memory = b.call(self.session.runtime.tape_push, vec![tape, bytes], Type::Ptr);
-        b.store(base, memory);
+        let bytes = array_bytes(&mut b, count, each);
+        let memory = b.call(push, vec![tape, bytes], Type::Ptr);
+        self.write(block, Slot::Arrays(id), memory);
+        self.write(block, Slot::Base(id), memory);
     }
 
     /// The arrays of a counted loop leave the tape.
     pub(super) fn drop_arrays(&mut self, id: Loop) {
-        let Some(count) = self.rev_slots.get(&Slot::Count(id)).copied() else { return };
+        if !self.has_slot(Slot::Base(id)) {
+            return;
+        }
+        let n = self.read(Slot::Count(id), Type::I64);
         let (pop, tape, each) = (self.session.runtime.tape_pop, self.rev_tape, self.bytes_each(Some(id)));
         let mut b = self.build();
-        let n = b.load(Type::I64, count);
-        let each = b.func.i64(each as i64);
-        let bytes = b.mul(n, each);
+        let bytes = array_bytes(&mut b, n, each);
         b.call(pop, vec![tape, bytes], Type::Ptr);
+    }
+
+    /// The reverse of a counted loop starts at its last iteration.
+    pub(super) fn start_at_last(&mut self, id: Loop) {
+        let Some(count) = self.trips.get(&id).copied() else { return };
+        let n = self.value(count, self.loops.get(id).parent);
+        let mut b = self.build();
+        let one = b.func.i64(1);
+        let last = b.sub(n, one);
+        self.write_reverse(Slot::Counter(id), last);
+        if self.has_slot(Slot::Base(id)) {
+            self.write_reverse(Slot::Count(id), n);
+            let arrays = self.read(Slot::Base(id), Type::Ptr);
+            self.write_reverse(Slot::Arrays(id), arrays);
+        }
+    }
+
+    /// The slots that a level saves in records, with their types.
+    fn recorded(&self, level: Option<Loop>) -> Option<Vec<(Slot, Type)>> {
+        let slots = self.levels.get(&level)?;
+        level.is_none_or(|id| !self.trips.contains_key(&id)).then(|| slots.clone())
     }
 
     /// Save the slots of a level at the end of `block` in the forward sweep.
     pub(super) fn save(&mut self, block: Block, level: Option<Loop>) {
-        let Some(slots) = self.levels.get(&level).cloned() else { return };
+        let Some(slots) = self.recorded(level) else { return };
         let tape = self.aug.tape.expect("reverse mode has a tape");
-        let arrays = level.filter(|id| self.trips.contains_key(id));
-        let own: Vec<Value> = slots.iter().map(|(slot, _)| self.fwd_slots[slot]).collect();
-        let counters = arrays.map(|id| [Slot::Base(id), Slot::Counter(id)].map(|s| self.fwd_slots[&s]));
-        let count = arrays.map(|id| self.trips[&id]);
         let (push, each) = (self.session.runtime.tape_push, self.bytes_each(level));
         let mut b = Builder::new(&mut self.aug.func, block);
-        let places = match counters.zip(count) {
-            Some((counters, count)) => array_places(&mut b, counters, count, &slots),
-            None => {
-                let bytes = b.func.i64(each as i64);
-                let record = b.call(push, vec![tape, bytes], Type::Ptr);
-                record_places(&mut b, record, &slots)
-            }
-        };
-        for ((place, slot), (_, ty)) in places.into_iter().zip(own).zip(&slots) {
-            let value = b.load(ty.clone(), slot);
+        let bytes = b.func.i64(each as i64);
+        let record = b.call(push, vec![tape, bytes], Type::Ptr);
+        let mut at = 0;
+        for (slot, ty) in slots {
+            let (size, value) = (ty.size() as i64, self.read_forward(block, slot, ty));
+            let mut b = Builder::new(&mut self.aug.func, block);
+            let place = b.offset(record, at);
             b.store(place, value);
+            at += size;
         }
     }
 
     /// Restore the slots of a level at the end of the current block of the reverse sweep.
     pub(super) fn restore(&mut self, level: Option<Loop>) {
         self.cache.clear();
-        let Some(slots) = self.levels.get(&level).cloned() else { return };
-        let arrays = level.filter(|id| self.trips.contains_key(id));
-        let own: Vec<Value> = slots.iter().map(|(slot, _)| self.rev_slots[slot]).collect();
-        let counters = arrays.map(|id| [Slot::Base(id), Slot::Counter(id)].map(|s| self.rev_slots[&s]));
-        let count = arrays.map(|id| self.rev_slots[&Slot::Count(id)]);
+        let Some(slots) = self.recorded(level) else { return };
         let (pop, tape, each) = (self.session.runtime.tape_pop, self.rev_tape, self.bytes_each(level));
         let mut b = self.build();
-        let places = match counters.zip(count) {
-            Some((counters, count)) => {
-                let count = b.load(Type::I64, count);
-                array_places(&mut b, counters, count, &slots)
-            }
-            None => {
-                let bytes = b.func.i64(each as i64);
-                let record = b.call(pop, vec![tape, bytes], Type::Ptr);
-                record_places(&mut b, record, &slots)
-            }
-        };
-        let values: Vec<Value> =
-            places.into_iter().zip(&slots).map(|(place, (_, ty))| b.load(ty.clone(), place)).collect();
-        for (value, slot) in values.into_iter().zip(own) {
-            b.store(slot, value);
+        let bytes = b.func.i64(each as i64);
+        let record = b.call(pop, vec![tape, bytes], Type::Ptr);
+        let mut at = 0;
+        for (slot, ty) in slots {
+            let size = ty.size() as i64;
+            let mut b = self.build();
+            let place = b.offset(record, at);
+            let value = b.load(ty, place);
+            self.write_reverse(slot, value);
+            at += size;
         }
     }
 }
@@ -210,34 +312,13 @@ pub(super) fn alloca(func: &mut Function, prologue: &mut Vec<pullback_ir::Inst>,
     func.inst(inst).result.expect("an alloca has a result")
 }
 
-/// The places of one iteration's slots in the arrays of a counted loop: an array after the other.
-fn array_places(b: &mut Builder, counters: [Value; 2], count: Value, slots: &[(Slot, Type)]) -> Vec<Value> {
-    let [base, counter] = counters;
-    let base = b.load(Type::Ptr, base);
-    let i = b.load(Type::I64, counter);
-    let mut before = 0;
-    let mut places = Vec::new();
-    for (_, ty) in slots {
-        let start = b.func.i64(before);
-        let start = b.mul(count, start);
-        let array = b.ptr_add(base, start);
-        let each = b.func.i64(ty.size() as i64);
-        let offset = b.mul(i, each);
-        places.push(b.ptr_add(array, offset));
-        before += ty.size() as i64;
-    }
-    places
-}
-
-/// The places of the slots in a record.
-fn record_places(b: &mut Builder, record: Value, slots: &[(Slot, Type)]) -> Vec<Value> {
-    let mut at = 0;
-    slots
-        .iter()
-        .map(|(_, ty)| {
-            let place = b.offset(record, at);
-            at += ty.size() as i64;
-            place
-        })
-        .collect()
+/// The bytes of a counted loop's arrays. A loop that would take more than there are addresses for, because it is left by a panic
+/// long before, must not look as if it took few: asking for too much ends in an error.
+fn array_bytes(b: &mut Builder, count: Value, each: u64) -> Value {
+    let most = i64::MAX as u64 / 2 / each;
+    let limit = b.func.i64(most as i64);
+    let too_many = b.icmp(IntPred::Ugt, count, limit);
+    let count = b.select(too_many, limit, count);
+    let each = b.func.i64(each as i64);
+    b.mul(count, each)
 }

@@ -57,8 +57,6 @@ pub struct Run {
     pub tape: u64,
     /// The shadow of each argument.
     pub shadows: Vec<Vec<f64>>,
-    /// Instructions executed.
-    pub executed: u64,
 }
 
 impl Program {
@@ -96,7 +94,7 @@ impl Program {
         interp.call(self.derivative, &values).unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
         assert_eq!(interp.tape_bytes(tape), Some(0), "something is left on the tape");
         let shadows = shadows.iter().zip(&self.args).map(|(at, arg)| read(&interp, *at, arg)).collect();
-        Run { text: self.text(), tape: interp.tape_high_water(tape).unwrap(), shadows, executed: interp.executed() }
+        Run { text: self.text(), tape: interp.tape_high_water(tape).unwrap(), shadows }
     }
 
     /// Run with a cotangent of argument `result` that looks random, and compare the gradient with differences in one direction.

@@ -54,11 +54,7 @@ struct Nodes {
 }
 
 /// The values to keep so that everything needed can be got.
-pub(super) fn choose(
-    recipes: &HashMap<Key, Recipe>,
-    needed: &[Key],
-    weight: impl Fn(&Key) -> Weight,
-) -> BTreeSet<Key> {
+pub(super) fn choose(recipes: &HashMap<Key, Recipe>, needed: &[Key], weight: impl Fn(&Key) -> Weight) -> BTreeSet<Key> {
     let mut network = Network::new();
     // In the order of the keys: the same program has the same plan.
     let mut undecided: Vec<&Key> =

@@ -66,7 +66,8 @@ impl Planner<'_> {
             return (func.ty(value).size() == 8).then_some(Place { step: at.step.wrapping_add(step), ..at });
         }
         let made = func.def_inst(value).and_then(|inst| self.computed_place(id, &func.inst(inst).op, most));
-        let invariant = || self.counted.is_invariant(id, value).then_some(Place { root: Some(value), constant: 0, step: 0 });
+        let invariant =
+            || self.counted.is_invariant(id, value).then_some(Place { root: Some(value), constant: 0, step: 0 });
         made.filter(|_| func.ty(value).size() == 8).or_else(invariant)
     }
 
@@ -88,11 +89,8 @@ impl Planner<'_> {
                     _ => by,
                 };
                 let a = self.place(id, a, most)?;
-                let scaled = Place {
-                    root: None,
-                    constant: a.constant.wrapping_mul(factor),
-                    step: a.step.wrapping_mul(factor),
-                };
+                let scaled =
+                    Place { root: None, constant: a.constant.wrapping_mul(factor), step: a.step.wrapping_mul(factor) };
                 a.root.is_none().then_some(scaled)
             }
             _ => None,
