@@ -3,13 +3,13 @@
 //! `cargo xtask bench [name]`. Times are medians; what counts is the ratio, taken in turns within one run. Each gradient is
 //! first checked at a small size against a central difference in one direction.
 
+mod clock;
 mod functions;
 mod memory;
 
 use functions as f;
 use pullback::{MakeZero, make_zero};
 use std::hint::black_box;
-use std::time::Instant;
 
 /// An argument: so many floats, in some shape.
 trait Point: MakeZero {
@@ -84,9 +84,9 @@ fn check<P: Point>(name: &str, make: impl Fn() -> P, value: impl Fn(&P) -> f64, 
 /// Seconds a call takes: of the two in turns, and the ratio of the second to the first, each as a median.
 fn measure(mut primal: impl FnMut(), mut derivative: impl FnMut()) -> (f64, f64, f64) {
     fn seconds(work: &mut impl FnMut(), times: u32) -> f64 {
-        let start = Instant::now();
+        let start = clock::seconds();
         (0..times).for_each(|_| work());
-        start.elapsed().as_secs_f64() / f64::from(times)
+        (clock::seconds() - start) / f64::from(times)
     }
     let first = seconds(&mut primal, 1).max(seconds(&mut derivative, 1));
     // Short and many, so that most are not interrupted.
