@@ -6,7 +6,7 @@ use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::Runtime;
 use crate::transform::session::{Form, Session};
-use crate::transform::{alias, halve, retype, reverse, unselect};
+use crate::transform::{alias, halve, hoist, retype, reverse, unselect};
 use pullback_ir::{Callee, FuncId, Function, Module, Op};
 use std::collections::HashMap;
 
@@ -70,11 +70,13 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
     Ok(id)
 }
 
-/// What is known of memory, after integers that carry floats or pointers have got their true types.
+/// What is known of memory, after integers that carry floats or pointers have got their true types, and what is invariant in a
+/// loop has left it.
 fn typed_facts(module: &mut Module, primal: FuncId, request: &Request) -> flow::Facts {
     let mut facts = flow::analyse(module, primal, request);
     // Halves may have to be halved again: an `i128` of four `f32`.
-    let passes: [fn(&mut Function, FuncId, &flow::Facts) -> bool; 3] = [halve::halve, halve::halve, retype::retype];
+    let passes: [fn(&mut Function, FuncId, &flow::Facts) -> bool; 4] =
+        [halve::halve, halve::halve, retype::retype, hoist::hoist];
     for pass in passes {
         let mut changed = false;
         for id in facts.functions.clone() {

@@ -325,3 +325,91 @@ b2:
     // 10·26 is 4 modulo 256.
     Program::new(text, &[Arg::float(1.01), Arg::Number(4), Arg::float(0.0)]).check(2);
 }
+
+/// `out[i] = x[i] / Σ x[j]²`, as debug builds have it: with a panic that never comes in the inner loop.
+const NORMALISE: &str = "
+declare @panic() noreturn
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v7 = load ptr v0
+  v9 = ptradd v0, 8:i64
+  v10 = load i64 v9
+  v11 = load ptr v1
+  jump b2(0:i64)
+b2(v3: i64):
+  v16 = mul v3, 8:i64
+  v17 = ptradd v7, v16
+  v18 = load f64 v17
+  v19 = load f64 v7
+  v20 = fmul v19, v19
+  jump b3(v20, 0:i64)
+b3(v4: f64, v5: i64):
+  v22 = add nuw v5, 1:i64
+  v23 = icmp eq v22, v10
+  branch v23, b4(v4), b9
+b4(v6: f64):
+  v26 = math.sqrt v6
+  v27 = add nuw v3, 1:i64
+  v28 = mul v3, 8:i64
+  v29 = ptradd v11, v28
+  v30 = fdiv v18, v26
+  store v29, v30
+  v31 = icmp eq v27, v10
+  branch v31, b8, b2(v27)
+b8:
+  return
+b9:
+  v32 = mul v22, 8:i64
+  v33 = ptradd v7, v32
+  v34 = load f64 v33
+  v35 = fmul v34, v34
+  v36 = fadd v4, v35
+  v38 = icmp eq v22, -1:i64
+  branch v38, b10, b3(v36, v22)
+b10:
+  call @panic()
+  unreachable
+}";
+
+/// By what factor the work grows with twice the size, from 30 to 60.
+fn growth(text: &str, args: impl Fn(i64) -> Vec<Arg>, result: usize) -> f64 {
+    let program = Program::new(text, &args(30));
+    let less = program.check(result).executed;
+    let more = program.with(&args(60)).check(result).executed;
+    more as f64 / less as f64
+}
+
+#[test]
+fn a_loop_that_does_the_same_each_time_runs_once() {
+    let args = |n| vec![Arg::floats(&points(n)), Arg::floats(&vec![0.0; n as usize])];
+    let growth_of = |text: &str| growth(text, args, 1);
+    assert!(growth_of(NORMALISE) < 2.1, "{}", growth_of(NORMALISE));
+    // Behind a test that is the same each time.
+    let guarded = NORMALISE
+        .replace("jump b2(0:i64)\n", "v40 = icmp eq v10, 0:i64\n  jump b2(0:i64)\n")
+        .replace("jump b3(v20, 0:i64)", "branch v40, b4(1.0f64), b3(v20, 0:i64)");
+    assert!(growth_of(&guarded) < 2.1, "{}", growth_of(&guarded));
+    // Not where the outer loop changes what the inner one reads.
+    let in_place = NORMALISE.replace("v29 = ptradd v11, v28", "v29 = ptradd v7, v28");
+    assert!(growth(&in_place, args, 0) > 3.0);
+    // Nor where it depends on the iteration.
+    let dependent = NORMALISE.replace("jump b3(v20, 0:i64)", "jump b3(v18, 0:i64)");
+    assert!(growth_of(&dependent) > 3.0);
+    // Nor behind a test that is not.
+    let sometimes = NORMALISE
+        .replace("v20 = fmul v19, v19", "v20 = fmul v19, v19\n  v40 = icmp eq v3, 0:i64")
+        .replace("jump b3(v20, 0:i64)", "branch v40, b4(1.0f64), b3(v20, 0:i64)");
+    assert!(growth_of(&sometimes) > 3.0);
+}
+
+#[test]
+fn a_panic_does_not_come_before_what_was_to_be_seen() {
+    let stores_first = NORMALISE
+        .replace("jump b3(v20, 0:i64)", "v41 = ptradd v11, v16\n  store v41, 7.0f64\n  jump b3(v20, 0:i64)")
+        .replace("v38 = icmp eq v22, -1:i64", "v38 = icmp eq v22, 2:i64");
+    let program = Program::new(&stores_first, &[Arg::floats(&points(4)), Arg::floats(&[0.0; 4])]);
+    assert_eq!(program.failing(1), [7.0, 0.0, 0.0, 0.0]);
+    // Where it cannot panic, it may go although something is stored first.
+    let quiet = stores_first.replace("branch v38, b10, b3(v36, v22)", "jump b3(v36, v22)");
+    assert!(growth(&quiet, |n| vec![Arg::floats(&points(n)), Arg::floats(&vec![0.0; n as usize])], 1) < 2.1);
+}

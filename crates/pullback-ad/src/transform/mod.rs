@@ -5,6 +5,7 @@
 //! | [`unselect`] | selections between computed values become branches again |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
+//! | [`hoist`] | loops that compute the same in each iteration of the loop around them go in front of it |
 //! | [`linear`] | the linear operations on tangents, and their forward emission |
 //! | [`session`] | what all functions of one derivative share |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
@@ -27,6 +28,7 @@ mod augment_memory;
 mod cleanup;
 mod forward;
 pub mod halve;
+pub mod hoist;
 pub mod linear;
 mod max_flow;
 pub mod memory;

@@ -57,6 +57,8 @@ pub struct Run {
     pub tape: u64,
     /// The shadow of each argument.
     pub shadows: Vec<Vec<f64>>,
+    /// How many instructions were executed.
+    pub executed: u64,
 }
 
 impl Program {
@@ -74,6 +76,21 @@ impl Program {
     pub fn with(mut self, args: &[Arg]) -> Program {
         self.args = args.to_vec();
         self
+    }
+
+    /// Run the derivative although it fails; what is then in memory as argument `of`.
+    pub fn failing(&self, of: usize) -> Vec<f64> {
+        let mut interp = Interp::new(&self.module);
+        let mut values = vec![Val::Ptr(interp.new_tape())];
+        for arg in &self.args {
+            values.push(Val::Ptr(lay(&mut interp, arg)));
+            if !matches!(arg, Arg::Number(_)) {
+                values.push(Val::Ptr(lay(&mut interp, arg)));
+            }
+        }
+        interp.call(self.derivative, &values).unwrap_err();
+        let at = values.iter().skip(1).filter_map(Val::as_ptr).nth(2 * of).unwrap();
+        read(&interp, at, &self.args[of])
     }
 
     /// Run with this cotangent of argument `result`.
@@ -94,7 +111,7 @@ impl Program {
         interp.call(self.derivative, &values).unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
         assert_eq!(interp.tape_bytes(tape), Some(0), "something is left on the tape");
         let shadows = shadows.iter().zip(&self.args).map(|(at, arg)| read(&interp, *at, arg)).collect();
-        Run { text: self.text(), tape: interp.tape_high_water(tape).unwrap(), shadows }
+        Run { text: self.text(), tape: interp.tape_high_water(tape).unwrap(), shadows, executed: interp.executed() }
     }
 
     /// Run with a cotangent of argument `result` that looks random, and compare the gradient with differences in one direction.
