@@ -28,7 +28,9 @@ use crate::analysis::objects::ObjId;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
-use pullback_ir::{BinOp, Block, BlockCall, Builder, FuncId, Function, Inst, Loop, Op, Terminator, Type, Value, ValueDef};
+use pullback_ir::{
+    BinOp, Block, BlockCall, Builder, FuncId, Function, Inst, Loop, Op, Terminator, Type, Value, ValueDef,
+};
 use std::collections::HashSet;
 
 /// Move what can be moved; whether anything was.
@@ -225,7 +227,8 @@ impl Search<'_> {
     fn can_go(&self, block: Block, blocks: &HashSet<Block>, made: &HashSet<Value>) -> bool {
         let data = self.func.block(block);
         let is_there = |v: Value| self.is_before(v, made) || self.counted.block(v).is_some_and(|b| blocks.contains(&b));
-        let good = |inst: &Inst| self.reads_only(*inst) && self.func.inst(*inst).op.operands().into_iter().all(is_there);
+        let good =
+            |inst: &Inst| self.reads_only(*inst) && self.func.inst(*inst).op.operands().into_iter().all(is_there);
         let mut passed = data.term.targets().into_iter().filter(|t| self.cfg.can_return(t.block)).flat_map(|t| &t.args);
         data.insts.iter().all(good) && data.term.operand().is_none_or(is_there) && passed.all(|v| is_there(*v))
     }
