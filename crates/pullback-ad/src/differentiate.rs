@@ -47,8 +47,9 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
         Mode::Forward => whole.func,
         Mode::Reverse => {
             let places = whole.places.clone();
-            let mut derivative = reverse::combined(&session, whole, name)?;
-            alias::classify(&mut derivative, request, runtime, &places);
+            let (mut derivative, origins) = reverse::combined(&session, whole, name)?;
+            let pointers = alias::Pointers { places: &places, origins: &origins };
+            alias::classify(&mut derivative, request, runtime, &pointers);
             derivative
         }
     };

@@ -9,8 +9,11 @@ use super::memory::Runtime;
 use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;
 use crate::request::{Activity, Request};
-use pullback_ir::{AliasClass, Callee, Constant, Function, Inst, Op, Type, Value, ValueDef};
+use pullback_ir::{AliasClass, Callee, CastOp, Constant, Function, Inst, Op, Type, Value, ValueDef};
 use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Below this there is no memory.
+const LOWEST_ADDRESS: i128 = 4096;
 
 /// What a pointer points into.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -22,9 +25,26 @@ enum Class {
     Any,
 }
 
-/// Set the classes of a reverse-mode derivative. `places` are those of its augmented primal.
-pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, places: &HashMap<Value, (ObjId, Offsets)>) {
-    let Some(mut flow) = Flow::new(func, request, runtime, places) else { return };
+/// What is known of a pointer that was read back from the tape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It is what this value was.
+    Same(Value),
+    /// It points into the tape.
+    Tape,
+}
+
+/// Where the pointers of a derivative come from.
+pub struct Pointers<'a> {
+    /// The objects of its augmented primal's pointers.
+    pub places: &'a HashMap<Value, (ObjId, Offsets)>,
+    /// The pointers that were read back from the tape.
+    pub origins: &'a HashMap<Value, Origin>,
+}
+
+/// Set the classes of a reverse-mode derivative.
+pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, pointers: &Pointers) {
+    let Some(mut flow) = Flow::new(func, request, runtime, pointers) else { return };
     while flow.pass() {}
     let mut found: HashMap<Inst, Class> = HashMap::new();
     for block in func.blocks() {
@@ -45,6 +65,7 @@ struct Flow<'a> {
     func: &'a Function,
     runtime: Runtime,
     places: &'a HashMap<Value, (ObjId, Offsets)>,
+    origins: &'a HashMap<Value, Origin>,
     /// What is known of each pointer; nothing yet is nothing at all.
     classes: HashMap<Value, Class>,
     /// What the pointers are that lie in a slot.
@@ -54,12 +75,8 @@ struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// What the parameters say; `None` if they are not those of the request.
-    fn new(
-        func: &'a Function,
-        request: &Request,
-        runtime: Runtime,
-        places: &'a HashMap<Value, (ObjId, Offsets)>,
-    ) -> Option<Self> {
+    fn new(func: &'a Function, request: &Request, runtime: Runtime, pointers: &Pointers<'a>) -> Option<Self> {
+        let Pointers { places, origins } = *pointers;
         let mut classes = HashMap::new();
         let mut params = func.param_values().iter();
         classes.insert(*params.next()?, Class::Any);
@@ -75,7 +92,7 @@ impl<'a> Flow<'a> {
             return None;
         }
         let slots = slots(func).into_iter().map(|slot| (slot, None)).collect();
-        Some(Flow { func, runtime, places, classes, slots, changed: false })
+        Some(Flow { func, runtime, places, origins, classes, slots, changed: false })
     }
 
     /// Go through the function once; whether anything was new.
@@ -133,8 +150,19 @@ impl<'a> Flow<'a> {
     fn result(&self, op: &Op, result: Value) -> Option<Class> {
         let placed =
             |class: fn(ObjId) -> Class| self.places.get(&result).map_or(Class::Any, |(object, _)| class(*object));
+        match self.origins.get(&result) {
+            Some(Origin::Same(value)) => return self.class(*value),
+            Some(Origin::Tape) => return Some(Class::Tape),
+            None => {}
+        }
         match op {
             Op::PtrAdd(base, _) | Op::Freeze(base) => self.class(*base),
+            // The address of an empty `Vec`: nobody reads or writes there.
+            Op::Cast(CastOp::IntToPtr, address)
+                if self.func.as_int(*address).is_some_and(|a| (0..LOWEST_ADDRESS).contains(&a)) =>
+            {
+                None
+            }
             Op::Select(_, a, b) => match (self.class(*a), self.class(*b)) {
                 (Some(a), Some(b)) => Some(join(Some(a), b)),
                 (a, b) => a.or(b),

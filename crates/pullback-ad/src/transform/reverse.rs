@@ -16,6 +16,7 @@
 //! edge; there the counter itself is a slot of the loop around. Which predecessor a block came from is a slot too, unless a
 //! condition says so (`plan`); at a loop header the counter tells.
 
+use super::alias::Origin;
 use super::augment::Augmented;
 use super::plan::{self, Decision, Key, Plan, Shape};
 use super::preheader::count_loops;
@@ -56,16 +57,18 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) cache: HashMap<Key, Value>,
     rev_blocks: HashMap<Block, Block>,
     pub(super) rev_tape: Value,
+    /// What is known of pointers that are read back from the tape.
+    pub(super) origins: HashMap<Value, Origin>,
 }
 
-/// The derivative as one function.
-pub fn combined(session: &Session, aug: Augmented, name: &str) -> Result<Function> {
+/// The derivative as one function, and what is known of the pointers that it reads back from the tape.
+pub fn combined(session: &Session, aug: Augmented, name: &str) -> Result<(Function, HashMap<Value, Origin>)> {
     let tape = aug.tape.expect("reverse mode has a tape");
     let mut sweeps = Sweeps::new(session, aug, Form::Whole, None, tape)?;
     sweeps.run()?;
     let mut func = sweeps.aug.func;
     func.name = name.to_owned();
-    Ok(func)
+    Ok((func, sweeps.origins))
 }
 
 /// An augmented primal and its reverse function.
@@ -128,6 +131,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             cache: HashMap::new(),
             rev_blocks: HashMap::new(),
             rev_tape,
+            origins: HashMap::new(),
             aug,
         };
         this.make_slots(&live_loops)?;

@@ -12,6 +12,7 @@
 //!
 //! Arrays and records hold each slot in its own size, the most aligned first, so that there are no gaps.
 
+use super::alias::Origin;
 use super::plan::{self, Key};
 use super::reverse::Sweeps;
 use super::session::Form;
@@ -180,7 +181,19 @@ impl Sweeps<'_, '_> {
     /// Read a slot in the reverse sweep.
     pub(super) fn read(&mut self, slot: Slot, ty: Type) -> Value {
         let place = self.place(Sweep::Reverse, self.at, slot);
-        self.build().load(ty, place)
+        let value = self.build().load(ty, place);
+        self.note_origin(slot, value);
+        value
+    }
+
+    /// Note what a value that was read back from the tape is.
+    fn note_origin(&mut self, slot: Slot, value: Value) {
+        let origin = match slot {
+            Slot::Kept(key) if *self.aug.func.ty(key.0) == Type::Ptr => Origin::Same(key.0),
+            Slot::Base(_) | Slot::Arrays(_) => Origin::Tape,
+            _ => return,
+        };
+        self.origins.insert(value, origin);
     }
 
     /// Write to a slot in the reverse sweep.
@@ -298,6 +311,7 @@ impl Sweeps<'_, '_> {
             let mut b = self.build();
             let place = b.offset(record, at);
             let value = b.load(ty, place);
+            self.note_origin(slot, value);
             self.write_reverse(slot, value);
             at += size;
         }

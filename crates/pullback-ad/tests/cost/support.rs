@@ -2,7 +2,7 @@
 
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request, differentiate};
 use pullback_ir::interp::{Interp, Val};
-use pullback_ir::{FuncId, Module, parse_module, text, verify};
+use pullback_ir::{FuncId, Inst, Module, Op, Value, parse_module, text, verify};
 
 /// An argument: the primal gets a pointer to it.
 #[derive(Clone, Debug)]
@@ -144,6 +144,19 @@ impl Program {
         let values: Vec<Val> = addresses.iter().map(|a| Val::Ptr(*a)).collect();
         interp.call(self.primal, &values).unwrap();
         read(&interp, addresses[result], &args[result])
+    }
+
+    /// The loads and stores of floats in memory of the program, and how many of them are of a class of memory that LLVM is told.
+    pub fn accesses(&self) -> [usize; 2] {
+        let func = self.module.func(self.derivative);
+        let is_alloca = |v: Value| func.def_inst(v).is_some_and(|i| matches!(func.inst(i).op, Op::Alloca { .. }));
+        let touches = |inst: &Inst| match func.inst(*inst).op {
+            Op::Load { ptr, .. } => !is_alloca(ptr) && func.ty(func.inst(*inst).result.unwrap()).is_float(),
+            Op::Store { ptr, value, .. } => !is_alloca(ptr) && func.ty(value).is_float(),
+            _ => false,
+        };
+        let all: Vec<Inst> = func.blocks().flat_map(|b| func.block(b).insts.clone()).filter(touches).collect();
+        [all.len(), all.iter().filter(|i| func.alias_class(**i).is_some()).count()]
     }
 
     fn text(&self) -> String {
