@@ -67,6 +67,14 @@ impl CommandLine {
         self.clone().take_codegen(name)
     }
 
+    /// Whether the opt-level is above 0.
+    pub fn is_optimised(&self) -> bool {
+        match self.codegen("opt-level") {
+            Some(level) => level != "0",
+            None => self.has("-O"),
+        }
+    }
+
     /// Remove a codegen option wherever it is given, and return its last value.
     pub fn take_codegen(&mut self, name: &str) -> Option<String> {
         let mut last = None;

@@ -50,10 +50,6 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     if line.links() { supervise(command, &line) } else { process::hand_over(command) }
 }
 
-/// LLVM's options against computing ahead of a branch what is only needed on one side of it.
-const KEEP_BRANCHES: [&str; 3] =
-    ["-two-entry-phi-node-folding-threshold=0", "-phi-node-folding-threshold=0", "-speculate-one-expensive-inst=false"];
-
 /// Change a command line so that the crate goes through the driver. Returns the user's own linker.
 pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     // The linker does the link-time optimisation, of all crates' bitcode; rustc must not do its own before.
@@ -65,9 +61,11 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     line.push(option);
     line.push("--cfg=pullback");
     line.push("--check-cfg=cfg(pullback)");
-    // Branches stay branches until the derivative is taken: `if x > 0 { x.sqrt() }` computed on both ways has the same value
-    // but, at −1, a NaN for a derivative. The linker's optimisation turns them into selections later.
-    line.push(format!("-Cllvm-args={}", KEEP_BRANCHES.join(" ")));
+    // Derivatives are taken of the program as it is written, whatever the opt-level: an optimiser may compute `x.sqrt()` ahead
+    // of the branch that guards it, and inline a function that has a rule. The link driver optimises afterwards.
+    if line.is_optimised() {
+        line.push("-Cno-prepopulate-passes");
+    }
     // Errors point at source lines. Where the profile has no debug information, cargo strips what we add.
     if matches!(line.codegen("debuginfo").as_deref(), None | Some("0" | "none")) {
         line.push("-Cdebuginfo=line-tables-only");
@@ -150,6 +148,20 @@ mod tests {
         assert!(l.codegen("linker").unwrap().ends_with(LINKER_FACE));
         assert_eq!(l.codegen("linker-plugin-lto"), Some(String::new()));
         assert_eq!(l.codegen("debuginfo"), Some("2".into()));
+    }
+
+    #[test]
+    fn the_optimiser_waits_for_the_link() {
+        let waits = |text: &str| {
+            let mut l = line(text);
+            add_flags(&mut l).unwrap();
+            l.codegen("no-prepopulate-passes").is_some()
+        };
+        assert!(waits("--crate-name a -C opt-level=3"));
+        assert!(waits("--crate-name a -Copt-level=s"));
+        assert!(waits("--crate-name a -O"));
+        assert!(!waits("--crate-name a"));
+        assert!(!waits("--crate-name a -C opt-level=3 -C opt-level=0"));
     }
 
     #[test]

@@ -129,6 +129,8 @@ table! {
     LLVMParseIRInContext(ContextRef, BufferRef, *mut ModuleRef, *mut *mut c_char) -> Bool;
     LLVMWriteBitcodeToMemoryBuffer(ModuleRef) -> BufferRef;
     LLVMPrintModuleToString(ModuleRef) -> *mut c_char;
+    LLVMGetNamedMetadataNumOperands(ModuleRef, *const c_char) -> c_uint;
+    LLVMGetNamedMetadataOperands(ModuleRef, *const c_char, *mut ValueRef) -> ();
     LLVMCloneModule(ModuleRef) -> ModuleRef;
     LLVMDisposeModule(ModuleRef);
     LLVMLinkModules2(ModuleRef, ModuleRef) -> Bool;

@@ -100,6 +100,21 @@ impl Module {
         unsafe { std::ffi::CStr::from_ptr(triple) }.to_string_lossy().into_owned()
     }
 
+    /// Whether its debug information says that it is optimised code, or is meant to be: whether it was compiled at an
+    /// opt-level above 0.
+    pub fn says_optimised(&self) -> bool {
+        let name = c"llvm.dbg.cu";
+        let count = llvm!(self.api(), LLVMGetNamedMetadataNumOperands(self.raw, name.as_ptr()));
+        let mut units = vec![ValueRef::NULL; count as usize];
+        if count > 0 {
+            llvm!(self.api(), LLVMGetNamedMetadataOperands(self.raw, name.as_ptr(), units.as_mut_ptr()));
+        }
+        units.into_iter().any(|unit| {
+            let text = self.api().take_message(llvm!(self.api(), LLVMPrintValueToString(unit)));
+            text.contains("isOptimized: true")
+        })
+    }
+
     /// The context this module belongs to.
     pub fn context(&self) -> &Context {
         &self.context

@@ -1,8 +1,7 @@
 //! Face 4: the link driver.
 //!
 //! Called by rustc as the linker. Finds the modules that ask for derivatives, makes the derivatives, and calls the real
-//! linker with the changed modules and the derivatives' objects in their places. A link without requests is handed over at
-//! once.
+//! linker with the changed modules and the derivatives' objects in their places.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -15,6 +14,7 @@
 //! | [`resolve`] | brings the bodies together that a derivative needs |
 //! | [`work`] | makes the derivatives of one module |
 //! | [`bug`] | makes our own panics into errors |
+//! | [`prelink`] | optimises modules as rustc would before the link |
 //! | [`native`] | compiles bitcode for linkers that do not read it |
 //! | [`trace`] | prints, times and saves what is asked for |
 
@@ -23,6 +23,7 @@ mod inputs;
 mod line;
 mod native;
 mod policy;
+mod prelink;
 mod program;
 mod requests;
 mod resolve;
@@ -35,6 +36,7 @@ use crate::{env, process};
 use anyhow::{Context as _, Result};
 use inputs::Input;
 use line::LinkLine;
+use prelink::{Prelink, Raw};
 use program::{ModuleId, Program};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -51,11 +53,10 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     let output = line.output().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     let mut linker = Command::new(env::var(env::INNER_LINKER).unwrap_or_else(|| "cc".into()));
     let inputs = trace.step("read inputs", || read_inputs(&line))?;
-    let asks = inputs.iter().any(|input| input.members.iter().any(inputs::Member::may_have_requests));
-    let uses_lld = line.uses_lld();
+    let has_bitcode = inputs.iter().any(|input| input.members.iter().any(inputs::Member::is_bitcode));
     let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
-    if asks || !uses_lld {
-        let result = differentiated(&mut line, inputs, dir.path(), &mut trace);
+    if has_bitcode {
+        let result = prepared(&mut line, inputs, dir.path(), &mut trace);
         trace.finish(&output);
         match result {
             Ok(Finished::Ready) => {}
@@ -67,7 +68,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
             }
         }
     }
-    if let (true, Some(cache)) = (uses_lld, cache_directory()) {
+    if let (true, Some(cache)) = (line.uses_lld(), cache_directory(".lto-cache")) {
         line.keep_code_in(&cache);
     }
     linker.args(line.into_args(dir.path())?);
@@ -85,8 +86,8 @@ enum Finished {
     Refused,
 }
 
-/// Replace every module on the line that asks for derivatives.
-fn differentiated(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Trace) -> Result<Finished> {
+/// Replace every module on the line that asks for derivatives, and make all modules ready for the linker.
+fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Trace) -> Result<Finished> {
     let libraries = standard_library(line)?;
     let sysroot = libraries.ancestors().nth(4).context("the standard library is not in a sysroot")?;
     let llvm = trace.step("load LLVM", || pullback_llvm::Llvm::load(sysroot))?;
@@ -125,13 +126,35 @@ fn differentiated(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &m
         let bitcode = trace.step("replace modules", || work::replace(module, derived.get(id)))?;
         changed.insert(*id, bitcode);
     }
-    if !line.uses_lld() {
-        let effort = native::Effort::of(line);
+    let effort = native::Effort::of(line);
+    if line.uses_lld() {
+        let cache = cache_directory(".prelink-cache");
+        let prelink = Prelink { llvm: &llvm, effort, cache };
+        trace.step("optimise modules", || optimise_all(&program, &prelink, &mut changed))?;
+    } else {
         line.remove_plugin_options();
         trace.step("compile for the linker", || compile_all(&program, &context, effort, &mut changed))?;
     }
     put_in_place(line, &program, &changed, &derived, dir)?;
     Ok(Finished::Ready)
+}
+
+/// Optimise all bitcode of the program that is to be optimised.
+fn optimise_all(program: &Program, prelink: &Prelink, changed: &mut HashMap<ModuleId, Vec<u8>>) -> Result<()> {
+    if let Some(cache) = &prelink.cache {
+        prelink::forget_old(cache);
+    }
+    let modules = program.bitcode();
+    let raw: Vec<Raw> = modules
+        .iter()
+        .map(|(id, member)| match changed.get(id) {
+            Some(bitcode) => Raw { name: &member.name, bitcode, changed: true },
+            None => Raw { name: &member.name, bitcode: member.bytes(), changed: false },
+        })
+        .collect();
+    let made = prelink.run(&raw)?;
+    changed.extend(modules.iter().zip(made).filter_map(|((id, _), bitcode)| Some((*id, bitcode?))));
+    Ok(())
 }
 
 /// Compile all bitcode of the program, changed or not.
@@ -141,13 +164,10 @@ fn compile_all(
     effort: native::Effort,
     changed: &mut HashMap<ModuleId, Vec<u8>>,
 ) -> Result<()> {
-    for (i, input) in program.inputs.iter().enumerate() {
-        for (k, member) in input.members.iter().enumerate().filter(|(_, member)| member.is_bitcode()) {
-            let id = ModuleId::Line(i, k);
-            let bitcode = changed.get(&id).map_or(member.bytes(), Vec::as_slice);
-            let object = native::compile(context, &member.name, bitcode, effort)?;
-            changed.insert(id, object);
-        }
+    for (id, member) in program.bitcode() {
+        let bitcode = changed.get(&id).map_or(member.bytes(), Vec::as_slice);
+        let object = native::compile(context, &member.name, bitcode, effort)?;
+        changed.insert(id, object);
     }
     Ok(())
 }
@@ -192,10 +212,10 @@ fn put_in_place(
     Ok(())
 }
 
-/// Where lld keeps generated code from one link to the next: in the target directory, beside the driver's faces.
-fn cache_directory() -> Option<PathBuf> {
+/// Where something is kept from one link to the next: in the target directory, beside the driver's faces.
+fn cache_directory(name: &str) -> Option<PathBuf> {
     let face = PathBuf::from(std::env::args_os().next()?);
-    Some(face.parent()?.parent()?.join(".lto-cache"))
+    Some(face.parent()?.parent()?.join(name))
 }
 
 /// The modules that ask for derivatives, with their names.

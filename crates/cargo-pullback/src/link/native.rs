@@ -14,6 +14,11 @@ impl Effort {
         let level = line.plugin_options().find_map(|option| option.strip_prefix('O')?.parse().ok());
         Effort(level.unwrap_or(2))
     }
+
+    /// 0 to 3.
+    pub fn level(self) -> u8 {
+        self.0.min(3)
+    }
 }
 
 /// The native object of a module.

@@ -1,6 +1,6 @@
 //! All the bitcode of a program: the modules on the link line and the standard library's, parsed when asked for.
 
-use super::inputs::Input;
+use super::inputs::{Input, Member};
 use super::policy::{is_support, policy};
 use super::std_bodies::StdBodies;
 use anyhow::{Context as _, Result};
@@ -49,6 +49,16 @@ impl Program {
             found: HashMap::new(),
             owners: HashMap::new(),
         }
+    }
+
+    /// The bitcode on the link line.
+    pub fn bitcode(&self) -> Vec<(ModuleId, &Member)> {
+        let mut all = Vec::new();
+        for (i, input) in self.inputs.iter().enumerate() {
+            let members = input.members.iter().enumerate().filter(|(_, member)| member.is_bitcode());
+            all.extend(members.map(|(k, member)| (ModuleId::Line(i, k), member)));
+        }
+        all
     }
 
     /// A module as it is on the link line.

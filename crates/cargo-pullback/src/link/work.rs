@@ -184,7 +184,7 @@ pub fn replace(mut module: Module, derived: Option<&Derived>) -> Result<Vec<u8>>
     if let Some(derived) = derived {
         replace_markers(&mut module, &derived.replacements)?;
     }
-    linker_bitcode(module)
+    Ok(module.write_bitcode())
 }
 
 fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> Result<()> {
@@ -198,14 +198,6 @@ fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> 
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
     anyhow::ensure!(module.find_symbol(MARKER).is_none(), "`{MARKER}` is used otherwise than by a call");
     Ok(())
-}
-
-/// A module as rustc writes it for the linker: bitcode with a summary, by which the linker optimises modules side by side, with
-/// what it needs of the others, and keeps the results for the next link. LLVM's C interface cannot write it, but has a pass that
-/// puts such bitcode into a constant of the module.
-fn linker_bitcode(mut module: Module) -> Result<Vec<u8>> {
-    module.run_passes("name-anon-globals,embed-bitcode<thinlto;emit-summary>", &TargetOptions::default())?;
-    Ok(module.constant_data("llvm.embedded.object")?.bytes)
 }
 
 /// The symbol of a derivative, to be read in a backtrace or a profile.

@@ -1,0 +1,147 @@
+//! What rustc's optimiser does before the link, done here.
+//!
+//! rustc is told to leave its code as it is (see [`crate::rustc`]), because derivatives are taken of the program as it is written.
+//! Once they are taken, every module that is meant to be optimised goes through the passes that rustc would have run on it, and
+//! then to the linker, which does the rest. As rustc would, this works on the modules side by side, and only on those that have
+//! changed: what comes out is kept in the target directory, by the content of what went in.
+
+use super::native::Effort;
+use anyhow::{Context as _, Result};
+use pullback_llvm::{Context, Llvm, Module, TargetOptions};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// A module on its way to the linker.
+pub struct Raw<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// Its bitcode.
+    pub bitcode: &'a [u8],
+    /// Whether the driver has changed it, so that it has to be written anew in any case.
+    pub changed: bool,
+}
+
+/// Runs the passes, and remembers what came out.
+pub struct Prelink<'a> {
+    /// The library with the passes.
+    pub llvm: &'a Llvm,
+    /// How hard the linker will try.
+    pub effort: Effort,
+    /// Where results are kept from one link to the next.
+    pub cache: Option<PathBuf>,
+}
+
+impl Prelink<'_> {
+    /// The bitcode for the linker, of each module in order; `None` where it can stay as it is.
+    pub fn run(&self, modules: &[Raw<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
+        let results: Vec<Mutex<Option<Vec<u8>>>> = modules.iter().map(|_| Mutex::new(None)).collect();
+        let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(module) = modules.get(at) else { return };
+                match self.one(module) {
+                    Ok(bitcode) => *lock(&results[at]) = bitcode,
+                    Err(error) => {
+                        lock(&failure).get_or_insert(error);
+                    }
+                }
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(modules.len());
+        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        match failure.into_inner().unwrap_or_else(|e| e.into_inner()) {
+            Some(error) => Err(error),
+            None => Ok(results.into_iter().map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner())).collect()),
+        }
+    }
+
+    fn one(&self, raw: &Raw<'_>) -> Result<Option<Vec<u8>>> {
+        let kept = self.cache.as_ref().map(|dir| dir.join(self.key(raw)));
+        if let Some(found) = kept.as_deref().and_then(read) {
+            // An empty file says that the module may stay as it is.
+            return Ok((!found.is_empty()).then_some(found));
+        }
+        let made = self.optimise(raw).with_context(|| format!("could not optimise `{}`", raw.name))?;
+        if let Some(path) = kept {
+            // What cannot be kept is made again next time.
+            let _ = write(&path, made.as_deref().unwrap_or_default());
+        }
+        Ok(made)
+    }
+
+    fn optimise(&self, raw: &Raw<'_>) -> Result<Option<Vec<u8>>> {
+        let context = Context::new(self.llvm);
+        let mut module = Module::parse_bitcode(&context, raw.name, raw.bitcode)?;
+        let options = TargetOptions::default();
+        if module.says_optimised() {
+            // A crate may be optimised although the program as a whole is not.
+            let level = if self.effort.level() == 0 { 3 } else { self.effort.level() };
+            module.run_passes(&format!("thinlto-pre-link<O{level}>"), &options)?;
+        } else if !raw.changed {
+            return Ok(None);
+        }
+        for_linker(module).map(Some)
+    }
+
+    /// A name for what comes of a module: two with the same name are the same but for an accident of 1 in 2¹²⁸.
+    fn key(&self, raw: &Raw<'_>) -> String {
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, self.effort.level(), raw.changed, self.llvm.path(), self.llvm.version()).hash(&mut hasher);
+            env!("CARGO_PKG_VERSION").hash(&mut hasher);
+            raw.bitcode.hash(&mut hasher);
+            hasher.finish()
+        };
+        format!("{:016x}{:016x}.bc", hash(0), hash(1))
+    }
+}
+
+/// A module as rustc writes it for the linker: bitcode with a summary, by which the linker optimises modules side by side, with
+/// what it needs of the others, and keeps the results for the next link. LLVM's C interface cannot write it, but has a pass that
+/// puts such bitcode into a constant of the module.
+fn for_linker(mut module: Module) -> Result<Vec<u8>> {
+    module.run_passes("name-anon-globals,embed-bitcode<thinlto;emit-summary>", &TargetOptions::default())?;
+    Ok(module.constant_data("llvm.embedded.object")?.bytes)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A kept result; its time says when it was last wanted.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let found = std::fs::read(path).ok()?;
+    let file = std::fs::File::options().append(true).open(path);
+    let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+    Some(found)
+}
+
+/// Keep a result. It appears under its name as a whole: another link may be reading.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let dir = path.parent().context("a path in the cache")?;
+    std::fs::create_dir_all(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    std::io::Write::write_all(&mut file, bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// What has not been wanted for so long is deleted.
+const FORGET_AFTER: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// Delete the results in `dir` that nobody has wanted for long.
+pub fn forget_old(dir: &Path) {
+    let Some(limit) = SystemTime::now().checked_sub(FORGET_AFTER) else { return };
+    for file in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_old = file.metadata().and_then(|m| m.modified()).is_ok_and(|time| time < limit);
+        if is_old {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
