@@ -94,14 +94,14 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
     let context = pullback_llvm::Context::new(&llvm);
     let mut program = Program::new(context.clone(), inputs, StdBodies::new(&libraries));
 
-    let mut derived: HashMap<ModuleId, Derived> = HashMap::new();
+    let mut derived: Vec<Derived> = Vec::new();
     let mut failures: Vec<Rendered> = Vec::new();
-    for (id, name) in asking(&program) {
-        let outcome = bug::guarded(|| work::work(&mut program, id, &name, trace))
+    for modules in asking(&program) {
+        let outcome = bug::guarded(|| work::work(&mut program, &modules, trace))
             .unwrap_or_else(|said| Err(anyhow::anyhow!(said).context(bug::HEADLINE)));
-        match outcome.unwrap_or_else(|error| Outcome::Failed(vec![work::failure(&name, &error)])) {
+        match outcome.unwrap_or_else(|error| Outcome::Failed(vec![work::failure(&modules[0].1, &error)])) {
             Outcome::Unchanged => {}
-            Outcome::Derived(new) => drop(derived.insert(id, new)),
+            Outcome::Derived(new) => derived.push(new),
             Outcome::Failed(errors) => failures.extend(errors),
         }
     }
@@ -117,13 +117,16 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
         return Ok(Finished::Refused);
     }
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
-    let opened: HashSet<ModuleId> = derived.values().flat_map(|d| d.owners.iter().copied()).collect();
-    for id in derived.keys().chain(&opened) {
+    let opened: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
+    let calls: HashMap<ModuleId, &[_]> =
+        derived.iter().flat_map(|d| d.replacements.iter().map(|(id, calls)| (*id, calls.as_slice()))).collect();
+    for id in calls.keys().chain(&opened) {
         if changed.contains_key(id) {
             continue;
         }
         let module = if opened.contains(id) { program.opened(*id)? } else { program.module(*id)?.clone_module() };
-        let bitcode = trace.step("replace modules", || work::replace(module, derived.get(id)))?;
+        let calls = calls.get(id).copied().unwrap_or_default();
+        let bitcode = trace.step("replace modules", || work::replace(module, calls))?;
         changed.insert(*id, bitcode);
     }
     let effort = native::Effort::of(line);
@@ -177,7 +180,7 @@ fn put_in_place(
     line: &mut LinkLine,
     program: &Program,
     changed: &HashMap<ModuleId, Vec<u8>>,
-    derived: &HashMap<ModuleId, Derived>,
+    derived: &[Derived],
     dir: &Path,
 ) -> Result<()> {
     let mut objects = Vec::new();
@@ -190,7 +193,8 @@ fn put_in_place(
         let mut added: Vec<(String, &[u8])> = Vec::new();
         for (k, member) in input.members.iter().enumerate() {
             members.push((member.name.clone(), changed.get(&id(k)).map_or(member.bytes(), Vec::as_slice)));
-            added.extend(derived.get(&id(k)).map(|d| (format!("{}.derivative.o", member.name), d.object.as_slice())));
+            let homed = derived.iter().filter(|d| d.home() == id(k));
+            added.extend(homed.map(|d| (format!("{}.derivative.o", member.name), d.object.as_slice())));
         }
         let file = |name: &str| dir.join(format!("{i}-{name}"));
         if input.is_archive {
@@ -218,14 +222,22 @@ fn cache_directory(name: &str) -> Option<PathBuf> {
     Some(face.parent()?.parent()?.join(name))
 }
 
-/// The modules that ask for derivatives, with their names.
-fn asking(program: &Program) -> Vec<(ModuleId, String)> {
-    let mut all = Vec::new();
+/// The modules that ask for derivatives, with their names, in groups: the members of an archive belong together, and so do
+/// the objects of the crate that is linked.
+fn asking(program: &Program) -> Vec<Vec<(ModuleId, String)>> {
+    let (mut groups, mut objects) = (Vec::new(), Vec::new());
     for (i, input) in program.inputs.iter().enumerate() {
         let asking = input.members.iter().enumerate().filter(|(_, member)| member.may_have_requests());
-        all.extend(asking.map(|(k, member)| (ModuleId::Line(i, k), member.name.clone())));
+        let asking = asking.map(|(k, member)| (ModuleId::Line(i, k), member.name.clone()));
+        if input.is_archive {
+            groups.push(asking.collect());
+        } else {
+            objects.extend(asking);
+        }
     }
-    all
+    groups.push(objects);
+    groups.retain(|group| !group.is_empty());
+    groups
 }
 
 /// The files on the line that may hold bitcode: all but the standard library's.

@@ -1,9 +1,13 @@
-//! One module's way: its requests are read, its derivatives made, and its marker calls replaced by their addresses.
+//! The way of the modules that ask: their requests are read, the derivatives made, and the marker calls replaced by their
+//! addresses.
 //!
 //! ```text
-//! M ─ clone ─▶ W ─ resolve ─▶ normalise ─▶ import ─▶ differentiate ─▶ export ─▶ optimise ─▶ D.o
-//! └─ replace the marker calls by the symbols of D ─▶ M'
+//! M, N, … ─ clone ─▶ W ─ resolve ─▶ normalise ─▶ import ─▶ differentiate ─▶ export ─▶ optimise ─▶ D.o
+//! └─ replace the marker calls by the symbols of D ─▶ M', N', …
 //! ```
+//!
+//! Modules of one crate go together: they need the same bodies of the standard library, and rustc makes many small modules
+//! of a crate where it is not asked to optimise.
 //!
 //! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
 //! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them.
@@ -24,51 +28,69 @@ use pullback_ir::text::function_text;
 use pullback_llvm::{
     CallSite, Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, import_functions, normalise,
 };
+use std::collections::HashMap;
 
-/// What came of a module.
+/// What came of a group of modules.
 pub enum Outcome {
-    /// It asks for nothing.
+    /// They ask for nothing.
     Unchanged,
-    /// It is replaced.
+    /// They are replaced.
     Derived(Derived),
-    /// It asks for something that cannot be had.
+    /// They ask for something that cannot be had.
     Failed(Vec<Rendered>),
 }
 
-/// A module with its derivatives made.
+/// Modules with their derivatives made.
 pub struct Derived {
-    /// The derivatives' symbols, each with the marker calls that it replaces.
-    replacements: Vec<(CallSite, String)>,
+    /// For each module its marker calls, and the derivatives' symbols that replace them.
+    pub replacements: HashMap<ModuleId, Vec<(CallSite, String)>>,
     /// The derivatives, as a native object.
     pub object: Vec<u8>,
     /// The modules with variables that the object refers to.
     pub owners: Vec<ModuleId>,
 }
 
+impl Derived {
+    /// The module beside which the object is put: all are in the same archive, or in none.
+    pub fn home(&self) -> ModuleId {
+        *self.replacements.keys().min().expect("derivatives are asked for by a module")
+    }
+}
+
 /// A request, and the symbol of its derivative.
 struct Task {
+    module: ModuleId,
     asked: Asked,
+    /// The name of its shim where all modules' code comes together.
+    shim: String,
     symbol: String,
 }
 
-/// Make the derivatives that module `id` asks for.
-pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) -> Result<Outcome> {
-    let module = trace.step("parse", || program.module(id))?;
-    let asked = trace.step("read requests", || requests(program, id, &module))?;
-    if asked.is_empty() {
-        return Ok(Outcome::Unchanged);
+/// Make the derivatives that these modules, each with its name, ask for.
+pub fn work(program: &mut Program, modules: &[(ModuleId, String)], trace: &mut Trace) -> Result<Outcome> {
+    let mut tasks: Vec<Task> = Vec::new();
+    for (id, name) in modules {
+        let module = trace.step("parse", || program.module(*id))?;
+        let tag = tag(name);
+        let asked = trace.step("read requests", || requests(program, *id, &module))?;
+        if !asked.is_empty() {
+            trace.save(&format!("{name}.bc"), || module.write_bitcode());
+        }
+        for (i, asked) in asked.into_iter().enumerate() {
+            let (shim, symbol) = (format!("{}.{tag}", asked.shim), symbol(&asked, &tag, i));
+            tasks.push(Task { module: *id, asked, shim, symbol });
+        }
     }
-    let tag = tag(name);
-    let tasks: Vec<Task> =
-        asked.into_iter().enumerate().map(|(i, asked)| Task { symbol: symbol(&asked, &tag, i), asked }).collect();
+    let Some(first) = tasks.first() else { return Ok(Outcome::Unchanged) };
     if trace.debugging.request {
         for task in &tasks {
             trace.print(&format!("request {}", task.symbol), &format!("{:#?}", task.asked));
         }
     }
-    trace.save(&format!("{name}.bc"), || module.write_bitcode());
+    let named = modules.iter().find(|(id, _)| *id == first.module);
+    let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
-    let (imported, derivatives) = match differentiate(program, id, name, &tasks, trace)? {
+    let (imported, derivatives) = match differentiate(program, &name, &tasks, trace)? {
         Ok(done) => done,
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
@@ -86,28 +108,24 @@ pub fn work(program: &mut Program, id: ModuleId, name: &str, trace: &mut Trace) 
     trace.save(&format!("{name}.derivative.ll"), || d.print().into_bytes());
     trace.save(&format!("{name}.derivative.o"), || object.clone());
 
-    let replacements =
-        tasks.into_iter().flat_map(|task| task.asked.calls.into_iter().map(move |call| (call, task.symbol.clone())));
-    Ok(Outcome::Derived(Derived { replacements: replacements.collect(), object, owners }))
+    let mut replacements: HashMap<ModuleId, Vec<(CallSite, String)>> = HashMap::new();
+    for task in tasks {
+        let of_module = replacements.entry(task.module).or_default();
+        of_module.extend(task.asked.calls.into_iter().map(|call| (call, task.symbol.clone())));
+    }
+    Ok(Outcome::Derived(Derived { replacements, object, owners }))
 }
 
 /// The derivatives in Pullback's IR, with everything they need; or all the reasons why there are none.
 type Differentiated = std::result::Result<(Imported, Vec<FuncId>), Vec<Rendered>>;
 
-fn differentiate(
-    program: &mut Program,
-    id: ModuleId,
-    name: &str,
-    tasks: &[Task],
-    trace: &mut Trace,
-) -> Result<Differentiated> {
-    let mut shims: Vec<&str> = tasks.iter().map(|task| task.asked.shim.as_str()).collect();
+fn differentiate(program: &mut Program, name: &str, tasks: &[Task], trace: &mut Trace) -> Result<Differentiated> {
+    let mut shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
     shims.sort_unstable();
     shims.dedup();
 
-    let mut w = program.opened(id)?;
+    let mut w = trace.step("copy modules", || together(program, tasks))?;
     trace.step("resolve bodies", || -> Result<()> {
-        w.retain_reachable(&shims)?;
         resolve(program, &mut w, Callees::Bodies, is_differentiated)?;
         share_variables(&mut w)?;
         w.internalize(&shims);
@@ -125,7 +143,7 @@ fn differentiate(
     let (mut derivatives, mut errors) = (Vec::new(), Vec::new());
     for task in tasks {
         let request = &task.asked.request;
-        let primal = imported.ir.find(&task.asked.shim).context("the importer has lost a function")?;
+        let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
         if trace.debugging.ir {
             trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, primal));
         }
@@ -148,10 +166,31 @@ fn differentiate(
     Ok(if errors.is_empty() { Ok((imported, derivatives)) } else { Err(errors) })
 }
 
+/// One module with the shims of all tasks, under their new names, and with what they reach in their own modules.
+fn together(program: &mut Program, tasks: &[Task]) -> Result<Module> {
+    let mut whole: Option<Module> = None;
+    for of_module in tasks.chunk_by(|a, b| a.module == b.module) {
+        let mut part = program.opened(of_module[0].module)?;
+        let mut shims: Vec<(&str, &str)> = of_module.iter().map(|t| (t.asked.shim.as_str(), t.shim.as_str())).collect();
+        shims.sort_unstable();
+        shims.dedup();
+        part.retain_reachable(&shims.iter().map(|(old, _)| *old).collect::<Vec<_>>())?;
+        for (old, new) in shims {
+            part.rename(old, new)?;
+            part.set_linkage(new, Linkage::External)?;
+        }
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => whole.link_in(part)?,
+        }
+    }
+    whole.context("there is no request")
+}
+
 /// Turn the derivatives into LLVM's IR; the module holds them, and what they reach.
 fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &mut Trace) -> Result<Module> {
     trace.step("export", || -> Result<Module> {
-        imported.export(derivatives, &tasks[0].asked.shim)?;
+        imported.export(derivatives, &tasks[0].shim)?;
         let mut module = imported.into_module();
         let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
         module.retain_reachable(&symbols)?;
@@ -180,9 +219,9 @@ fn share_variables(module: &mut Module) -> Result<()> {
 }
 
 /// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls.
-pub fn replace(mut module: Module, derived: Option<&Derived>) -> Result<Vec<u8>> {
-    if let Some(derived) = derived {
-        replace_markers(&mut module, &derived.replacements)?;
+pub fn replace(mut module: Module, calls: &[(CallSite, String)]) -> Result<Vec<u8>> {
+    if !calls.is_empty() {
+        replace_markers(&mut module, calls)?;
     }
     Ok(module.write_bitcode())
 }

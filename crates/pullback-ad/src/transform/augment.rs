@@ -317,12 +317,23 @@ impl Augmenter<'_, '_> {
                 self.bind_shadows(old, new, shadows.clone());
                 Ok(shadows)
             }
-            Some(_) => Ok(vec![new; width]),
-            None if matches!(self.old.value(old).def, ValueDef::Inst(i) if matches!(self.old.inst(i).op, Op::Cast(CastOp::IntToPtr, _))) => {
-                Ok(vec![new; width])
-            }
-            None => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
+            _ if self.points_nowhere(old) => Ok(vec![new; width]),
+            _ => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
                 .note("it may point to constant memory or to memory with a shadow, depending on a run-time condition")),
+        }
+    }
+
+    /// Whether a pointer is an address made up, or an offset to one: where an empty `Vec` points. Nothing is read or written there.
+    fn points_nowhere(&self, old: Value) -> bool {
+        match &self.old.value(old).def {
+            ValueDef::Const(constant) => !matches!(constant, Constant::Global(_)),
+            ValueDef::Inst(inst) => match &self.old.inst(*inst).op {
+                Op::Cast(CastOp::IntToPtr, _) => true,
+                Op::PtrAdd(base, _) | Op::Freeze(base) => self.points_nowhere(*base),
+                Op::Select(_, a, b) => self.points_nowhere(*a) && self.points_nowhere(*b),
+                _ => false,
+            },
+            ValueDef::Param(..) => false,
         }
     }
 
