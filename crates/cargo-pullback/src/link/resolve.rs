@@ -25,16 +25,13 @@ pub fn resolve(
 ) -> Result<()> {
     let mut tried: HashSet<String> = HashSet::new();
     loop {
-        let mut needed: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
-        for function in work.functions() {
-            let name = function.name;
-            if !function.is_declaration || name.starts_with("llvm.") || !wanted(&name) || !tried.insert(name.clone()) {
-                continue;
-            }
-            if let Some(id) = program.find(&name)? {
-                needed.entry(id).or_default().push(name);
-            }
-        }
+        let functions = work.functions().into_iter().filter(|f| f.is_declaration && !f.name.starts_with("llvm."));
+        let missing: Vec<String> =
+            functions.map(|f| f.name).filter(|name| wanted(name) && tried.insert(name.clone())).collect();
+        let needed = match callees {
+            Callees::Bodies => closure(program, missing, &mut tried, &wanted)?,
+            Callees::Declarations => owners(program, missing)?,
+        };
         if needed.is_empty() {
             return Ok(());
         }
@@ -42,6 +39,49 @@ pub fn resolve(
             take(program, work, id, &names, callees)?;
         }
     }
+}
+
+/// The modules that define these functions.
+fn owners(program: &mut Program, names: Vec<String>) -> Result<BTreeMap<ModuleId, Vec<String>>> {
+    let mut owners: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
+    for name in names {
+        if let Some(id) = program.find(&name)? {
+            owners.entry(id).or_default().push(name);
+        }
+    }
+    Ok(owners)
+}
+
+/// The modules that define these functions, and those that they need in turn, in whatever module: so that a body is taken from
+/// a large module in one go, with all others that are to come from there.
+fn closure(
+    program: &mut Program,
+    mut open: Vec<String>,
+    tried: &mut HashSet<String>,
+    wanted: &impl Fn(&str) -> bool,
+) -> Result<BTreeMap<ModuleId, Vec<String>>> {
+    let mut needed: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
+    let mut seen: HashSet<(ModuleId, String)> = HashSet::new();
+    while let Some(name) = open.pop() {
+        let Some(id) = program.find(&name)? else { continue };
+        let source = program.source(id)?;
+        needed.entry(id).or_default().push(name.clone());
+        let mut reached = vec![name];
+        while let Some(name) = reached.pop() {
+            let Some(symbol) = source.find_symbol(&name) else { continue };
+            if !symbol.is_declaration {
+                if seen.insert((id, name.clone())) {
+                    reached.extend(source.references(&name)?);
+                }
+            } else if !name.starts_with("llvm.") && wanted(&name) && tried.insert(name.clone()) {
+                open.push(name);
+            }
+        }
+    }
+    for names in needed.values_mut() {
+        names.sort();
+    }
+    Ok(needed)
 }
 
 /// Whether a function is differentiated with its body.

@@ -14,7 +14,7 @@
 
 use super::bug;
 use super::inputs::MARKER;
-use super::policy::{is_support, policy};
+use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
 use super::requests::{Asked, requests};
 use super::resolve::{Callees, is_differentiated, resolve};
@@ -28,7 +28,7 @@ use pullback_ir::text::function_text;
 use pullback_llvm::{
     CallSite, Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, import_functions, normalise,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What came of a group of modules.
 pub enum Outcome {
@@ -61,7 +61,7 @@ impl Derived {
 struct Task {
     module: ModuleId,
     asked: Asked,
-    /// The name of its shim where all modules' code comes together.
+    /// The name of its shim where the code of all modules comes together.
     shim: String,
     symbol: String,
 }
@@ -77,7 +77,10 @@ pub fn work(program: &mut Program, modules: &[(ModuleId, String)], trace: &mut T
             trace.save(&format!("{name}.bc"), || module.write_bitcode());
         }
         for (i, asked) in asked.into_iter().enumerate() {
-            let (shim, symbol) = (format!("{}.{tag}", asked.shim), symbol(&asked, &tag, i));
+            // Other modules may have a function of their own of this name.
+            let is_own = module.find_symbol(&asked.shim).is_some_and(|s| s.linkage == Linkage::Internal);
+            let shim = if is_own { format!("{}.{tag}", asked.shim) } else { asked.shim.clone() };
+            let symbol = symbol(&asked, &tag, i);
             tasks.push(Task { module: *id, asked, shim, symbol });
         }
     }
@@ -166,16 +169,22 @@ fn differentiate(program: &mut Program, name: &str, tasks: &[Task], trace: &mut 
     Ok(if errors.is_empty() { Ok((imported, derivatives)) } else { Err(errors) })
 }
 
-/// One module with the shims of all tasks, under their new names, and with what they reach in their own modules.
+/// One module with the shims of all tasks, under names that are unique, and with what they reach in their own modules.
 fn together(program: &mut Program, tasks: &[Task]) -> Result<Module> {
+    let mut parts: BTreeMap<ModuleId, BTreeSet<(&str, &str)>> = BTreeMap::new();
+    for task in tasks {
+        // Where many small modules are made of a crate, the shim may be in another one than the request.
+        let shim = task.asked.shim.as_str();
+        let is_here = program.module(task.module)?.find_symbol(shim).is_some_and(|s| !s.is_declaration);
+        let found = if is_here { Some(task.module) } else { program.find(shim)? };
+        let module = found.with_context(|| format!("no module defines `{}`", demangled(shim)))?;
+        parts.entry(module).or_default().insert((shim, &task.shim));
+    }
     let mut whole: Option<Module> = None;
-    for of_module in tasks.chunk_by(|a, b| a.module == b.module) {
-        let mut part = program.opened(of_module[0].module)?;
-        let mut shims: Vec<(&str, &str)> = of_module.iter().map(|t| (t.asked.shim.as_str(), t.shim.as_str())).collect();
-        shims.sort_unstable();
-        shims.dedup();
+    for (module, shims) in parts {
+        let mut part = program.opened(module)?;
         part.retain_reachable(&shims.iter().map(|(old, _)| *old).collect::<Vec<_>>())?;
-        for (old, new) in shims {
+        for (old, new) in shims.into_iter().filter(|(old, new)| old != new) {
             part.rename(old, new)?;
             part.set_linkage(new, Linkage::External)?;
         }
