@@ -8,11 +8,17 @@ use pullback_llvm::{Module, OptLevel, TargetOptions};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort(u8);
 
+impl Default for Effort {
+    fn default() -> Self {
+        Effort(2)
+    }
+}
+
 impl Effort {
     /// What the line says.
     pub fn of(line: &LinkLine) -> Self {
         let level = line.plugin_options().find_map(|option| option.strip_prefix('O')?.parse().ok());
-        Effort(level.unwrap_or(2))
+        level.map_or_else(Self::default, Effort)
     }
 
     /// 0 to 3.

@@ -145,3 +145,58 @@ pub fn forget_old(dir: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A module with a variable in memory, compiled at an opt-level above 0 or not, as bitcode.
+    fn bitcode(llvm: &Llvm, optimised: bool) -> Vec<u8> {
+        let text = format!(
+            r#"
+            target triple = "x86_64-unknown-linux-gnu"
+            define double @f(double %x) {{
+              %place = alloca double
+              store double %x, ptr %place
+              %y = load double, ptr %place
+              ret double %y
+            }}
+            !llvm.dbg.cu = !{{!0}}
+            !llvm.module.flags = !{{!2}}
+            !0 = distinct !DICompileUnit(language: DW_LANG_Rust, file: !1, isOptimized: {optimised}, emissionKind: LineTablesOnly)
+            !1 = !DIFile(filename: "f.rs", directory: "")
+            !2 = !{{i32 2, !"Debug Info Version", i32 3}}
+            "#
+        );
+        Module::parse_ir(&Context::new(llvm), "f", &text).unwrap().write_bitcode()
+    }
+
+    fn text(llvm: &Llvm, bitcode: &[u8]) -> String {
+        Module::parse_bitcode(&Context::new(llvm), "f", bitcode).unwrap().print()
+    }
+
+    #[test]
+    fn what_is_meant_to_be_optimised_is_and_only_once() {
+        let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+        let llvm = Llvm::load(Path::new(String::from_utf8(sysroot.stdout).unwrap().trim())).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("cache");
+        let prelink = Prelink { llvm: &llvm, effort: Effort::default(), cache: Some(cache.clone()) };
+        let (raw, debug) = (bitcode(&llvm, true), bitcode(&llvm, false));
+        let modules = [
+            Raw { name: "optimised", bitcode: &raw, changed: false },
+            Raw { name: "not", bitcode: &debug, changed: false },
+            Raw { name: "changed", bitcode: &debug, changed: true },
+        ];
+        let made = prelink.run(&modules).unwrap();
+        assert!(!text(&llvm, made[0].as_deref().unwrap()).contains("alloca"));
+        assert_eq!(made[1], None);
+        assert!(text(&llvm, made[2].as_deref().unwrap()).contains("alloca"));
+        assert_eq!(std::fs::read_dir(&cache).unwrap().count(), 3);
+        // The second time the answers come from the cache: a mark left there comes back.
+        let path = cache.join(prelink.key(&modules[0]));
+        std::fs::write(&path, b"kept").unwrap();
+        assert_eq!(prelink.run(&modules).unwrap()[0].as_deref(), Some(&b"kept"[..]));
+    }
+}
