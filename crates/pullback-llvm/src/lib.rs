@@ -19,6 +19,7 @@
 //! | [`calls`] | the calls of a symbol: found and replaced |
 //! | [`target`] | pass pipelines and object code |
 //! | [`mod@normalise`] | the passes that prepare a function for import |
+//! | `speculation` | operations that the passes may not execute ahead of a branch |
 //! | [`import`] | LLVM to Pullback's IR |
 //! | [`export`] | Pullback's IR to LLVM |
 //!
@@ -37,6 +38,7 @@ mod kinds;
 pub mod module;
 pub mod normalise;
 pub mod references;
+mod speculation;
 pub mod symbols;
 pub mod target;
 

@@ -35,24 +35,40 @@ const INLINE: &str = "cgscc(inline<only-mandatory>,\
 /// loop as long as it is a call. Once it is inlined, no pass of LLVM's would move its loop.
 const INLINE_LOOPS: &str = "cgscc(\
     function(early-cse<memssa>,correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
-        loop-mssa(loop-rotate,licm<allowspeculation>)),\
+        loop-mssa(loop-rotate,licm<no-allowspeculation>)),\
     inline<only-mandatory>,\
     function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce),\
     function-attrs)";
 
+/// A few passes, and whether they may execute an instruction ahead of a branch that the program has before it.
+#[derive(Clone, Copy)]
+enum Stage {
+    Faithful(&'static str),
+    Speculating(&'static str),
+}
+
 /// What rustc's own pipeline would have done to the roots, without vectorising. Of loops, only those with few iterations and a
 /// known number of them are unrolled, wholly, as rustc does before the link: in `particles[j].position[k]` the inner index is
 /// then a constant, and which field is meant is known.
-const SIMPLIFY: &str = "function(\
-    lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
-    correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
-    simplifycfg,instcombine<no-verify-fixpoint>,reassociate,memcpyopt,sroa<modify-cfg>,\
-    loop-mssa(loop-rotate,licm<allowspeculation>,simple-loop-unswitch),simplifycfg,instcombine<no-verify-fixpoint>,\
-    loop(indvars,loop-deletion,loop-unroll-full),scalarizer<load-store>,sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,\
-    dse,loop-mssa(licm<allowspeculation>),adce,simplifycfg,instcombine<no-verify-fixpoint>)";
+const SIMPLIFY: [Stage; 7] = [
+    Stage::Faithful(
+        "lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
+        correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading",
+    ),
+    Stage::Speculating("simplifycfg"),
+    Stage::Faithful("instcombine<no-verify-fixpoint>,reassociate,memcpyopt,sroa<modify-cfg>"),
+    Stage::Speculating("loop-mssa(loop-rotate,licm<allowspeculation>,simple-loop-unswitch),simplifycfg"),
+    Stage::Faithful(
+        "instcombine<no-verify-fixpoint>,loop(indvars,loop-deletion,loop-unroll-full),scalarizer<load-store>,\
+        sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,dse",
+    ),
+    Stage::Speculating("loop-mssa(licm<allowspeculation>),adce,simplifycfg"),
+    Stage::Faithful("instcombine<no-verify-fixpoint>"),
+];
 
 /// The forms the importer and the engine rely on.
-const CANONICAL: &str = "function(dce,adce,simplifycfg,mergereturn,fix-irreducible,loop-simplify,lcssa)";
+const CANONICAL: [Stage; 2] =
+    [Stage::Speculating("dce,adce,simplifycfg"), Stage::Faithful("mergereturn,fix-irreducible,loop-simplify,lcssa")];
 
 /// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.
 pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions) -> Result<()> {
@@ -81,23 +97,13 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
-    module.run_passes(SIMPLIFY, &options.target)?;
+    module.run_stages(&SIMPLIFY, &options.target)?;
     module.erase_calls_of("llvm.assume");
-    module.run_passes(CANONICAL, &options.target)?;
+    module.run_stages(&CANONICAL, &options.target)?;
     module.retain_reachable(roots)?;
-    for function in module.raw_functions() {
-        if guarded.contains(&module.name_of(function)) {
-            module.add_attribute(function, "speculatable");
-        }
-    }
+    module.give_speculation_back(&guarded);
     Ok(())
 }
-
-/// Intrinsics whose derivative is not finite everywhere.
-const SINGULAR: [&str; 20] = [
-    "sqrt", "pow", "powi", "log", "log2", "log10", "exp", "exp2", "exp10", "sin", "cos", "tan", "asin", "acos", "atan",
-    "atan2", "sinh", "cosh", "tanh", "sincos",
-];
 
 /// Whether a function goes into its callers.
 #[derive(Clone, Copy)]
@@ -107,6 +113,16 @@ enum Inlining {
 }
 
 impl Module {
+    /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards.
+    fn run_stages(&self, stages: &[Stage], target: &TargetOptions) -> Result<()> {
+        let machine = self.machine(target)?;
+        let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
+        stages.iter().try_for_each(|stage| match stage {
+            Stage::Faithful(passes) => run(passes),
+            Stage::Speculating(passes) => self.with_guarded_operations(|| run(passes)),
+        })
+    }
+
     /// Mark what is to be inlined; returns the functions that catch panics, which no pass may touch.
     fn mark_for_inlining(&self, roots: &HashSet<ValueRef>, options: &NormaliseOptions) -> Result<HashSet<ValueRef>> {
         let recursive = self.recursive_functions();
@@ -241,24 +257,6 @@ impl Module {
             search.visit(function);
         }
         search.recursive
-    }
-
-    /// Let no pass execute `sqrt`, `log`, … where the program does not: the result would not be used, but its derivative is
-    /// infinite or not a number at points that the program's branches keep away from, and so is its product with the
-    /// cotangent zero. Returns the intrinsics' names.
-    fn take_speculation_from_math(&self) -> HashSet<String> {
-        let math = |name: &str| {
-            let operation = name.strip_prefix("llvm.").and_then(|n| n.split('.').next());
-            operation.is_some_and(|o| SINGULAR.contains(&o))
-        };
-        let functions = self.raw_functions().into_iter().filter(|f| math(&self.name_of(*f)));
-        let functions = functions.filter(|f| self.has_attribute(*f, "speculatable"));
-        functions
-            .map(|function| {
-                self.remove_attribute(function, "speculatable");
-                self.name_of(function)
-            })
-            .collect()
     }
 
     /// Erase the calls of intrinsics whose names begin so; they compute nothing.

@@ -3,7 +3,8 @@
 mod common;
 
 use common::toolchains;
-use pullback_ir::{Callee, Op, Type};
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{BinOp, Callee, Op, Type};
 use pullback_llvm::{Context, Imported, Module, NormaliseOptions, Policy, import_functions, normalise};
 
 fn import(mut module: Module, root: &str) -> Imported {
@@ -80,17 +81,50 @@ fn an_index_into_a_small_array_becomes_a_constant() {
     }
 }
 
+/// Whether an operation's derivative may be singular; the snippets below have one such operation.
+fn is_singular(op: &Op) -> bool {
+    matches!(op, Op::Math(..) | Op::Bin(BinOp::FDiv | BinOp::FMul | BinOp::FRem, ..))
+}
+
 #[test]
-fn a_root_is_taken_only_where_the_program_takes_it() {
-    let source = "#[unsafe(no_mangle)] pub fn roots(x: &[f64], out: &mut [Option<f64>]) {
-        for (x, out) in x.iter().zip(out) { *out = if *x > 0.0 { Some(x.sqrt()) } else { None } } }";
+fn singular_operations_are_executed_only_where_the_program_does() {
+    for expression in ["x.sqrt()", "1.0 / x", "x * y", "5.0 % x", "x.powf(-1.0)", "x.powf(0.5)", "x.mul_add(*y, 1.0)"] {
+        let payload = format!(
+            "#[unsafe(no_mangle)] pub fn guarded(x: &[f64], y: &f64, out: &mut [Option<f64>]) {{
+                for (x, out) in x.iter().zip(out) {{ *out = if *x > 0.0 {{ Some({expression}) }} else {{ None }} }} }}"
+        );
+        let invariant = format!(
+            "#[unsafe(no_mangle)] pub fn guarded(x: &f64, y: &f64, z: &[f64]) -> f64 {{
+                let mut sum = 0.0; for z in z {{ if *z > *x {{ sum += {expression}; }} }} sum }}"
+        );
+        for (toolchain, source) in toolchains().iter().flat_map(|t| [(t, &payload), (t, &invariant)]) {
+            let imported = import(toolchain.module(source, "0"), "guarded");
+            let function = imported.ir.func(imported.ir.find("guarded").expect("imported"));
+            let has = |block, wanted: &dyn Fn(&Op) -> bool| {
+                function.block(block).insts.iter().any(|i| wanted(&function.inst(*i).op))
+            };
+            let blocks: Vec<_> = function.blocks().filter(|b| has(*b, &is_singular)).collect();
+            let [block] = blocks[..] else { panic!("one operation in {source}:\n{}", imported.ir) };
+            let cfg = Cfg::new(function);
+            let guarded = cfg.predecessors(block).iter().all(|pred| has(*pred, &|op| matches!(op, Op::FCmp(..))));
+            assert!(guarded && block != function.entry(), "{source}:\n{}", imported.ir);
+        }
+    }
+}
+
+#[test]
+fn linear_operations_may_be_executed_ahead() {
+    let source = "#[unsafe(no_mangle)] pub fn scaled(x: &[f64], out: &mut [Option<f64>]) {
+        for (x, out) in x.iter().zip(out) { *out = if *x > 0.0 { Some(x * 2.0) } else { None } } }";
     for toolchain in toolchains() {
-        let imported = import(toolchain.module(source, "0"), "roots");
-        let function = imported.ir.func(imported.ir.find("roots").expect("imported"));
-        let has =
-            |block, wanted: fn(&Op) -> bool| function.block(block).insts.iter().any(|i| wanted(&function.inst(*i).op));
-        let root = function.blocks().find(|b| has(*b, |op| matches!(op, Op::Math(..)))).expect("a root");
-        assert!(!has(root, |op| matches!(op, Op::FCmp(..))), "the root is not behind the comparison");
+        let imported = import(toolchain.module(source, "0"), "scaled");
+        let function = imported.ir.func(imported.ir.find("scaled").expect("imported"));
+        let block = function.blocks().find(|b| {
+            let insts = &function.block(*b).insts;
+            insts.iter().any(|i| matches!(function.inst(*i).op, Op::Bin(BinOp::FMul, ..)))
+        });
+        let insts = &function.block(block.expect("a product")).insts;
+        assert!(insts.iter().any(|i| matches!(function.inst(*i).op, Op::FCmp(..))), "{}", imported.ir);
     }
 }
 

@@ -40,5 +40,7 @@ pub mod reverse;
 pub mod session;
 mod slots;
 mod stable;
+#[cfg(test)]
+mod testing;
 mod transpose;
 pub mod unselect;

@@ -10,7 +10,8 @@
 //! v3 = select v2, v1, 0.0      ▶    b1: v1 = math.sqrt v0;  jump b2(v1)
 //!                                   b2(v3):
 //! ```
-//! Derivatives are then the same at every optimisation level.
+//! Derivatives are then the same at every optimisation level. What the optimiser computes ahead of a branch, without a selection,
+//! is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
 
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{BinOp, Block, BlockCall, Function, Inst, MathFn, Op, Terminator, Value};
@@ -37,32 +38,31 @@ struct Group {
     arms: [HashSet<Inst>; 2],
 }
 
-/// Whether the derivative of an operation can be infinite or NaN where its operands are finite.
-fn is_singular(op: &Op) -> bool {
-    match op {
-        Op::Bin(BinOp::FDiv | BinOp::FRem, ..) => true,
-        Op::Math(f, _) => matches!(
+/// Whether a partial derivative of an operation can be infinite or NaN. For a product it can where data is: missing values are
+/// often NaN. What has constant partial derivatives, or those 0 and ±1, cannot.
+fn is_singular(func: &Function, inst: Inst) -> bool {
+    let varies = |value: &Value| func.as_const(*value).is_none();
+    match &func.inst(inst).op {
+        Op::Bin(BinOp::FDiv | BinOp::FRem, _, divisor) => varies(divisor),
+        Op::Bin(BinOp::FMul, a, b) => varies(a) && varies(b),
+        Op::Math(f, _) => !matches!(
             f,
-            MathFn::Sqrt
-                | MathFn::Log
-                | MathFn::Log2
-                | MathFn::Log10
-                | MathFn::Log1p
-                | MathFn::Pow
-                | MathFn::Powi
-                | MathFn::Asin
-                | MathFn::Acos
-                | MathFn::Acosh
-                | MathFn::Atanh
-                | MathFn::Atan2
-                | MathFn::Tan
-                | MathFn::Cbrt
-                | MathFn::Hypot
-                | MathFn::Exp
-                | MathFn::Exp2
-                | MathFn::Expm1
-                | MathFn::Sinh
-                | MathFn::Cosh
+            MathFn::Fdim
+                | MathFn::Fabs
+                | MathFn::MinNum
+                | MathFn::MaxNum
+                | MathFn::MinimumNum
+                | MathFn::MaximumNum
+                | MathFn::Minimum
+                | MathFn::Maximum
+                | MathFn::Copysign
+                | MathFn::Floor
+                | MathFn::Ceil
+                | MathFn::Trunc
+                | MathFn::RoundEven
+                | MathFn::Rint
+                | MathFn::NearbyInt
+                | MathFn::Round
         ),
         _ => false,
     }
@@ -71,45 +71,52 @@ fn is_singular(op: &Op) -> bool {
 fn find(func: &Function, block: Block) -> Option<Group> {
     let insts = &func.block(block).insts;
     let position: HashMap<Inst, usize> = insts.iter().enumerate().map(|(i, inst)| (*inst, i)).collect();
-    if !insts.iter().any(|i| is_singular(&func.inst(*i).op)) {
+    if !insts.iter().any(|i| is_singular(func, *i)) {
         return None;
     }
     let float_select = |inst: &Inst| match func.inst(*inst).op {
         Op::Select(cond, a, _) if func.ty(a).is_float() => Some(cond),
         _ => None,
     };
-    let mut conds: Vec<Value> = Vec::new();
-    for cond in insts.iter().filter_map(float_select) {
-        if !conds.contains(&cond) {
-            conds.push(cond);
-        }
-    }
+    let selects: Vec<Inst> = insts.iter().copied().filter(|i| float_select(i).is_some()).collect();
     let users = users_in(func, block);
-    for cond in conds {
-        let selects: Vec<Inst> = insts.iter().copied().filter(|i| float_select(i) == Some(cond)).collect();
-        let arms = [0, 1].map(|arm| only_for(func, block, &users, &selects, arm));
-        let singular = |set: &HashSet<Inst>| set.iter().any(|i| is_singular(&func.inst(*i).op));
-        if !singular(&arms[0]) && !singular(&arms[1]) {
-            continue;
-        }
-        // The branch comes before the first selection: the condition and everything the arms use must be there by then.
-        let first = selects.iter().map(|i| position[i]).min()?;
-        let ready = |v: Value, arm: &HashSet<Inst>| match func.def_inst(v) {
-            Some(i) => arm.contains(&i) || position.get(&i).is_none_or(|p| *p < first),
-            None => true,
-        };
-        let fits = ready(cond, &HashSet::new())
-            && [0, 1].iter().all(|arm| {
-                let inside =
-                    arms[*arm].iter().all(|i| func.inst(*i).op.operands().iter().all(|v| ready(*v, &arms[*arm])));
-                let results = selects.iter().all(|s| ready(arm_of(func, *s, *arm), &arms[*arm]));
-                inside && results
-            });
-        if fits {
-            return Some(Group { cond, selects, arms });
+    // From the last on: a selection within the arm of another goes there with it, and is found again in its new block. Those on
+    // one condition go together if they can, so that there is one branch.
+    for last in selects.iter().rev() {
+        let alike: Vec<Inst> = selects.iter().copied().filter(|i| float_select(i) == float_select(last)).collect();
+        let together = alike.last() == Some(last);
+        for selects in together.then_some(alike).into_iter().chain([vec![*last]]) {
+            let group = Group::new(func, block, &users, selects);
+            if group.is_singular(func) && group.fits(func, &position) {
+                return Some(group);
+            }
         }
     }
     None
+}
+
+impl Group {
+    fn new(func: &Function, block: Block, users: &Users, selects: Vec<Inst>) -> Group {
+        let Op::Select(cond, ..) = func.inst(selects[0]).op else { unreachable!("a group holds selections") };
+        let arms = [0, 1].map(|arm| only_for(func, block, users, &selects, arm));
+        Group { cond, selects, arms }
+    }
+
+    fn is_singular(&self, func: &Function) -> bool {
+        self.arms.iter().flatten().any(|inst| is_singular(func, *inst))
+    }
+
+    /// The branch comes before the first selection: whether the condition and everything the arms use are there by then.
+    fn fits(&self, func: &Function, position: &HashMap<Inst, usize>) -> bool {
+        let Some(first) = self.selects.iter().map(|i| position[i]).min() else { return false };
+        let before = |v: Value| func.def_inst(v).is_none_or(|i| position.get(&i).is_none_or(|p| *p < first));
+        let fits = |arm: usize| {
+            let ready = |v: Value| before(v) || func.def_inst(v).is_some_and(|i| self.arms[arm].contains(&i));
+            let inside = self.arms[arm].iter().all(|i| func.inst(*i).op.operands().iter().all(|v| ready(*v)));
+            inside && self.selects.iter().all(|s| ready(arm_of(func, *s, arm)))
+        };
+        before(self.cond) && fits(0) && fits(1)
+    }
 }
 
 fn arm_of(func: &Function, select: Inst, arm: usize) -> Value {
@@ -119,9 +126,11 @@ fn arm_of(func: &Function, select: Inst, arm: usize) -> Value {
     }
 }
 
-/// For each value: the instructions of `block` that use it, and whether it is used elsewhere.
-fn users_in(func: &Function, block: Block) -> HashMap<Value, (Vec<Inst>, bool)> {
-    let mut users: HashMap<Value, (Vec<Inst>, bool)> = HashMap::new();
+/// For each value: the instructions of a block that use it, and whether it is used elsewhere.
+type Users = HashMap<Value, (Vec<Inst>, bool)>;
+
+fn users_in(func: &Function, block: Block) -> Users {
+    let mut users = Users::new();
     for other in func.blocks() {
         for inst in &func.block(other).insts {
             for value in func.inst(*inst).op.operands() {
@@ -138,13 +147,7 @@ fn users_in(func: &Function, block: Block) -> HashMap<Value, (Vec<Inst>, bool)> 
 }
 
 /// The instructions of `block` that are used by one arm of these selections only.
-fn only_for(
-    func: &Function,
-    block: Block,
-    users: &HashMap<Value, (Vec<Inst>, bool)>,
-    selects: &[Inst],
-    arm: usize,
-) -> HashSet<Inst> {
+fn only_for(func: &Function, block: Block, users: &Users, selects: &[Inst], arm: usize) -> HashSet<Inst> {
     let mut set = HashSet::new();
     for inst in func.block(block).insts.iter().rev() {
         let data = func.inst(*inst);
@@ -207,4 +210,257 @@ fn split(func: &mut Function, block: Block, group: &Group) -> Block {
         func.replace_uses(result, param);
     }
     join
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transform::testing::rewritten;
+
+    /// The body of `fn @f(v0: f64, v1: f64, v2: i1) -> f64` before and after.
+    fn check(before: &str, after: &str) {
+        let function =
+            |body: &str| format!("fn @f(v0: f64, v1: f64, v2: i1) -> f64 {{\n{}\n}}\n", body.trim_matches('\n'));
+        assert_eq!(rewritten(&function(before), unselect), function(after));
+    }
+
+    #[track_caller]
+    fn unchanged(body: &str) {
+        check(body, body);
+    }
+
+    #[test]
+    fn a_guarded_root_goes_behind_a_branch() {
+        check(
+            "
+b0:
+  v3 = math.sqrt v0
+  v4 = select v2, v3, 0.0f64
+  return v4",
+            "
+b0:
+  branch v2, b1, b2
+b1:
+  v3 = math.sqrt v0
+  jump b3(v3)
+b2:
+  jump b3(0.0f64)
+b3(v6: f64):
+  return v6",
+        );
+    }
+
+    #[test]
+    fn what_only_feeds_the_guarded_value_goes_with_it() {
+        check(
+            "
+b0:
+  v3 = fadd v0, 1.0f64
+  v4 = fsub v1, v0
+  v5 = fdiv v3, v4
+  v6 = fadd v5, v1
+  v7 = select v2, v0, v6
+  v8 = fadd v7, v4
+  return v8",
+            "
+b0:
+  v4 = fsub v1, v0
+  branch v2, b1, b2
+b1:
+  jump b3(v0)
+b2:
+  v3 = fadd v0, 1.0f64
+  v5 = fdiv v3, v4
+  v6 = fadd v5, v1
+  jump b3(v6)
+b3(v10: f64):
+  v8 = fadd v10, v4
+  return v8",
+        );
+    }
+
+    #[test]
+    fn selections_on_one_condition_share_a_branch() {
+        check(
+            "
+b0:
+  v3 = math.log v0
+  v4 = select v2, v3, v1
+  v5 = fdiv v1, v0
+  v6 = select v2, 1.0f64, v5
+  v7 = fadd v4, v6
+  return v7",
+            "
+b0:
+  branch v2, b1, b2
+b1:
+  v3 = math.log v0
+  jump b3(v3, 1.0f64)
+b2:
+  v5 = fdiv v1, v0
+  jump b3(v1, v5)
+b3(v9: f64, v10: f64):
+  v7 = fadd v9, v10
+  return v7",
+        );
+    }
+
+    #[test]
+    fn guards_within_guards_are_unfolded_one_by_one() {
+        check(
+            "
+b0:
+  v3 = fcmp ogt v0, v1
+  v4 = math.log v0
+  v5 = math.sqrt v4
+  v6 = select v3, v5, v1
+  v7 = select v2, v6, v0
+  return v7",
+            "
+b0:
+  branch v2, b1, b2
+b1:
+  v3 = fcmp ogt v0, v1
+  branch v3, b4, b5
+b2:
+  jump b3(v0)
+b3(v8: f64):
+  return v8
+b4:
+  v4 = math.log v0
+  v5 = math.sqrt v4
+  jump b6(v5)
+b5:
+  jump b6(v1)
+b6(v9: f64):
+  jump b3(v9)",
+        );
+    }
+
+    #[test]
+    fn missing_data_may_be_nan_so_a_product_is_guarded() {
+        check(
+            "
+b0:
+  v3 = fmul v0, v1
+  v4 = select v2, v3, -0.0f64
+  return v4",
+            "
+b0:
+  branch v2, b1, b2
+b1:
+  v3 = fmul v0, v1
+  jump b3(v3)
+b2:
+  jump b3(-0.0f64)
+b3(v6: f64):
+  return v6",
+        );
+    }
+
+    #[test]
+    fn constant_partial_derivatives_need_no_guard() {
+        unchanged(
+            "
+b0:
+  v3 = fmul v0, 3.0f64
+  v4 = fdiv v3, 7.0f64
+  v5 = fadd v4, v1
+  v6 = math.fabs v5
+  v7 = select v2, v6, v1
+  return v7",
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_used_on_both_ways_stays() {
+        unchanged(
+            "
+b0:
+  v3 = math.sqrt v0
+  v4 = select v2, v3, v1
+  v5 = fadd v4, v3
+  return v5",
+        );
+        unchanged(
+            "
+b0:
+  v3 = math.sqrt v0
+  v4 = select v2, v3, v3
+  return v4",
+        );
+    }
+
+    #[test]
+    fn a_value_the_condition_depends_on_stays() {
+        unchanged(
+            "
+b0:
+  v3 = math.sqrt v0
+  v4 = fcmp olt v3, v1
+  v5 = select v4, v3, v1
+  return v5",
+        );
+    }
+
+    // A load cannot be moved: something may have been stored there meanwhile. What is computed from it can.
+    #[test]
+    fn loads_stay_where_they_are() {
+        check(
+            "
+b0:
+  v3 = alloca 8 align 8
+  store v3, v0
+  v4 = load f64 v3
+  v5 = math.sqrt v4
+  store v3, v1
+  v6 = select v2, v5, v1
+  return v6",
+            "
+b0:
+  v3 = alloca 8 align 8
+  store v3, v0
+  v4 = load f64 v3
+  store v3, v1
+  branch v2, b1, b2
+b1:
+  v5 = math.sqrt v4
+  jump b3(v5)
+b2:
+  jump b3(v1)
+b3(v7: f64):
+  return v7",
+        );
+    }
+
+    // The block is cut at the first selection of a group, and there the second one's arm is not ready.
+    #[test]
+    fn a_selection_that_uses_another_on_the_same_condition_goes_alone() {
+        check(
+            "
+b0:
+  v3 = math.sqrt v0
+  v4 = select v2, v3, v1
+  v5 = fadd v4, v1
+  v6 = select v2, v5, v0
+  return v6",
+            "
+b0:
+  branch v2, b1, b2
+b1:
+  branch v2, b4, b5
+b2:
+  jump b3(v0)
+b3(v7: f64):
+  return v7
+b4:
+  v3 = math.sqrt v0
+  jump b6(v3)
+b5:
+  jump b6(v1)
+b6(v8: f64):
+  v5 = fadd v8, v1
+  jump b3(v5)",
+        );
+    }
 }
