@@ -5,6 +5,7 @@
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
 //! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
 //! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions
+//! cargo xtask valgrind         tests of memory, under valgrind
 //! ```
 
 mod bench;
@@ -12,6 +13,7 @@ mod demo;
 mod driver;
 mod fuzz;
 mod test;
+mod valgrind;
 
 use std::process::ExitCode;
 
@@ -24,7 +26,8 @@ Tasks:
   demo              Build the driver; with it build and run the quickstart
   test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run and random programs
   fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, from --seed S; more with --help
-  bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name";
+  bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name
+  valgrind          Run the tests that do most with memory under valgrind";
 
 /// How a task ends: without a word if a program it ran has said what is wrong.
 type TaskResult = Result<(), String>;
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["fuzz", ref options @ ..] => fuzz::run(options),
         ["bench"] => bench::run(None),
         ["bench", name] => bench::run(Some(name)),
+        ["valgrind"] => valgrind::run(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

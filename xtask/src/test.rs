@@ -5,6 +5,7 @@
 use crate::TaskResult;
 use crate::driver::{self, Driver, cargo};
 use crate::fuzz::{ir_programs, rust_programs};
+use crate::valgrind;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -13,15 +14,15 @@ use std::time::{Duration, Instant};
 pub enum Extent {
     /// Everything.
     Full,
-    /// Without the optimised end-to-end run, and without random programs.
+    /// Without the optimised end-to-end runs, and without random programs.
     Quick,
 }
 
 /// The seed of the random programs: the same in every run, so that a failure is the last change's.
 const SEED: &str = "2026";
 
-/// Run the crates' own tests, then with the driver the end-to-end suite at opt-level 0 and 3, the documentation's examples and
-/// the quickstart's tests, then random programs.
+/// Run the crates' own tests, then with the driver the end-to-end suite at opt-level 0 and 3 and parts of it under valgrind, the
+/// documentation's examples and the quickstart's tests, then random programs.
 pub fn run(extent: Extent) -> TaskResult {
     let mut summary = Summary::default();
     summary.step("the crates' own tests", cargo(".", &["test", "--workspace", "--no-fail-fast"]));
@@ -30,6 +31,11 @@ pub fn run(extent: Extent) -> TaskResult {
     summary.step("end to end, opt-level 0", pullback("tests/e2e", &["test", "--no-fail-fast"]));
     if extent == Extent::Full {
         summary.step("end to end, opt-level 3", pullback("tests/e2e", &["test", "--no-fail-fast", "--release"]));
+        if valgrind::is_there() {
+            summary.step("end to end, under valgrind", valgrind::command(&driver));
+        } else {
+            summary.skip("end to end, under valgrind", "valgrind is not installed");
+        }
     }
     summary.step("the documentation's examples", pullback(".", &["test", "--doc", "--package", "pullback"]));
     summary.step("the quickstart", pullback("examples/quickstart", &["test"]));
@@ -53,6 +59,8 @@ struct Step {
 #[derive(Default)]
 struct Summary {
     steps: Vec<Step>,
+    /// Steps that were not run, and why.
+    skipped: Vec<(&'static str, &'static str)>,
 }
 
 impl Summary {
@@ -67,6 +75,11 @@ impl Summary {
         self.steps.push(Step { name, time: start.elapsed(), passed, failed, result });
     }
 
+    /// Leave a step out, and say why.
+    fn skip(&mut self, name: &'static str, reason: &'static str) {
+        self.skipped.push((name, reason));
+    }
+
     /// Print how each step went.
     fn finish(self) -> TaskResult {
         println!();
@@ -78,6 +91,9 @@ impl Summary {
                 (passed, failed) => format!("{passed} passed, {failed} failed"),
             };
             println!("{word:>6}  {:<32} {:>4} s  {tests}", step.name, step.time.as_secs());
+        }
+        for (name, reason) in &self.skipped {
+            println!("{:>6}  {name:<32} {reason}", "left");
         }
         let passed: usize = self.steps.iter().map(|step| step.passed).sum();
         let total: Duration = self.steps.iter().map(|step| step.time).sum();
