@@ -7,6 +7,7 @@
 //! * `--target-dir <target directory>/pullback`: so that `cargo build` and `cargo pullback build` do not undo each
 //!   other's work.
 
+use crate::config::Config;
 use crate::{LINKER_FACE, RUSTC_FACE, RUSTDOC_FACE, env, process};
 use anyhow::{Context, Result, bail};
 use std::collections::hash_map::DefaultHasher;
@@ -82,8 +83,11 @@ fn cargo(mut args: Vec<OsString>) -> Result<ExitCode> {
             None => return Ok(ExitCode::from(101)),
         },
     };
+    let config = Config::read(&option_values(&args, "--config"))?;
     let mut added = Vec::new();
-    if option_value(&args, "--target").is_none() && env::var("CARGO_BUILD_TARGET").is_none() {
+    let has_target =
+        option_value(&args, "--target").is_some() || env::var("CARGO_BUILD_TARGET").is_some() || config.has("target");
+    if !has_target {
         added.extend(["--target".into(), OsString::from(host()?)]);
     }
     if !given {
@@ -94,17 +98,33 @@ fn cargo(mut args: Vec<OsString>) -> Result<ExitCode> {
     let faces = make_faces(&target_dir)?;
     let mut command = Command::new(cargo);
     command.args(args);
-    for (variable, face, inner) in
-        [("RUSTC_WRAPPER", RUSTC_FACE, env::INNER_WRAPPER), ("RUSTDOC", RUSTDOC_FACE, env::INNER_RUSTDOC)]
-    {
-        // A test that itself runs `cargo pullback` has our own face in the variable; it is not one to be called in turn.
-        match env::var(variable).filter(|tool| Path::new(tool).file_stem() != Some(OsStr::new(face))) {
+    for (variable, key, face, inner) in [
+        ("RUSTC_WRAPPER", "rustc-wrapper", RUSTC_FACE, env::INNER_WRAPPER),
+        ("RUSTDOC", "rustdoc", RUSTDOC_FACE, env::INNER_RUSTDOC),
+    ] {
+        match users_tool(variable, key, &config).filter(|tool| !is_face(tool, face)) {
             Some(tool) => command.env(inner, tool),
             None => command.env_remove(inner),
         };
         command.env(variable, faces.join(face));
     }
     process::hand_over(command)
+}
+
+/// The tool that cargo would call without us: from the environment, by either name, or from the configuration.
+fn users_tool(variable: &str, key: &str, config: &Config) -> Option<OsString> {
+    // Set to nothing, the variable turns off what the configuration says.
+    if let Some(tool) = std::env::var_os(variable) {
+        return Some(tool).filter(|tool| !tool.is_empty());
+    }
+    let long = format!("CARGO_BUILD_{}", key.to_uppercase().replace('-', "_"));
+    env::var(&long).or_else(|| config.program(key))
+}
+
+/// Whether a tool is our own face; a test that itself runs `cargo pullback` has it in its environment. It is not one to be
+/// called in turn.
+fn is_face(tool: &OsStr, face: &str) -> bool {
+    Path::new(tool).file_stem() == Some(OsStr::new(face))
 }
 
 /// Ask cargo where it would build. `None` if it could not say; it has then told the user why.

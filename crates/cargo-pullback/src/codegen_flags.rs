@@ -122,11 +122,11 @@ impl CommandLine {
             && !self.crate_types().contains(&"proc-macro")
     }
 
-    /// Whether a linker will be called.
+    /// Whether a linker will be called, or the objects of the program are put together in an archive.
     pub fn links(&self) -> bool {
         let emits_link =
             self.values("--emit").iter().all(|kinds| kinds.to_string_lossy().split(',').any(|k| k.starts_with("link")));
-        let linked = |kind: &&str| matches!(*kind, "bin" | "cdylib" | "dylib");
+        let linked = |kind: &&str| matches!(*kind, "bin" | "cdylib" | "dylib" | "staticlib");
         emits_link && (self.has("--test") || self.crate_types().iter().any(linked))
     }
 
@@ -139,6 +139,16 @@ impl CommandLine {
         let name = self.value("--crate-name")?.to_str()?;
         let extra = self.codegen("extra-filename").unwrap_or_default();
         Some(Path::new(self.value("--out-dir")?).join(format!("{name}{extra}.d")))
+    }
+
+    /// Where rustc writes the static library, if it makes one.
+    pub fn static_library(&self) -> Option<PathBuf> {
+        if !self.links() || self.has("--test") || !self.crate_types().contains(&"staticlib") {
+            return None;
+        }
+        let name = self.value("--crate-name")?.to_str()?;
+        let extra = self.codegen("extra-filename").unwrap_or_default();
+        Some(Path::new(self.value("--out-dir")?).join(format!("lib{name}{extra}.a")))
     }
 
     fn crate_types(&self) -> Vec<&str> {

@@ -24,6 +24,7 @@
 
 mod cargo;
 mod codegen_flags;
+mod config;
 mod dep_info;
 mod diagnostics;
 mod env;

@@ -14,11 +14,57 @@ pub fn hand_over(mut command: Command) -> Result<ExitCode> {
     #[cfg(not(unix))]
     {
         let status = command.status().with_context(|| format!("could not start `{program}`"))?;
-        Ok(exit_code(status))
+        Ok(exit_code(&command, status))
     }
 }
 
-/// The exit code that tells of this status. A program killed by a signal counts as 101, as a Rust panic does.
-pub fn exit_code(status: ExitStatus) -> ExitCode {
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101))
+/// The exit code that tells of a program's status. One that was killed by a signal had no chance to say so; that is said
+/// here, and it counts as 101, as a Rust panic does.
+pub fn exit_code(command: &Command, status: ExitStatus) -> ExitCode {
+    match status.code() {
+        Some(code) => ExitCode::from(u8::try_from(code).unwrap_or(101)),
+        None => {
+            eprintln!("error: {}", death(&command.get_program().to_string_lossy(), status));
+            ExitCode::from(101)
+        }
+    }
+}
+
+/// How a program died that has no exit code.
+fn death(program: &str, status: ExitStatus) -> String {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        if let Some(signal) = status.signal() {
+            let name = SIGNALS.iter().find(|(number, _)| *number == signal).map_or("", |(_, name)| *name);
+            return format!("`{program}` was killed by signal {signal}{name}");
+        }
+    }
+    format!("`{program}` ended without an exit code ({status})")
+}
+
+/// The signals that kill compilers, in words.
+#[cfg(unix)]
+const SIGNALS: [(i32, &str); 9] = [
+    (1, " (hang-up)"),
+    (2, " (interrupt)"),
+    (4, " (illegal instruction)"),
+    (6, " (abort)"),
+    (7, " (bus error)"),
+    (8, " (arithmetic exception)"),
+    (9, " (kill; is there enough memory?)"),
+    (11, " (segmentation fault)"),
+    (15, " (termination)"),
+];
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn death_by_a_signal_is_told() {
+        assert_eq!(death("cc", ExitStatus::from_raw(11)), "`cc` was killed by signal 11 (segmentation fault)");
+        assert_eq!(death("cc", ExitStatus::from_raw(34)), "`cc` was killed by signal 34");
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::codegen_flags::CommandLine;
 use crate::report::{self, Format, Message};
-use crate::{LINKER_FACE, dep_info, env, process};
+use crate::{LINKER_FACE, dep_info, env, link, process};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -29,6 +29,9 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     };
 
     let given: Vec<OsString> = args.collect();
+    if given == ["-vV"] {
+        return tell_version(command);
+    }
     let mut line = CommandLine::new(given.iter().cloned())?;
     if !line.is_target_crate() {
         command.args(given);
@@ -48,6 +51,18 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         command.args(line.args());
     }
     if line.links() { supervise(command, &line) } else { process::hand_over(command) }
+}
+
+/// Tell cargo rustc's version and, after it, the flags that make its output what it is. Cargo compiles everything again when
+/// this text changes: with another toolchain, and with a driver that gives other flags.
+fn tell_version(mut command: Command) -> Result<ExitCode> {
+    let status = command.arg("-vV").status().context("could not start rustc")?;
+    let mut line = CommandLine::new(["-Copt-level=3".into()])?;
+    add_flags(&mut line)?;
+    let flags = line.args().iter().map(|flag| flag.to_string_lossy());
+    let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("-Clinker=")).collect();
+    println!("pullback: {}", flags.join(" "));
+    Ok(process::exit_code(&command, status))
 }
 
 /// Change a command line so that the crate goes through the driver. Returns the user's own linker.
@@ -106,7 +121,14 @@ fn supervise(mut command: Command, line: &CommandLine) -> Result<ExitCode> {
             std::io::stderr().write_all(&text)?;
         }
     }
-    let status = child.wait().context("could not wait for rustc")?;
+    let mut code = process::exit_code(&command, child.wait().context("could not wait for rustc")?);
+    // Rustc calls no linker for a static library.
+    if let (true, Some(library)) = (code == ExitCode::SUCCESS, line.static_library()) {
+        let mut driver = Command::new(face(LINKER_FACE)?);
+        driver.arg(link::STATIC_LIBRARY).arg(library).arg(line.codegen("opt-level").unwrap_or_default());
+        let status = driver.env(env::REPORT, report.path()).status().context("could not start the link driver")?;
+        code = process::exit_code(&driver, status);
+    }
 
     let messages = report::read(report.path());
     if !messages.iter().any(|message| matches!(message, Message::Error(_))) {
@@ -119,7 +141,7 @@ fn supervise(mut command: Command, line: &CommandLine) -> Result<ExitCode> {
     if let Some(file) = line.dep_info() {
         dep_info::extend(&file)?;
     }
-    Ok(process::exit_code(status))
+    Ok(code)
 }
 
 fn format(line: &CommandLine) -> Format {

@@ -211,5 +211,45 @@ fn another_toolchain() {
         return;
     }
     let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
-    assert_eq!(project.cargo("+nightly pullback run").stdout(), "12 9 18\n");
+    // What another toolchain has left in the target directory is not used, there and back.
+    for toolchain in ["", "+nightly ", ""] {
+        assert_eq!(project.cargo(&format!("{toolchain}pullback run")).stdout(), "12 9 18\n", "{toolchain}");
+    }
+}
+
+#[test]
+fn a_static_library_for_c() {
+    let manifest = MANIFEST
+        .replace("[dependencies]", "[lib]\ncrate-type = [\"staticlib\", \"rlib\"]\n\n[dependencies]")
+        .replace("app", "fixed");
+    let library = "\
+use pullback::autodiff;
+
+#[autodiff(df, Reverse, Active, Active)]
+fn f(x: f64) -> f64 {
+    x * x
+}
+
+#[unsafe(no_mangle)]
+pub extern \"C\" fn slope(x: f64) -> f64 {
+    df(x).0
+}
+";
+    let main = "#include <stdio.h>\ndouble slope(double);\nint main() { printf(\"%g\\n\", slope(3.0)); return 0; }\n";
+    let project = Project::new(&[("Cargo.toml", &manifest), ("src/lib.rs", library), ("main.c", main)]);
+    for (profile, directory) in [("dev", "debug"), ("release", "release")] {
+        project.cargo(&format!("pullback build --profile {profile}")).stdout();
+        let built = std::fs::read_dir(project.target().join("pullback")).unwrap().flatten();
+        let library =
+            built.map(|dir| dir.path().join(directory).join("libfixed.a")).find(|path| path.exists()).unwrap();
+        let program = project.path("program");
+        let mut compiler = std::process::Command::new("cc");
+        compiler
+            .arg(project.path("main.c"))
+            .arg(library)
+            .args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-o"])
+            .arg(&program);
+        assert!(compiler.status().unwrap().success());
+        assert_eq!(std::process::Command::new(program).output().unwrap().stdout, b"6\n", "{profile}");
+    }
 }

@@ -46,8 +46,43 @@ use std_bodies::StdBodies;
 use trace::Trace;
 use work::{Derived, Outcome};
 
-/// Run as rustc's linker.
+/// The first argument of a call that is for a static library and not for a link; its path and the opt-level follow.
+pub const STATIC_LIBRARY: &str = "--pullback-static-library";
+
+/// Run as rustc's linker, or for a static library.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
+    match &args[..] {
+        [first, library, level] if first == STATIC_LIBRARY => {
+            static_library(Path::new(library), &level.to_string_lossy())
+        }
+        _ => link(args),
+    }
+}
+
+/// Put derivatives into a static library, and native code in the place of its bitcode: whoever links it need not know bitcode.
+fn static_library(library: &Path, level: &str) -> Result<ExitCode> {
+    let mut trace = Trace::from_env();
+    let mut line = LinkLine::new(vec![library.into(), format!("-Wl,-plugin-opt=O{level}").into()])?;
+    let inputs = read_inputs(&line)?;
+    let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
+    let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let result = prepared(&mut line, inputs, dir.path(), &mut trace);
+    trace.finish(&name);
+    match result {
+        Ok(Finished::Ready) => {}
+        Ok(Finished::Refused) => return Ok(ExitCode::FAILURE),
+        Err(error) => {
+            trace.sink.put(&Message::Error(work::failure(&name, &error)));
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    for (_, written) in line.inputs().into_iter().filter(|(_, path)| *path != library) {
+        std::fs::copy(written, library).with_context(|| format!("could not write `{}`", library.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn link(args: Vec<OsString>) -> Result<ExitCode> {
     let mut trace = Trace::from_env();
     let mut line = LinkLine::new(args)?;
     let output = line.output().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
@@ -75,7 +110,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     let status = linker
         .status()
         .with_context(|| format!("could not start the linker `{}`", linker.get_program().to_string_lossy()))?;
-    Ok(process::exit_code(status))
+    Ok(process::exit_code(&linker, status))
 }
 
 /// Whether the link can go on.

@@ -7,22 +7,41 @@ use std::process::{Command, Output};
 
 /// A project in a temporary directory.
 pub struct Project {
-    dir: tempfile::TempDir,
+    root: PathBuf,
+    _dir: tempfile::TempDir,
 }
 
 impl Project {
     /// A project of these files: `(path, contents)`. In a manifest, `PULLBACK` stands for the dependency on this repository's
     /// `pullback`.
     pub fn new(files: &[(&str, &str)]) -> Self {
+        Self::in_directory("project", files)
+    }
+
+    /// A project in a directory of this name.
+    pub fn in_directory(name: &str, files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = dir.path().join(name);
         let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("pullback");
         let dependency = format!("pullback = {{ path = {library:?} }}");
         for (path, text) in files {
-            let path = dir.path().join(path);
+            let path = root.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text.replace("PULLBACK", &dependency)).unwrap();
         }
-        Project { dir }
+        Project { root, _dir: dir }
+    }
+
+    /// A file or directory of the project.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Add a program: a shell script.
+    pub fn script(&self, path: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::write(self.path(path), format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(self.path(path), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// What the projects are built into: one directory for all, so that `pullback` is compiled once.
@@ -37,11 +56,17 @@ impl Project {
 
     /// `cargo <args>` with these variables set.
     pub fn cargo_with(&self, args: &str, variables: &[(&str, &str)]) -> Run {
+        let output = self.command(args, variables).output().expect("cargo starts");
+        Run { output, dir: self.root.clone() }
+    }
+
+    /// `cargo <args>` with these variables set, not started yet.
+    pub fn command(&self, args: &str, variables: &[(&str, &str)]) -> Command {
         let driver = Path::new(env!("CARGO_BIN_EXE_cargo-pullback"));
         let mut path = vec![driver.parent().unwrap().to_owned()];
         path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
         let mut command = Command::new("cargo");
-        command.current_dir(self.dir.path()).args(args.split_whitespace());
+        command.current_dir(&self.root).args(args.split_whitespace());
         // What cargo has set for this test is not for the project.
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
@@ -53,7 +78,7 @@ impl Project {
         command.env("PATH", std::env::join_paths(path).unwrap());
         command.env("CARGO_TARGET_DIR", self.target()).env("CARGO_TERM_COLOR", "never");
         command.envs(variables.iter().copied());
-        Run { output: command.output().expect("cargo starts"), dir: self.dir.path().to_owned() }
+        command
     }
 }
 
