@@ -284,3 +284,174 @@ impl Pass<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::FieldKind;
+    use crate::transform::testing::rewritten_with_facts;
+
+    const PAIR: &[FieldKind] = &[FieldKind::F32, FieldKind::F32];
+
+    /// The body of `fn @f(v0: ptr, v1: ptr)` before and after; both parameters point to such memory.
+    #[track_caller]
+    fn check(memory: &[FieldKind], before: &str, after: &str) {
+        let function = |body: &str| format!("fn @f(v0: ptr, v1: ptr) {{\n{}\n}}\n", body.trim_matches('\n'));
+        assert_eq!(rewritten_with_facts(&function(before), &[memory, memory], halve), function(after));
+    }
+
+    #[test]
+    fn a_pair_of_floats_is_moved_in_halves() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v4 = ptradd v0, 4:i64
+  v5 = load i32 v0 align 8
+  v6 = load i32 v4
+  v7 = zext i64 v5
+  v8 = zext i64 v6
+  v10 = shl v8, 32:i64
+  v11 = or v10, v7
+  v12 = ptradd v1, 4:i64
+  store v1, v5 align 8
+  store v12, v6
+  return",
+        );
+    }
+
+    #[test]
+    fn two_doubles_in_128_bits() {
+        check(
+            &[FieldKind::F64, FieldKind::F64],
+            "
+b0:
+  v2 = load i128 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v4 = ptradd v0, 8:i64
+  v5 = load i64 v0 align 16
+  v6 = load i64 v4
+  v7 = zext i128 v5
+  v8 = zext i128 v6
+  v10 = shl v8, 64:i128
+  v11 = or v10, v7
+  v12 = ptradd v1, 8:i64
+  store v1, v5 align 16
+  store v12, v6
+  return",
+        );
+    }
+
+    #[test]
+    fn an_integer_of_its_own_width_stays_whole() {
+        for memory in [FieldKind::Int(8), FieldKind::F64, FieldKind::Pointer(None)] {
+            let body = "
+b0:
+  v2 = load i64 v0
+  store v1, v2
+  return";
+            check(&[memory], body, body);
+        }
+    }
+
+    #[test]
+    fn halves_that_the_program_takes_are_those() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  v3: i32 = trunc v2
+  v4 = lshr v2, 32:i64
+  v5: i32 = trunc v4
+  v6 = ptradd v1, 4:i64
+  store v1, v5
+  store v6, v3
+  return",
+            "
+b0:
+  v9 = ptradd v0, 4:i64
+  v10 = load i32 v0 align 8
+  v11 = load i32 v9
+  v12 = zext i64 v10
+  v13 = zext i64 v11
+  v14 = shl v13, 32:i64
+  v15 = or v14, v12
+  v3 = freeze v10
+  v4 = zext i64 v11
+  v5 = freeze v11
+  v6 = ptradd v1, 4:i64
+  store v1, v5
+  store v6, v3
+  return",
+        );
+    }
+
+    #[test]
+    fn halves_that_the_program_puts_together_are_those() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i32 v0
+  v3: i64 = zext v2
+  v4 = shl v3, 32:i64
+  v5 = or v4, v3
+  store v1, v5
+  return",
+            "
+b0:
+  v2 = load i32 v0
+  v3 = zext i64 v2
+  v4 = shl v3, 32:i64
+  v5 = or v4, v3
+  v9 = ptradd v1, 4:i64
+  store v1, v2 align 8
+  store v9, v2
+  return",
+        );
+    }
+
+    #[test]
+    fn parameters_and_constants_are_taken_apart() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  v3 = icmp eq v2, 0:i64
+  branch v3, b1(4575657222473777152:i64), b1(v2)
+b1(v4: i64):
+  store v1, v4
+  return",
+            "
+b0:
+  v10 = ptradd v0, 4:i64
+  v11 = load i32 v0 align 8
+  v12 = load i32 v10
+  v13 = zext i64 v11
+  v14 = zext i64 v12
+  v16 = shl v14, 32:i64
+  v17 = or v16, v13
+  v3 = icmp eq v17, 0:i64
+  branch v3, b1(undef i64, 1065353216:i32, 1065353216:i32), b1(undef i64, v11, v12)
+b1(v4: i64, v7: i32, v8: i32):
+  v20 = zext i64 v7
+  v21 = zext i64 v8
+  v22 = shl v21, 32:i64
+  v23 = or v22, v20
+  v24 = ptradd v1, 4:i64
+  store v1, v7 align 8
+  store v24, v8
+  return",
+        );
+    }
+}

@@ -169,3 +169,163 @@ impl Pass<'_> {
         self.func.inst(inst).result.expect("a cast has a result")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::FieldKind;
+    use crate::transform::testing::rewritten_with_facts;
+
+    const FLOAT: &[FieldKind] = &[FieldKind::F64];
+    const POINTER: &[FieldKind] = &[FieldKind::Pointer(None)];
+    const INTEGER: &[FieldKind] = &[FieldKind::Int(8)];
+
+    /// The body of `fn @f(v0: ptr, v1: ptr)` before and after; both parameters point to such memory.
+    #[track_caller]
+    fn check(memory: &[FieldKind], before: &str, after: &str) {
+        let function = |body: &str| format!("fn @f(v0: ptr, v1: ptr) {{\n{}\n}}\n", body.trim_matches('\n'));
+        assert_eq!(rewritten_with_facts(&function(before), &[memory, memory], retype), function(after));
+    }
+
+    #[test]
+    fn a_move_of_bits_is_a_move_of_floats() {
+        check(
+            FLOAT,
+            "
+b0:
+  v2 = load i64 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v2 = load f64 v0
+  store v1, v2
+  return",
+        );
+    }
+
+    #[test]
+    fn a_move_of_an_address_is_a_move_of_a_pointer() {
+        check(
+            POINTER,
+            "
+b0:
+  v2 = load i64 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v2 = load ptr v0
+  store v1, v2
+  return",
+        );
+    }
+
+    #[test]
+    fn single_precision_travels_in_32_bits() {
+        check(
+            &[FieldKind::F32],
+            "
+b0:
+  v2 = load i32 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v2 = load f32 v0
+  store v1, v2
+  return",
+        );
+    }
+
+    #[test]
+    fn numbers_stay_numbers() {
+        let body = "
+b0:
+  v2 = load i64 v0
+  v3 = add v2, 1:i64
+  store v1, v3
+  return";
+        check(INTEGER, body, body);
+    }
+
+    #[test]
+    fn where_the_integer_is_wanted_the_bits_are_cast_back() {
+        check(
+            FLOAT,
+            "
+b0:
+  v2 = load i64 v0
+  v3 = icmp slt v2, 0:i64
+  branch v3, b1, b2
+b1:
+  store v1, v2
+  jump b2
+b2:
+  return",
+            "
+b0:
+  v2 = load f64 v0
+  v5 = bitcast i64 v2
+  v3 = icmp slt v5, 0:i64
+  branch v3, b1, b2
+b1:
+  store v1, v2
+  jump b2
+b2:
+  return",
+        );
+    }
+
+    #[test]
+    fn parameters_and_selections_on_the_way_change_too() {
+        check(
+            FLOAT,
+            "
+b0:
+  v2 = load i64 v0
+  v3 = load i64 v1
+  v4 = icmp ult v2, v3
+  v5 = select v4, v2, v3
+  branch v4, b1(v5), b1(0:i64)
+b1(v6: i64):
+  store v1, v6
+  return",
+            "
+b0:
+  v2 = load f64 v0
+  v3 = load f64 v1
+  v8 = bitcast i64 v2
+  v9 = bitcast i64 v3
+  v4 = icmp ult v8, v9
+  v5 = select v4, v2, v3
+  branch v4, b1(v5), b1(0.0f64)
+b1(v6: f64):
+  store v1, v6
+  return",
+        );
+    }
+
+    #[test]
+    fn the_cast_of_loaded_bits_is_the_value_itself() {
+        check(
+            FLOAT,
+            "
+b0:
+  v2 = load i64 v0
+  v3: f64 = bitcast v2
+  v4 = fmul v3, v3
+  v5: i64 = bitcast v4
+  store v1, v5
+  return",
+            "
+b0:
+  v2 = load f64 v0
+  v3 = freeze v2
+  v4 = fmul v3, v3
+  v5 = bitcast i64 v4
+  store v1, v4
+  return",
+        );
+    }
+}
