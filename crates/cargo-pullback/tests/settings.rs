@@ -50,8 +50,9 @@ fn a_configuration_file() {
     );
     let files = [("Cargo.toml", MANIFEST), ("src/main.rs", MAIN), (".cargo/config.toml", config.as_str())];
     let project = Project::in_directory("my project", &files);
-    project.script("wrapper.sh", "echo \"$@\" >> wrapper.log\nexec \"$@\"");
-    project.script("linker.sh", "echo \"$@\" >> linker.log\nexec cc \"$@\"");
+    // Cargo calls them in the directories of the packages.
+    project.script("wrapper.sh", "echo \"$@\" >> \"$(dirname \"$0\")/wrapper.log\"\nexec \"$@\"");
+    project.script("linker.sh", "echo \"$@\" >> \"$(dirname \"$0\")/linker.log\"\nexec cc \"$@\"");
     assert_eq!(project.cargo("pullback run").stdout(), GRADIENT);
     for log in ["wrapper.log", "linker.log"] {
         assert!(project.path(log).exists(), "no {log}");
@@ -161,7 +162,11 @@ fn death_of_a_linker_is_told() {
 #[test]
 fn an_interrupted_build_is_taken_up_again() {
     let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
-    project.script("linker.sh", "case \"$*\" in */app-*) touch linking; sleep 60;; *) exec cc \"$@\";; esac");
+    project.script(
+        "linker.sh",
+    let linking = "touch \"$(dirname \"$0\")/linking\"; sleep 60";
+    project.script("linker.sh", &format!("case \"$*\" in */app-*) {linking};; *) exec cc \"$@\";; esac"));
+    );
     let linker = project.path("linker.sh");
     let variable = format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"));
     let mut command = project.command("pullback build", &[(&variable, linker.to_str().unwrap())]);
@@ -172,7 +177,6 @@ fn an_interrupted_build_is_taken_up_again() {
             break;
         }
     }
-    // Rustc calls linkers in the directory of the package.
     assert!(project.path("linking").exists(), "the linker was not called");
     let group = format!("-{}", build.id());
     assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());

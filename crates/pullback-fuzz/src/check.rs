@@ -41,8 +41,6 @@ pub enum Skip {
     BitTrick,
     /// The engine cannot tell whether bytes are floats.
     UnknownType,
-    /// The program itself reads memory that it may not: not one that Rust code could be.
-    Invalid,
 }
 
 impl Skip {
@@ -159,10 +157,6 @@ fn examine(program: &Program, standard: Standard, engine: Engine) -> Result<Opti
     let truth = match oracle::run(program, &program.image, &tangents) {
         Ok(truth) => truth,
         Err(Trap::Steps) => return Ok(Some(Skip::TooLong)),
-        // Both the oracle and the interpreter have to say so.
-        Err(_) if execution::primal(&program.module, program.primal, &program.image).is_err() => {
-            return Ok(Some(Skip::Invalid));
-        }
         Err(trap) => return Err(Failure::new(Check::Program, None, trap.to_string())),
     };
     let primal = execution::primal(&program.module, program.primal, &program.image)

@@ -408,9 +408,12 @@ impl Body<'_> {
             return false;
         }
         let may_return = std::mem::replace(&mut self.may_return, false);
+        let arrays = self.env.arrays.len();
         let head = self.build_list();
         self.walk(head, true);
         self.free_list(head);
+        // What the walk hands on may be a node.
+        self.env.arrays.truncate(arrays);
         self.may_return = may_return;
         true
     }
