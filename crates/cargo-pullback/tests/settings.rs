@@ -92,8 +92,9 @@ strip = \"symbols\"
 /// Derivatives taken on many threads at once, of types that other derives look at, too.
 #[test]
 fn crates_of_others() {
-    let manifest = MANIFEST
-        .replace("PULLBACK", "PULLBACK\nrayon = \"1\"\nrand = \"0.9\"\nserde = { version = \"1\", features = [\"derive\"] }\nserde_json = \"1\"");
+    let others =
+        "rayon = \"1\"\nrand = \"0.9\"\nserde = { version = \"1\", features = [\"derive\"] }\nserde_json = \"1\"\n";
+    let manifest = format!("{MANIFEST}{others}");
     let main = "\
 use pullback::{Differentiable, autodiff, make_zero};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -162,11 +163,8 @@ fn death_of_a_linker_is_told() {
 #[test]
 fn an_interrupted_build_is_taken_up_again() {
     let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
-    project.script(
-        "linker.sh",
     let linking = "touch \"$(dirname \"$0\")/linking\"; sleep 60";
     project.script("linker.sh", &format!("case \"$*\" in */app-*) {linking};; *) exec cc \"$@\";; esac"));
-    );
     let linker = project.path("linker.sh");
     let variable = format!("CARGO_TARGET_{}_LINKER", host().to_uppercase().replace('-', "_"));
     let mut command = project.command("pullback build", &[(&variable, linker.to_str().unwrap())]);
