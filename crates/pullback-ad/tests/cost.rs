@@ -445,7 +445,10 @@ b2:
   return
 }}"
     );
-    assert_eq!(bytes_each(&text, |n| vec![Arg::float(0.2), Arg::Number(n), Arg::float(0.0)]), 8.0);
+    let args = |n| vec![Arg::float(0.2), Arg::Number(n), Arg::float(0.0)];
+    let program = Program::new(&text, &args(2));
+    let less = program.check(2).tape;
+    assert_eq!(program.with(&args(6)).check(2).tape - less, 4 * 8);
 }
 
 /// A pointer that is kept on the tape is still known to point to what it pointed to.

@@ -254,7 +254,8 @@ impl Planner<'_> {
         let data = self.func().inst(inst);
         let effort = match &data.op {
             Op::Load { .. } if self.stability.is_stable(inst) => LOAD,
-            // With leave to be inexact the same operation may come out differently a second time.
+            // With leave to be inexact the same operation may come out differently a second time, and a branch go another way.
+            Op::Math(MathFn::FmulAdd, _) => return Recipe::Keep,
             op if op.is_pure() && data.flags.fast_math().0 == 0 => effort(op),
             _ => return Recipe::Keep,
         };
@@ -324,10 +325,7 @@ fn effort(op: &Op) -> u64 {
     match op {
         Op::Bin(BinOp::FDiv | BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..) => 6,
         Op::Bin(BinOp::FRem, ..) => 20,
-        Op::Math(
-            MathFn::Fabs | MathFn::Copysign | MathFn::Fma | MathFn::FmulAdd | MathFn::MinNum | MathFn::MaxNum,
-            _,
-        ) => 1,
+        Op::Math(MathFn::Fabs | MathFn::Copysign | MathFn::Fma | MathFn::MinNum | MathFn::MaxNum, _) => 1,
         Op::Math(MathFn::Sqrt, _) => 8,
         Op::Math(..) => 20,
         Op::Opaque(_) => 20,

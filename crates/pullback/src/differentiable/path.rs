@@ -79,11 +79,12 @@ impl<'a> Path<'a> {
 
     #[cold]
     pub(super) fn mismatch(&self, verb: &str, primal: impl fmt::Display, shadow: impl fmt::Display) -> Mismatch {
-        Mismatch(format!(
+        let message = format!(
             "shadow of argument `{}` does not fit: `{self}` {verb} {primal}, its shadow {verb} {shadow}\n\
              help: `pullback::make_zero` makes a shadow that fits",
             self.argument_name()
-        ))
+        );
+        Mismatch(message.into_boxed_str())
     }
 }
 
@@ -101,9 +102,10 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A shadow that does not have the shape of its primal: which argument, where in it, and both sizes.
+/// A shadow that does not have the shape of its primal: which argument, where in it, and both sizes. Two words, so that a check
+/// of each node of a long list hands its result on in registers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mismatch(String);
+pub struct Mismatch(Box<str>);
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
