@@ -485,3 +485,60 @@ b2:
     let [all, classed] = Program::new(&text, &args(8)).accesses();
     assert_eq!(all, classed);
 }
+
+/// A loop that runs until it has converged, in a counted one: what crosses from the inner to the outer loop is in registers
+/// while the inner one runs.
+#[test]
+fn numbers_of_iterations_are_stored_once() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 0.0f64)
+b1(v5: i64, v6: f64):
+  v7 = shl v5, 3:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  jump b2(v9)
+b2(v10: f64):
+  v11 = fmul v10, v10
+  v12 = fmul v11, 0.5f64
+  v13 = fcmp olt v12, 0.01f64
+  branch v13, b3, b2(v12)
+b3:
+  v14 = fmul v11, v12
+  v15 = fadd v6, v14
+  v16 = add nuw v5, 1:i64
+  v17 = icmp eq v16, v4
+  branch v17, b4, b1(v16, v15)
+b4:
+  store v2, v15
+  return
+}";
+    let program = Program::new(text, &[Arg::floats(&[0.5, 0.9, -0.7]), Arg::Number(3), Arg::float(0.0)]);
+    program.check(2);
+    assert_eq!(program.integer_stores(), 1);
+}
+
+/// A value that is only compared has no cotangent: its partial derivative, which may be infinite, is not multiplied with nothing.
+#[test]
+fn what_is_only_compared_is_not_transposed() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = math.sqrt v2
+  v4 = fcmp ogt v3, 1.0f64
+  branch v4, b1(v2), b2
+b1(v5: f64):
+  v6 = fmul v5, 3.0f64
+  store v1, v6
+  return
+b2:
+  v7 = fmul v2, 2.0f64
+  jump b1(v7)
+}";
+    let program = Program::new(text, &[Arg::float(0.0), Arg::float(0.0)]);
+    assert_eq!(program.seeded(1, &[1.0]).shadows[0], [6.0]);
+}

@@ -10,6 +10,7 @@
 //! | [`session`] | what all functions of one derivative share |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `cleanup` | what calls of the augmented primal do when they panic |
+//! | `useful` | linear operations whose transposes have nothing to pass on are dropped |
 //! | `preheader` | the trip counts of counted loops, as values |
 //! | `stable` | loads that may be done again |
 //! | `max_flow` | the smallest cut of a network |
@@ -44,3 +45,4 @@ mod stable;
 mod testing;
 mod transpose;
 pub mod unselect;
+mod useful;

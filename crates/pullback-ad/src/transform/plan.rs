@@ -70,6 +70,11 @@ impl Plan {
         self.sources.get(&key).copied().unwrap_or(Source::AtHand)
     }
 
+    /// Where a value is made; a constant nowhere.
+    pub fn block(&self, value: Value) -> Option<Block> {
+        self.blocks[value]
+    }
+
     /// The level at which `value` is seen from inside loop `user`.
     pub fn key(&self, loops: &Loops, value: Value, user: Option<Loop>) -> Key {
         (value, self.blocks[value].and_then(|b| common(loops, loops.innermost(b), user)))

@@ -13,7 +13,7 @@
 //!                                           reversed entry edge  arrays go
 //! ```
 //! Any other loop pushes its slots as a record on every back edge and exit edge, and the reverse sweep pops it on the reversed
-//! edge; there the counter itself is a slot of the loop around. Which predecessor a block came from is a slot too, unless a
+//! edge; there the last iteration's number is a slot of the loop around. Which predecessor a block came from is a slot too, unless a
 //! condition says so (`plan`); at a loop header the counter tells.
 
 use super::alias::Origin;
@@ -23,6 +23,7 @@ use super::preheader::count_loops;
 use super::refill::refilled;
 use super::session::{Form, Session};
 use super::slots::{Home, Slot, index_type};
+use super::useful::drop_useless;
 use crate::analysis::counted;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
@@ -47,6 +48,8 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) rev: Option<Function>,
     /// Where each slot lives.
     pub(super) homes: HashMap<Slot, Home>,
+    /// For each loop, the values made in it that a loop around it keeps in an array.
+    pub(super) latest: HashMap<Loop, Vec<Key>>,
     pub(super) fwd_prologue: Vec<Inst>,
     pub(super) rev_prologue: Vec<Inst>,
     /// Slots of cotangents.
@@ -110,6 +113,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let cfg = Cfg::new(&aug.func);
         let doms = Dominators::new(&cfg);
         let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
+        drop_useless(&mut aug, &cfg);
         let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
         let plan = plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips }, form);
         let live_loops: Vec<Loop> =
@@ -124,6 +128,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             levels: BTreeMap::new(),
             rev,
             homes: HashMap::new(),
+            latest: HashMap::new(),
             fwd_prologue: Vec::new(),
             rev_prologue: Vec::new(),
             adjoints: HashMap::new(),
@@ -237,6 +242,9 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         }
         let block = self.aug.func.add_block();
         self.aug.func.block_mut(edge.from).term.targets_mut()[edge.index].clone_from(&BlockCall::new(block, vec![]));
+        for id in &left {
+            self.keep_last(block, *id);
+        }
         for id in left.iter().chain(&closed) {
             self.save(block, Some(*id));
         }

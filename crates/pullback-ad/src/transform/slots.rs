@@ -27,8 +27,12 @@ pub(super) enum Slot {
     Kept(Key),
     /// From which predecessor a block was entered.
     Which(Block),
+    /// What a value kept at an outer level was last, while the loops inside of that level run.
+    Latest(Key),
     /// The number of the current iteration.
     Counter(Loop),
+    /// The number of the last iteration of a loop that is not counted.
+    Last(Loop),
     /// Where the arrays of a run of a counted loop are.
     Base(Loop),
     /// Where those of the current run are.
@@ -84,12 +88,12 @@ impl Sweeps<'_, '_> {
         // Inner loops first: what they need of the loop around them is a slot of that one.
         for id in live_loops.iter().rev() {
             let parent = self.loops.get(*id).parent;
+            self.loose_slot(Slot::Counter(*id), &Type::I64);
+            // The reverse sweep starts at the last iteration. Its number is known where the count is.
             if !self.trips.contains_key(id) {
-                self.saved_slot(parent, Slot::Counter(*id), Type::I64);
+                self.saved_slot(parent, Slot::Last(*id), Type::I64);
                 continue;
             }
-            // The reverse sweep starts at the last iteration, whose number is known.
-            self.loose_slot(Slot::Counter(*id), &Type::I64);
             if self.levels.contains_key(&Some(*id)) {
                 self.loose_slot(Slot::Count(*id), &Type::I64);
                 self.loose_slot(Slot::Arrays(*id), &Type::Ptr);
@@ -101,7 +105,32 @@ impl Sweeps<'_, '_> {
             self.house(level, &slots);
             self.levels.insert(level, slots);
         }
+        // What is made in an inner loop goes to the array of the outer one when the inner loop is left, not each time round.
+        for key in self.plan.kept.clone() {
+            if let (Home::Array { .. }, Some(inner)) = (self.homes[&Slot::Kept(key)], self.loop_below(key)) {
+                self.loose_slot(Slot::Latest(key), &self.aug.func.ty(key.0).clone());
+                self.latest.entry(inner).or_default().push(key);
+            }
+        }
         Ok(())
+    }
+
+    /// The outermost loop inside of a key's level that its value is made in, if it is made in one.
+    fn loop_below(&self, (value, level): Key) -> Option<Loop> {
+        let block = self.plan.block(value)?;
+        self.loops.around(block).find(|id| self.loops.get(*id).parent == level)
+    }
+
+    /// On the way out of a loop at the end of `block`: its values that are kept for the loop around it, and its last number.
+    pub(super) fn keep_last(&mut self, block: Block, id: Loop) {
+        for key in self.latest.get(&id).cloned().unwrap_or_default() {
+            let value = self.read_forward(block, Slot::Latest(key), self.aug.func.ty(key.0).clone());
+            self.write(block, Slot::Kept(key), value);
+        }
+        if self.has_slot(Slot::Last(id)) {
+            let number = self.read_forward(block, Slot::Counter(id), Type::I64);
+            self.write(block, Slot::Last(id), number);
+        }
     }
 
     /// A slot that has a value in each iteration of its level.
@@ -206,7 +235,8 @@ impl Sweeps<'_, '_> {
     pub(super) fn keep_values(&mut self) {
         let mut of: HashMap<Value, Vec<Slot>> = HashMap::new();
         for key in &self.plan.kept {
-            of.entry(key.0).or_default().push(Slot::Kept(*key));
+            let latest = Slot::Latest(*key);
+            of.entry(key.0).or_default().push(if self.has_slot(latest) { latest } else { Slot::Kept(*key) });
         }
         let slots = |value: &Value| of.get(value).into_iter().flatten();
         for block in self.cfg.reverse_postorder().to_vec() {
@@ -258,9 +288,13 @@ impl Sweeps<'_, '_> {
         b.call(pop, vec![tape, bytes], Type::Ptr);
     }
 
-    /// The reverse of a counted loop starts at its last iteration.
+    /// The reverse of a loop starts at its last iteration.
     pub(super) fn start_at_last(&mut self, id: Loop) {
-        let Some(count) = self.trips.get(&id).copied() else { return };
+        let Some(count) = self.trips.get(&id).copied() else {
+            let last = self.read(Slot::Last(id), Type::I64);
+            self.write_reverse(Slot::Counter(id), last);
+            return;
+        };
         let n = self.value(count, self.loops.get(id).parent);
         let mut b = self.build();
         let one = b.func.i64(1);

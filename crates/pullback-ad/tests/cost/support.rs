@@ -2,7 +2,7 @@
 
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request, differentiate};
 use pullback_ir::interp::{Interp, Val};
-use pullback_ir::{FuncId, Inst, Module, Op, Value, parse_module, text, verify};
+use pullback_ir::{FuncId, Inst, Module, Op, Type, Value, parse_module, text, verify};
 
 /// An argument: the primal gets a pointer to it.
 #[derive(Clone, Debug)]
@@ -146,17 +146,29 @@ impl Program {
         read(&interp, addresses[result], &args[result])
     }
 
-    /// The loads and stores of floats in memory of the program, and how many of them are of a class of memory that LLVM is told.
+    /// The loads and stores of floats in memory, and how many of them are of a class of memory that LLVM is told.
     pub fn accesses(&self) -> [usize; 2] {
+        let func = self.module.func(self.derivative);
+        let all = self.touching(|ty| ty.is_float());
+        [all.len(), all.iter().filter(|i| func.alias_class(**i).is_some()).count()]
+    }
+
+    /// The stores of integers in memory.
+    pub fn integer_stores(&self) -> usize {
+        let func = self.module.func(self.derivative);
+        self.touching(Type::is_int).iter().filter(|i| matches!(func.inst(**i).op, Op::Store { .. })).count()
+    }
+
+    /// The loads and stores of values of some types in memory that is not an `alloca`.
+    fn touching(&self, of: impl Fn(&Type) -> bool) -> Vec<Inst> {
         let func = self.module.func(self.derivative);
         let is_alloca = |v: Value| func.def_inst(v).is_some_and(|i| matches!(func.inst(i).op, Op::Alloca { .. }));
         let touches = |inst: &Inst| match func.inst(*inst).op {
-            Op::Load { ptr, .. } => !is_alloca(ptr) && func.ty(func.inst(*inst).result.unwrap()).is_float(),
-            Op::Store { ptr, value, .. } => !is_alloca(ptr) && func.ty(value).is_float(),
+            Op::Load { ptr, .. } => !is_alloca(ptr) && of(func.ty(func.inst(*inst).result.unwrap())),
+            Op::Store { ptr, value, .. } => !is_alloca(ptr) && of(func.ty(value)),
             _ => false,
         };
-        let all: Vec<Inst> = func.blocks().flat_map(|b| func.block(b).insts.clone()).filter(touches).collect();
-        [all.len(), all.iter().filter(|i| func.alias_class(**i).is_some()).count()]
+        func.blocks().flat_map(|b| func.block(b).insts.clone()).filter(touches).collect()
     }
 
     fn text(&self) -> String {
