@@ -25,6 +25,9 @@ pub struct Raw<'a> {
     pub changed: bool,
 }
 
+/// LLVM's passes are recursive in places; this is what they have in a program's first thread.
+const STACK: usize = 8 << 20;
+
 /// Runs the passes, and remembers what came out.
 pub struct Prelink<'a> {
     /// The library with the passes.
@@ -54,7 +57,13 @@ impl Prelink<'_> {
             }
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(modules.len());
-        std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let thread = std::thread::Builder::new().stack_size(STACK);
+                thread.spawn_scoped(scope, work).context("could not start a thread")?;
+            }
+            anyhow::Ok(())
+        })?;
         match failure.into_inner().unwrap_or_else(|e| e.into_inner()) {
             Some(error) => Err(error),
             None => Ok(results.into_iter().map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner())).collect()),
