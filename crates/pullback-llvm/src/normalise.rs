@@ -91,9 +91,12 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
             }
         }
         let late = module.inlined_with_loops();
+        // By name: the inliner deletes functions that nobody calls any more.
+        let names: Vec<String> = late.iter().map(|f| module.name_of(*f)).collect();
         late.iter().for_each(|f| module.set_inlining(*f, Inlining::Never));
         module.run_on(None, INLINE, &machine)?;
-        late.iter().for_each(|f| module.set_inlining(*f, Inlining::Always));
+        let left = names.iter().filter_map(|name| module.function_named(name));
+        left.for_each(|f| module.set_inlining(f, Inlining::Always));
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
