@@ -6,7 +6,7 @@
 //!
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
-use super::flow::Facts;
+use super::flow::{Facts, is_number};
 use super::objects::{Kinds, ObjId};
 use super::offsets::Offsets;
 use crate::error::{Error, ErrorKind, Result};
@@ -382,6 +382,15 @@ impl Analysis<'_> {
                 // Where no float is ever read, it was a number.
                 if self.is_float_place(id, *ptr, func.ty(*value), *align) { Err(word(data.loc)) } else { Ok(()) }
             }
+            // Bits of which it is not known whether they are a pointer's: its shadow would be lost.
+            Op::Store { value, .. }
+                if func.ty(*value).is_int()
+                    && !is_number(func, *value)
+                    && self.facts.kinds(id, *value).contains(Kinds::PTR)
+                    && self.facts.carried_object(id, *value).is_some_and(|o| self.active.is_shadowed(o)) =>
+            {
+                Err(word(data.loc))
+            }
             Op::Call(Callee::Direct(callee), args, _) => {
                 let target = self.module.func(*callee);
                 if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
@@ -455,7 +464,7 @@ impl Analysis<'_> {
 }
 
 fn word(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::UnknownType, "a word is moved that may be a float or an integer")
+    Error::new(ErrorKind::UnknownType, "a word is moved that may be a float, a pointer or an integer")
         .at(loc)
         .label("the payload of an enum, moved without looking at its variant")
         .help("match on the enum before moving its payload")

@@ -5,6 +5,7 @@
 //! joins all calls of a function. What it promises: every pointer or float that a live instruction may read or write
 //! at a place is recorded in the cell of that place.
 
+use super::lanes::last_start;
 use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
 use super::offsets::{Coarseness, Offsets};
 use super::ranges::Ranges;
@@ -69,6 +70,12 @@ impl Facts {
             Some(content) => self.objects.kinds(content),
             None => Kinds::NONE,
         }
+    }
+
+    /// The object an integer reaches if what it carries is a pointer.
+    pub fn carried_object(&self, func: FuncId, value: Value) -> Option<ObjId> {
+        let content = self.values[&func].content.get(value.index()).copied().flatten()?;
+        self.objects.pointee(content).map(|(object, _)| object)
     }
 
     /// The objects that the pointers in an aggregate reach.
@@ -554,15 +561,14 @@ impl Pass<'_> {
     fn copy(&mut self, dst: Value, src: Value, len: Value, align: (u64, u64)) {
         let (Some((to, to_at)), Some((from, from_at))) = (self.pointer(dst), self.pointer(src)) else { return };
         let (to_at, from_at) = (to_at.aligned(align.0), from_at.aligned(align.1));
-        let len = self.func.as_int(len).map_or(i64::MAX, |n| n as i64);
+        let len = self.func.as_int(len).map(|n| n as u64);
         let same = self.facts.objects.find(to) == self.facts.objects.find(from);
         for (to_at, from_at) in to_at.iter().flat_map(|t| from_at.iter().map(move |f| (t, f))) {
             for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
                 for cell in self.facts.objects.cells(a).to_vec() {
-                    let distance = cell.at.minus(a_at);
-                    if distance.m == 0 && (distance.k < 0 || distance.k.saturating_add(cell.width as i64) > len) {
-                        continue;
-                    }
+                    // Whatever lies at the same place of each element, only what is inside the region moves.
+                    let last = last_start(len, cell.width);
+                    let Some(distance) = cell.at.minus(a_at).clipped(0, last) else { continue };
                     let mut place = b_at.plus(distance);
                     if same {
                         // Moved along its own object, again and again perhaps: every place at that distance.

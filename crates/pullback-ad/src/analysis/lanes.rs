@@ -74,13 +74,9 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>)
             }
             Lane { offset: start, stride: 0, width: cell.width, last: start }
         } else {
-            let distance = distance.within(0, i64::MAX);
-            if distance.hi < 0 {
-                continue;
-            }
-            let first = distance.k.max(distance.lo);
-            let first = first + (distance.k - first).rem_euclid(distance.m.max(1) as i64);
-            Lane { offset: first as u64, stride: distance.m, width: cell.width, last: distance.hi as u64 }
+            let Some(inside) = distance.clipped(0, last_start(len, cell.width)) else { continue };
+            let first = if inside.m == 0 { inside.k } else { inside.lo };
+            Lane { offset: first as u64, stride: inside.m, width: cell.width, last: inside.hi as u64 }
         };
         found.push((lane, kinds));
     }
@@ -118,13 +114,19 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>)
         if lane.stride > 0 && lane.stride < lane.width {
             return Err(Unclear::Unaligned);
         }
-        if lane.stride > 0 && !covered(objects, object, offset, lane) {
+        if (lane.stride > 0 || offset.m > 0) && !covered(objects, object, offset, lane) {
             return Err(Unclear::Unaligned);
         }
     }
     lanes.floats.sort_by_key(|l| (l.offset, l.stride));
     lanes.pointers.sort_by_key(|l| (l.offset, l.stride));
     Ok(lanes)
+}
+
+/// Where the last `width` bytes of a region of `len` bytes start; without bound if `len` is not known.
+pub(super) fn last_start(len: Option<u64>, width: u64) -> i64 {
+    let len = len.and_then(|len| i64::try_from(len).ok());
+    len.map_or(i64::MAX, |len| len.saturating_sub_unsigned(width))
 }
 
 fn place(lane: &Lane) -> Residue {
@@ -199,6 +201,18 @@ mod tests {
         assert_eq!(found.pointers, [Lane { offset: 16, stride: 24, width: 8, last: i64::MAX as u64 }]);
         // Where the start is only known to a multiple of 8, float and pointer cannot be told apart.
         assert!(lanes(&objects, id, &Residue::strided(0, 8).into(), None).is_err());
+    }
+
+    #[test]
+    fn a_region_of_known_length_holds_only_what_fits() {
+        let (objects, id) =
+            object(&[(Residue::strided(0, 16), 8, Kinds::F64), (Residue::strided(8, 16), 8, Kinds::PTR)]);
+        let found = lanes(&objects, id, &Residue::strided(0, 16).into(), Some(16)).unwrap();
+        assert_eq!(found.floats, [Lane { offset: 0, stride: 0, width: 8, last: 0 }]);
+        assert_eq!(found.pointers, [Lane { offset: 8, stride: 0, width: 8, last: 8 }]);
+        // A float at one of the places the region may start at is not a float at each.
+        let (objects, id) = object(&[(Residue::exact(16), 8, Kinds::F64)]);
+        assert_eq!(lanes(&objects, id, &Residue::strided(0, 8).into(), Some(8)), Err(Unclear::Unaligned));
     }
 
     #[test]

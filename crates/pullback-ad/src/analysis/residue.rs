@@ -62,6 +62,13 @@ impl Residue {
         Residue::between(self.k, self.m, lo, hi)
     }
 
+    /// The members between `lo` and `hi`, if there are any.
+    pub fn clipped(self, lo: i64, hi: i64) -> Option<Residue> {
+        let (lo, hi) = (self.lo.max(lo), self.hi.min(hi));
+        let first = if self.m == 0 { self.k } else { self.first_from(lo).unwrap_or(lo) };
+        (lo <= first && first <= hi).then(|| self.within(lo, hi))
+    }
+
     /// The least number of the right remainder that is not less than `from`.
     fn first_from(self, from: i64) -> Option<i64> {
         if from == i64::MIN {
@@ -263,6 +270,17 @@ mod tests {
         assert_eq!(array.members(6), Some(vec![0, 8, 16]));
         assert_eq!(Residue::strided(0, 8).within(5, 12), Residue::exact(8));
         assert_eq!(Residue::ANY.within(0, 2).times(Residue::exact(8)), Residue::between(0, 8, 0, 16));
+    }
+
+    #[test]
+    fn what_is_clipped_away_is_told_from_what_is_left() {
+        assert_eq!(Residue::strided(8, 16).clipped(0, 8), Some(Residue::exact(8)));
+        assert_eq!(Residue::strided(8, 16).clipped(0, 7), None);
+        assert_eq!(Residue::strided(0, 8).clipped(-4, 17), Some(Residue::between(0, 8, 0, 16)));
+        assert_eq!(Residue::exact(8).clipped(0, 8), Some(Residue::exact(8)));
+        assert_eq!(Residue::exact(8).clipped(9, 16), None);
+        assert_eq!(Residue::between(0, 8, 0, 16).clipped(20, 40), None);
+        assert_eq!(Residue::ANY.clipped(i64::MIN, i64::MAX), Some(Residue::ANY));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
             }
         }
     }
-    if targets.is_empty() && fixed.is_empty() {
+    if targets.is_empty() && fixed.is_empty() && !stores_bits(func, &cfg) {
         return false;
     }
     for (value, ty) in &targets {
@@ -57,6 +57,21 @@ fn carried(func: &Function, id: FuncId, facts: &Facts, value: Value) -> Option<T
         Type::Int(32) if kinds == Kinds::F32 => Some(Type::F32),
         _ => None,
     }
+}
+
+/// The float or pointer that was cast to the integer `value`, if all its bits are in it.
+fn source_of_bits(func: &Function, value: Value) -> Option<Value> {
+    let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = func.inst(func.def_inst(value)?).op else { return None };
+    (func.ty(value).is_int() && func.ty(from).size() == func.ty(value).size()).then_some(from)
+}
+
+/// Whether an integer is stored that was a float or a pointer the moment before.
+fn stores_bits(func: &Function, cfg: &Cfg) -> bool {
+    let insts = cfg.reverse_postorder().iter().flat_map(|block| &func.block(*block).insts);
+    insts.into_iter().any(|inst| match func.inst(*inst).op {
+        Op::Store { value, .. } => source_of_bits(func, value).is_some(),
+        _ => false,
+    })
 }
 
 /// Whether a value's own definition can be given another type.
@@ -114,7 +129,8 @@ impl Pass<'_> {
             (Op::Store { ptr, value, align }, _) => {
                 let value = match self.fixed.get(&value).cloned() {
                     Some(ty) => self.as_type(value, &ty, loc),
-                    None => value,
+                    // Where floats and pointers take turns, what is stored must say itself which of the two it is.
+                    None => source_of_bits(self.func, value).unwrap_or(value),
                 };
                 Op::Store { ptr, value, align }
             }
@@ -153,10 +169,7 @@ impl Pass<'_> {
             (Some(c @ (Constant::Undef | Constant::Poison)), _) => return self.func.constant(ty.clone(), c),
             _ => {}
         }
-        if let Some(inst) = self.func.def_inst(value)
-            && let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = self.func.inst(inst).op
-            && self.func.ty(from) == ty
-        {
+        if let Some(from) = source_of_bits(self.func, value).filter(|from| self.func.ty(*from) == ty) {
             return from;
         }
         let op = if *ty == Type::Ptr { CastOp::IntToPtr } else { CastOp::Bitcast };
