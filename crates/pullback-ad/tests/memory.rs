@@ -29,7 +29,8 @@ fn derived(text: &str, mode: Mode, count: usize) -> (Module, FuncId) {
     let mut module = parse_module(text).unwrap_or_else(|error| panic!("{error}"));
     verify_module(&module).expect("the program is well formed");
     let primal = module.find("f").expect("the program has @f");
-    let id = differentiate(&mut module, primal, &request(mode, count), "df").unwrap_or_else(|error| panic!("{error:?}"));
+    let id =
+        differentiate(&mut module, primal, &request(mode, count), "df").unwrap_or_else(|error| panic!("{error:?}"));
     verify_module(&module).expect("the derivative is well formed");
     (module, id)
 }
@@ -173,4 +174,157 @@ b0:
     // x³ · (2 + 1 + 2) and x² · (2 + 0 + 1)
     assert_gradient(text, &[3.0, 1.0], &[135.0, 0.0]);
     assert_gradient(text, &[3.0, 0.0], &[18.0, 0.0]);
+}
+
+/// `self.buf[self.head] = v; self.head = (self.head + 1) % 3` beside other numbers, with the remainder as LLVM writes it: the
+/// index stays inside the array because of what the selections and the edges say.
+#[test]
+fn an_index_that_is_wrapped_by_a_selection_stays_in_its_array() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 32 align 8
+  fill v2, 0:i8, 32:i64 align 8
+  v3 = ptradd v2, 24:i64
+  jump b1(0:i64, 0:i64, 0.0f64)
+b1(v4: i64, v5: i64, v6: f64):
+  v7 = and v5, 1:i64
+  v8 = mul v7, 8:i64
+  v9 = ptradd v0, v8
+  v10 = load f64 v9
+  v11 = mul v4, 8:i64
+  v12 = ptradd nuw v2, v11
+  store v12, v10
+  v13 = icmp eq v4, 0:i64
+  v14 = add v4, -1:i64
+  v15 = select v13, 2:i64, v14
+  v16 = mul v15, 8:i64
+  v17 = ptradd nuw v2, v16
+  v18 = load f64 v17
+  v19 = fmul v10, v18
+  v20 = fadd v6, v19
+  v21 = add v4, 1:i64
+  v22 = icmp eq v21, 3:i64
+  v23 = select v22, 0:i64, v21
+  store v3, v23
+  v24 = add v5, 1:i64
+  v25 = icmp eq v24, 4:i64
+  branch v25, b2, b1(v23, v24, v20)
+b2:
+  v26 = load i64 v3
+  v27 = sitofp f64 v26
+  v28 = fmul v20, v27
+  store v1, v28
+  return
+}";
+    // x₀ x₁ x₀ x₁, each times the one before: 3 x₀ x₁, and the index ends at 1.
+    assert_eq!(words_of(text, 2, 32), [Kinds::F64, Kinds::F64, Kinds::F64, Kinds::NONE]);
+    assert_gradient(text, &[3.0, 5.0], &[15.0, 9.0]);
+}
+
+/// A bound on one of two edges, by a condition of two parts.
+#[test]
+fn an_index_is_bounded_by_every_part_of_a_condition() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 24 align 8
+  v3 = ptradd v2, 16:i64
+  store v3, 7:i64
+  v4 = load f64 v0
+  store v2, v4
+  v5 = fptosi i64 v4
+  v6 = icmp sge v5, 0:i64
+  v7 = icmp slt v5, 2:i64
+  v8 = select v6, v7, false
+  branch v8, b1, b2
+b1:
+  v9 = mul v5, 8:i64
+  v10 = ptradd v2, v9
+  store v10, v4
+  v11 = load f64 v10
+  v12 = load i64 v3
+  v13 = sitofp f64 v12
+  v14 = fmul v11, v13
+  store v1, v14
+  return
+b2:
+  store v1, 0.0f64
+  return
+}";
+    assert_eq!(words_of(text, 2, 24), [Kinds::F64, Kinds::F64, Kinds::INT]);
+    assert_gradient(text, &[1.5, 0.0], &[7.0, 0.0]);
+    assert_gradient(text, &[2.5, 0.0], &[0.0, 0.0]);
+}
+
+/// The distance of two addresses that met as integers is a multiple of the elements' size, as in `sort`.
+#[test]
+fn a_distance_between_addresses_that_met_as_integers_keeps_its_stride() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 48 align 8
+  v3 = load f64 v0
+  store v2, v3
+  v4 = ptradd v2, 8:i64
+  store v4, 5:i64
+  v5 = ptradd v2, 16:i64
+  store v5, 6:i64
+  v6 = ptradd v2, 24:i64
+  store v6, v3
+  v7 = ptradd v2, 32:i64
+  store v7, 8:i64
+  v8 = ptradd v2, 40:i64
+  store v8, 9:i64
+  v9 = ptrtoint i64 v2
+  v10 = fcmp ogt v3, 1.0f64
+  branch v10, b1, b2(v9)
+b1:
+  v11 = ptrtoint i64 v6
+  jump b2(v11)
+b2(v12: i64):
+  v13 = sub nuw v12, v9
+  v14 = ptradd nuw v2, v13
+  v15 = load f64 v14
+  v16 = ptradd v14, 8:i64
+  v17 = load i64 v16
+  v18 = sitofp f64 v17
+  v19 = fmul v15, v18
+  store v1, v19
+  return
+}";
+    assert_eq!(words_of(text, 2, 24), [Kinds::F64, Kinds::INT, Kinds::INT]);
+    assert_gradient(text, &[1.5, 0.0], &[8.0, 0.0]);
+    assert_gradient(text, &[0.5, 0.0], &[5.0, 0.0]);
+}
+
+/// In a block that ends in a panic a pointer and a number arrive at the same parameter. Nothing follows for either.
+#[test]
+fn what_meets_on_the_way_to_a_panic_stays_apart() {
+    let text = "
+declare @handle_error(i64) noreturn
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = fptosi i64 v2
+  v4 = shl v3, 3:i64
+  v5 = alloca 16 align 8
+  v6 = ptrtoint i64 v5
+  v7 = icmp ugt v3, 1000:i64
+  branch v7, b2(v6), b1(v6)
+b1(v13: i64):
+  v8 = icmp eq v4, 8000:i64
+  branch v8, b2(v4), b3
+b2(v9: i64):
+  call @handle_error(v9)
+  unreachable
+b3:
+  v10 = inttoptr ptr v13
+  store v10, v2
+  v11 = load f64 v5
+  v12 = fmul v11, v11
+  store v1, v12
+  return
+}";
+    assert_gradient(text, &[3.0], &[6.0]);
 }

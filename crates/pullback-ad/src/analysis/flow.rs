@@ -6,16 +6,17 @@
 //! at a place is recorded in the cell of that place.
 
 use super::lanes::last_start;
+use super::numbers;
 use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
 use super::offsets::{Coarseness, Offsets};
-use super::ranges::Ranges;
+use super::ranges::{self, Bound};
 use super::residue::{Residue, gcd};
-use super::scope::{self, Scope};
+use super::scope;
 use super::seed::fill;
+use super::shape::Shape;
 use crate::request::Request;
-use pullback_ir::cfg::Cfg;
 use pullback_ir::{
-    BinOp, Block, Callee, CastOp, Constant, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
+    BinOp, Block, Callee, CastOp, Constant, Flags, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
 };
 use pullback_ir::{Value, ValueDef};
 use std::collections::HashMap;
@@ -107,14 +108,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
         facts.values.insert(*id, values);
     }
     seed(&mut facts, module, primal, request);
-    let ranges: Vec<Ranges> = functions.iter().map(|id| Ranges::new(module.func(*id))).collect();
-    let live: Vec<Vec<Block>> = functions
-        .iter()
-        .map(|id| {
-            let func = module.func(*id);
-            Scope::new(func, &Cfg::new(func), request.mode).blocks
-        })
-        .collect();
+    let shapes: Vec<Shape> = functions.iter().map(|id| Shape::new(module.func(*id), request.mode)).collect();
     for round in 0.. {
         // Bounds can grow step by step for ever; what has not settled by now loses them.
         facts.objects.coarseness = match round {
@@ -123,11 +117,11 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
             _ => Coarseness::Nothing,
         };
         let mut changed = false;
-        for ((id, blocks), ranges) in functions.iter().zip(&live).zip(&ranges) {
+        for (id, shape) in functions.iter().zip(&shapes) {
             let func = module.func(*id);
             let block = func.entry();
-            let mut pass = Pass { facts: &mut facts, module, id: *id, func, changed: false, ranges, block };
-            for block in blocks {
+            let mut pass = Pass { facts: &mut facts, module, id: *id, func, changed: false, shape, block };
+            for block in &shape.scope.blocks {
                 pass.block = *block;
                 for inst in &pass.func.block(*block).insts {
                     pass.instruction(*inst);
@@ -186,7 +180,7 @@ struct Pass<'a> {
     id: FuncId,
     func: &'a Function,
     changed: bool,
-    ranges: &'a Ranges,
+    shape: &'a Shape,
     /// The block being read.
     block: Block,
 }
@@ -255,27 +249,49 @@ impl Pass<'_> {
             None if self.func.as_const(value).is_some() => Some(Offsets::any()),
             None => {
                 let known = self.values().offset[value.index()].clone()?;
-                match self.ranges.of(value, self.block) {
-                    Some((lo, hi)) => Some(known.within(lo, hi)),
-                    None => Some(known),
-                }
+                Some(self.shape.ranges.narrow(self.func, value, self.block, known))
             }
         }
     }
 
+    /// What is known of an integer's value where `bounds` hold: of itself, or of what it is a constant away from.
+    fn bounded(&mut self, value: Value, bounds: &[(Value, Bound)]) -> Option<Offsets> {
+        let mut known = self.residue(value)?;
+        for (of, bound) in bounds {
+            if *of == value {
+                known = bound.of(&ranges::wrapped(self.func, value, known));
+            } else if let Some(Op::Bin(op @ (BinOp::Add | BinOp::Sub), a, b)) =
+                self.func.def_inst(value).map(|i| &self.func.inst(i).op)
+                && *a == *of
+                && self.func.as_int(*b).is_some()
+                && let (Some(x), Some(y)) = (self.residue(*a), self.residue(*b))
+            {
+                let x = ranges::wrapped(self.func, *a, x);
+                known = numbers::binary(*op, Flags::NONE, &bound.of(&x), &y);
+            }
+        }
+        Some(known)
+    }
+
     /// `a − b`, where both are addresses in one object.
     fn pointer_distance(&mut self, a: Value, b: Value) -> Option<Offsets> {
-        let address = |this: &Self, v: Value| match this.func.inst(this.func.def_inst(v)?).op {
-            Op::Cast(CastOp::PtrToInt, ptr) => Some(ptr),
-            _ => None,
-        };
-        let (a, b) = (address(self, a)?, address(self, b)?);
-        let ((object, a), (other, b)) = (self.pointer(a)?, self.pointer(b)?);
+        let (a, b) = (self.shape.addresses(self.func, a)?, self.shape.addresses(self.func, b)?);
+        let ((object, a), (other, b)) = (self.reached(&a)?, self.reached(&b)?);
         (self.facts.objects.find(object) == self.facts.objects.find(other)).then(|| a.combine(&b, Residue::minus))
     }
 
-    /// `to` may be `from`: same object, same content, offsets joined.
-    fn assign(&mut self, to: Value, from: Value) {
+    /// The one object that all of these pointers reach, as far as they reach anything yet.
+    fn reached(&mut self, pointers: &[Value]) -> Option<(ObjId, Offsets)> {
+        let mut known = pointers.iter().filter_map(|ptr| self.pointer(*ptr)).collect::<Vec<_>>().into_iter();
+        let first = known.next()?;
+        known.try_fold(first, |(object, offsets), (other, at)| {
+            let same = self.facts.objects.find(object) == self.facts.objects.find(other);
+            same.then(|| (object, offsets.join(&at)))
+        })
+    }
+
+    /// `to` may be `from`, where `bounds` hold: same object, same content, offsets joined.
+    fn assign(&mut self, to: Value, from: Value, bounds: &[(Value, Bound)]) {
         match self.func.ty(to) {
             Type::Ptr => {
                 if let Some((object, offset)) = self.pointer(from) {
@@ -284,7 +300,7 @@ impl Pass<'_> {
                 }
             }
             Type::Int(_) => {
-                if let Some(residue) = self.residue(from) {
+                if let Some(residue) = self.bounded(from, bounds) {
                     self.set_offset(to, residue);
                 }
                 if may_carry(self.func.ty(to)) && self.func.as_const(from).is_none() {
@@ -401,7 +417,10 @@ impl Pass<'_> {
                 let result = result.expect("an address has a result");
                 if let Some((object, at)) = self.pointer(*base) {
                     self.set_object(result, object);
-                    if let Some(offset) = self.residue(*offset) {
+                    if let Some(mut offset) = self.residue(*offset) {
+                        if data.flags.contains(Flags::NUW) {
+                            offset = offset.within(0, i64::MAX);
+                        }
                         self.set_offset(result, at.plus(&offset));
                     }
                 }
@@ -409,12 +428,12 @@ impl Pass<'_> {
             Op::Load { ptr, align } => self.access(*ptr, result.expect("a load has a result"), *align),
             Op::Store { ptr, value, align } => self.access(*ptr, *value, *align),
             Op::Copy { dst, src, len, align, .. } => self.copy(*dst, *src, *len, *align),
-            Op::Select(_, a, b) => {
+            Op::Select(c, a, b) => {
                 let result = result.expect("a select has a result");
-                self.assign(result, *a);
-                self.assign(result, *b);
+                self.assign(result, *a, &ranges::implied(self.func, *c, true));
+                self.assign(result, *b, &ranges::implied(self.func, *c, false));
             }
-            Op::Freeze(a) => self.assign(result.expect("a freeze has a result"), *a),
+            Op::Freeze(a) => self.assign(result.expect("a freeze has a result"), *a, &[]),
             Op::Cast(op, a) => self.cast(*op, *a, result.expect("a cast has a result")),
             Op::Bin(op, a, b) if !op.is_float() => {
                 if *op == BinOp::Sub
@@ -424,29 +443,19 @@ impl Pass<'_> {
                     return;
                 }
                 let (Some(x), Some(y)) = (self.residue(*a), self.residue(*b)) else { return };
-                let out = match (op, y.exact()) {
-                    (BinOp::Add, _) => x.plus(&y),
-                    (BinOp::Sub, _) => x.combine(&y, Residue::minus),
-                    (BinOp::Mul, _) => x.combine(&y, Residue::times),
-                    (BinOp::Or, _) if data.flags.contains(pullback_ir::Flags::DISJOINT) => x.plus(&y),
-                    (BinOp::Shl, Some(by @ 0..62)) => x.map(|x| x.times(Residue::exact(1 << by))),
-                    (BinOp::And, Some(mask)) => multiple_of_mask(mask).into(),
-                    (BinOp::URem, Some(by @ 1..)) => Offsets::any().within(0, by - 1),
-                    // A distance within an object is not negative where it is shifted or divided without sign.
-                    (BinOp::LShr, Some(by @ 1..62)) => x.within(0, i64::MAX).map(|x| x.over(1 << by)),
-                    (BinOp::AShr, Some(by @ 1..62)) => x.map(|x| x.over(1 << by)),
-                    (BinOp::UDiv, Some(by @ 1..)) => x.within(0, i64::MAX).map(|x| x.over(by)),
-                    (BinOp::SDiv, Some(by @ 1..)) if data.flags.contains(pullback_ir::Flags::EXACT) => {
-                        x.map(|x| x.over(by))
-                    }
-                    _ => Offsets::any(),
-                };
+                let out = numbers::binary(*op, data.flags, &x, &y);
                 self.set_offset(result.expect("arithmetic has a result"), out);
+            }
+            Op::Intrinsic(name, args) if result.is_some_and(|r| self.func.ty(r).is_int()) => {
+                let args: Option<Vec<Offsets>> = args.iter().map(|a| self.residue(*a)).collect();
+                if let Some(args) = args {
+                    self.set_offset(result.expect("just looked"), numbers::intrinsic(name, &args));
+                }
             }
             Op::Call(callee, args, _) => self.call(*callee, args, result),
             Op::InsertValue(into, value, i) => {
                 let result = result.expect("an aggregate has a result");
-                self.assign(result, *into);
+                self.assign(result, *into, &[]);
                 if let Some((object, offset)) = self.pointer(*value) {
                     self.set_field(result, *i, object, offset);
                 }
@@ -507,7 +516,7 @@ impl Pass<'_> {
                 let (Type::Int(a), Type::Int(b)) = (from_ty, to_ty) else { return };
                 if let Some(residue) = self.residue(from) {
                     let bits = (*a).min(*b);
-                    self.set_offset(to, residue.map(|r| rewidth(r, bits)));
+                    self.set_offset(to, residue.map(|r| numbers::rewidth(r, bits)));
                 }
             }
             CastOp::Bitcast => {
@@ -678,10 +687,17 @@ impl Pass<'_> {
     }
 
     fn terminator(&mut self, term: &Terminator) {
-        for target in term.targets() {
+        for (index, target) in term.targets().iter().enumerate().filter(|(_, t)| self.shape.scope.contains(t.block)) {
+            let bounds = ranges::on_edge(self.func, term, index);
+            let returns = self.shape.can_return(target.block);
             let params = self.func.block(target.block).params.clone();
             for (arg, param) in target.args.iter().zip(params) {
-                self.assign(param, *arg);
+                // On the way to a panic numbers and addresses meet as integers; nothing follows from that for either.
+                if returns || !self.func.ty(param).is_int() {
+                    self.assign(param, *arg, &bounds);
+                } else {
+                    self.set_offset(param, Residue::ANY);
+                }
             }
         }
         if let Terminator::Return(Some(value)) = term
@@ -748,24 +764,5 @@ pub fn kind_of(ty: &Type) -> Kinds {
         Type::F64 => Kinds::F64,
         Type::Ptr => Kinds::PTR,
         _ => Kinds::NONE,
-    }
-}
-
-/// What is known of a number after it passed through `bits` bits: only what holds modulo a power of two, unless it is small
-/// and not negative.
-fn rewidth(residue: Residue, bits: u16) -> Residue {
-    let limit = 1u64 << bits.min(62);
-    if residue.lo >= 0 && residue.hi < limit as i64 / 2 {
-        return residue;
-    }
-    Residue::strided(residue.k, gcd(residue.m, limit))
-}
-
-/// `x & mask`: a multiple of the mask's lowest set bit.
-fn multiple_of_mask(mask: i64) -> Residue {
-    match mask {
-        0 => Residue::ZERO,
-        1.. => Residue::between(0, 1 << mask.trailing_zeros(), 0, mask),
-        _ => Residue::strided(0, 1 << mask.trailing_zeros().min(62)),
     }
 }

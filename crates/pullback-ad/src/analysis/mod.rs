@@ -7,6 +7,7 @@
 //! | [`objects`] | what memory is there, and what lies in it? |
 //! | [`flow`] | which pointer reaches which object? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
+//! | [`numbers`] | what comes out of integer arithmetic? |
 //! | [`ranges`] | between which numbers does an index lie? |
 //! | [`counted`] | how often does a loop run? |
 //! | [`scope`] | which blocks and functions does the derivative look at? |
@@ -16,9 +17,11 @@ pub mod activity;
 pub mod counted;
 pub mod flow;
 pub mod lanes;
+pub mod numbers;
 pub mod objects;
 pub mod offsets;
 pub mod ranges;
 pub mod residue;
 pub mod scope;
 mod seed;
+mod shape;

@@ -98,12 +98,29 @@ impl Offsets {
         self.combine(other, Residue::plus)
     }
 
-    /// Those between `lo` and `hi`; a few are told apart.
+    /// Those between `lo` and `hi`, all of them if there are none; a few are told apart.
     pub fn within(&self, lo: i64, hi: i64) -> Offsets {
-        Offsets::from_all(self.iter().map(|r| r.within(lo, hi)).flat_map(|r| match r.members(MOST) {
+        let inside: Vec<Residue> = self.iter().filter_map(|r| r.clipped(lo, hi)).collect();
+        if inside.is_empty() {
+            return self.clone();
+        }
+        Offsets::from_all(inside.into_iter().flat_map(|r| match r.members(MOST) {
             Some(members) if !members.is_empty() => members.into_iter().map(Residue::exact).collect(),
             _ => vec![r],
         }))
+    }
+
+    /// All but this one, as far as that can be said; all if there are no others.
+    pub fn without(&self, number: i64) -> Offsets {
+        let one_less = |r: Residue| match r {
+            _ if r.m == 0 => (r.k != number).then_some(r),
+            // It is at an end, or it is not known to be away.
+            _ if r.lo == number => r.clipped(number.checked_add(1)?, i64::MAX),
+            _ if r.hi == number => r.clipped(i64::MIN, number.checked_sub(1)?),
+            _ => Some(r),
+        };
+        let others: Vec<Residue> = self.iter().filter_map(one_less).collect();
+        if others.is_empty() { self.clone() } else { Offsets::from_all(others) }
     }
 
     /// Those that may be multiples of `align`.
@@ -139,5 +156,17 @@ mod tests {
             walk = walk.join(&walk.plus(&step));
         }
         assert_eq!(walk, Residue::between(0, 8, 0, i64::MAX).into());
+    }
+
+    #[test]
+    fn numbers_are_told_from_their_neighbours() {
+        let few = Offsets::any().within(0, 3);
+        assert_eq!(few.without(3), Offsets::any().within(0, 2));
+        assert_eq!(few.within(1, 9), Offsets::any().within(1, 3));
+        assert_eq!(few.within(7, 9), few);
+        assert_eq!(Offsets::from(Residue::exact(3)).without(3), Residue::exact(3).into());
+        let many = Offsets::from(Residue::between(0, 8, 0, 80));
+        assert_eq!(many.without(80), Residue::between(0, 8, 0, 72).into());
+        assert_eq!(many.without(40), many);
     }
 }

@@ -1,0 +1,88 @@
+//! What is known of the result of integer arithmetic, from what is known of the operands.
+
+use super::offsets::Offsets;
+use super::residue::{Residue, gcd};
+use pullback_ir::{BinOp, Flags};
+
+/// The results of a binary operation.
+pub fn binary(op: BinOp, flags: Flags, x: &Offsets, y: &Offsets) -> Offsets {
+    match (op, y.exact()) {
+        (BinOp::Add, _) => x.plus(y),
+        (BinOp::Sub, _) => x.combine(y, Residue::minus),
+        (BinOp::Mul, _) => x.combine(y, Residue::times),
+        (BinOp::Or, _) if flags.contains(Flags::DISJOINT) => x.plus(y),
+        (BinOp::Shl, Some(by @ 0..62)) => x.map(|x| x.times(Residue::exact(1 << by))),
+        (BinOp::And, Some(mask)) => multiple_of_mask(mask).into(),
+        (BinOp::URem, Some(by @ 1..)) => Offsets::any().within(0, by - 1),
+        // A distance within an object is not negative where it is shifted or divided without sign.
+        (BinOp::LShr, Some(by @ 1..62)) => x.within(0, i64::MAX).map(|x| x.over(1 << by)),
+        (BinOp::AShr, Some(by @ 1..62)) => x.map(|x| x.over(1 << by)),
+        (BinOp::UDiv, Some(by @ 1..)) => x.within(0, i64::MAX).map(|x| x.over(by)),
+        (BinOp::SDiv, Some(by @ 1..)) if flags.contains(Flags::EXACT) => x.map(|x| x.over(by)),
+        _ => Offsets::any(),
+    }
+}
+
+/// The results of an intrinsic function.
+pub fn intrinsic(name: &str, args: &[Offsets]) -> Offsets {
+    let operation = name.strip_prefix("llvm.").and_then(|name| name.rsplit_once('.')).map_or("", |(name, _)| name);
+    match (operation, args) {
+        // The lesser of a number and a small one, both without sign, is not greater than the small one.
+        ("umin", [x, limit] | [limit, x]) if limit.exact().is_some_and(|n| n >= 0) => {
+            let limit = limit.exact().expect("just looked");
+            x.within(0, limit).join(&Residue::exact(limit).into()).within(0, limit)
+        }
+        ("umax" | "umin" | "smax" | "smin", [x, y]) => x.join(y),
+        ("usub.sat", [x, y]) => x.combine(y, Residue::minus).within(0, i64::MAX).join(&Offsets::zero()),
+        _ => Offsets::any(),
+    }
+}
+
+/// What is known of a number after it passed through `bits` bits: only what holds modulo a power of two, unless it is small
+/// and not negative.
+pub fn rewidth(residue: Residue, bits: u16) -> Residue {
+    let limit = 1u64 << bits.min(62);
+    if residue.lo >= 0 && residue.hi < limit as i64 / 2 {
+        return residue;
+    }
+    Residue::strided(residue.k, gcd(residue.m, limit))
+}
+
+/// `x & mask`: a multiple of the mask's lowest set bit.
+fn multiple_of_mask(mask: i64) -> Residue {
+    match mask {
+        0 => Residue::ZERO,
+        1.. => Residue::between(0, 1 << mask.trailing_zeros(), 0, mask),
+        _ => Residue::strided(0, 1 << mask.trailing_zeros().min(62)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(members: &[i64]) -> Offsets {
+        let mut all = members.iter().map(|k| Offsets::from(Residue::exact(*k)));
+        let first = all.next().expect("at least one");
+        all.fold(first, |joined, one| joined.join(&one))
+    }
+
+    #[test]
+    fn remainders_and_masks_are_bounded() {
+        assert_eq!(binary(BinOp::URem, Flags::NONE, &Offsets::any(), &some(&[3])), some(&[0, 1, 2]));
+        assert_eq!(
+            binary(BinOp::And, Flags::NONE, &Offsets::any(), &some(&[24])),
+            Residue::between(0, 8, 0, 24).into()
+        );
+        assert_eq!(binary(BinOp::Sub, Flags::NONE, &some(&[1, 2]), &some(&[1])), some(&[0, 1]));
+    }
+
+    #[test]
+    fn the_lesser_of_two_is_bounded_by_either() {
+        assert_eq!(intrinsic("llvm.umin.i64", &[Offsets::any(), some(&[2])]), some(&[0, 1, 2]));
+        assert_eq!(intrinsic("llvm.umin.i64", &[some(&[1]), some(&[2])]), some(&[1, 2]));
+        assert_eq!(intrinsic("llvm.umax.i64", &[some(&[0, 8]), some(&[4])]), some(&[0, 4, 8]));
+        assert_eq!(intrinsic("llvm.usub.sat.i64", &[some(&[1, 4]), some(&[2])]), some(&[0, 2]));
+        assert_eq!(intrinsic("llvm.ctpop.i64", &[some(&[1])]), Offsets::any());
+    }
+}
