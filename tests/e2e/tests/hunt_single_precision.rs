@@ -193,4 +193,118 @@ in_both_precisions! {
         }
         out.iter().map(|v| v * v).sum::<F>() + out.iter().copied().fold(0.0, F::max)
     } at [0.3, 0.7, 1.1, 1.9];
+
+    fn float_trait_f32(x) {
+        trait Float:
+            Copy
+            + PartialOrd
+            + std::ops::Add<Output = Self>
+            + std::ops::Mul<Output = Self>
+            + std::ops::Div<Output = Self>
+            + std::ops::Sub<Output = Self>
+            + std::iter::Sum
+        {
+            const ONE: Self;
+            fn exp(self) -> Self;
+            fn sqrt(self) -> Self;
+            fn from_usize(n: usize) -> Self;
+        }
+        impl Float for f64 {
+            const ONE: f64 = 1.0;
+            fn exp(self) -> f64 {
+                self.exp()
+            }
+            fn sqrt(self) -> f64 {
+                self.sqrt()
+            }
+            fn from_usize(n: usize) -> f64 {
+                n as f64
+            }
+        }
+        impl Float for f32 {
+            const ONE: f32 = 1.0;
+            fn exp(self) -> f32 {
+                self.exp()
+            }
+            fn sqrt(self) -> f32 {
+                self.sqrt()
+            }
+            fn from_usize(n: usize) -> f32 {
+                n as f32
+            }
+        }
+        fn mean<T: Float>(x: &[T]) -> T {
+            x.iter().copied().sum::<T>() / T::from_usize(x.len())
+        }
+        fn std<T: Float>(x: &[T]) -> T {
+            let m = mean(x);
+            (x.iter().map(|v| (*v - m) * (*v - m)).sum::<T>() / T::from_usize(x.len() - 1)).sqrt()
+        }
+        let s = std(x);
+        x.iter().map(|v| F::ONE / (F::ONE + (F::ONE - *v / s).exp())).sum::<F>()
+    } at [0.8, 0.7, 1.4];
+
+    fn matmul_f32(x) {
+        #[derive(Clone)]
+        struct M {
+            rows: usize,
+            cols: usize,
+            data: Vec<F>,
+        }
+        impl M {
+            fn mul(&self, o: &M) -> M {
+                let mut d = vec![0.0; self.rows * o.cols];
+                for i in 0..self.rows {
+                    for j in 0..o.cols {
+                        for k in 0..self.cols {
+                            d[i * o.cols + j] += self.data[i * self.cols + k] * o.data[k * o.cols + j];
+                        }
+                    }
+                }
+                M { rows: self.rows, cols: o.cols, data: d }
+            }
+            fn t(&self) -> M {
+                let mut d = Vec::with_capacity(self.data.len());
+                for j in 0..self.cols {
+                    for i in 0..self.rows {
+                        d.push(self.data[i * self.cols + j]);
+                    }
+                }
+                M { rows: self.cols, cols: self.rows, data: d }
+            }
+        }
+        let a = M { rows: 2, cols: 2, data: x.to_vec() };
+        let b = a.mul(&a.t()).mul(&a);
+        b.data.iter().zip(&a.data).map(|(p, q)| p * q.tanh()).sum()
+    } at [0.8, 0.7, 1.4, -0.3];
+
+    fn generic_struct_f32(x) {
+        #[derive(Clone, Debug)]
+        struct Stats<T> {
+            n: u32,
+            mean: T,
+            m2: T,
+            min: Option<T>,
+        }
+        impl Stats<F> {
+            fn push(&mut self, x: F) {
+                self.n += 1;
+                let d = x - self.mean;
+                self.mean += d / self.n as F;
+                self.m2 += d * (x - self.mean);
+                self.min = Some(match self.min {
+                    Some(m) if m < x => m,
+                    _ => x,
+                });
+            }
+            fn var(&self) -> F {
+                self.m2 / (self.n - 1) as F
+            }
+        }
+        let mut s = Stats { n: 0, mean: 0.0, m2: 0.0, min: None };
+        for v in x {
+            s.push(*v * *v);
+        }
+        s.var().sqrt() + s.mean * s.min.unwrap_or(0.0)
+    } at [1.0, 4.0, 2.0];
 }
