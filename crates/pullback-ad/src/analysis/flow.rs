@@ -1,4 +1,4 @@
-//! From the program to its objects: reads every instruction in [scope](super::scope) of a group of functions until nothing new is learnt.
+//! From the program to its objects: reads every instruction in [scope] of a group of functions until nothing new is learnt.
 //!
 //! Given the functions reachable from a primal and the request's layouts, it hands on [`Facts`]: for each pointer the
 //! object it reaches and at which offsets, and in each object where floats and pointers lie. It is flow-insensitive and

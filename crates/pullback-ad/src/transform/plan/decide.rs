@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub struct Decision {
     /// The condition, or what was switched on.
     pub on: Value,
-    /// For each edge into the block, in the order of [`edges_into`]: the target of the branch it comes from.
+    /// For each edge into the block, in the order of `edges_into`: the target of the branch it comes from.
     pub targets: Vec<usize>,
     /// The block that branches.
     pub branch: Block,
