@@ -22,6 +22,7 @@ impl Project {
     pub fn in_directory(name: &str, files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = dir.path().join(name);
+        std::fs::create_dir_all(&root).unwrap();
         let library = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("pullback");
         let dependency = format!("pullback = {{ path = {library:?} }}");
         for (path, text) in files {
