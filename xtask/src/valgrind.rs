@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 8] = [
+const TESTS: [&str; 9] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -17,6 +17,7 @@ const TESTS: [&str; 8] = [
     "recursion",
     "enums",
     "slices_and_memory",
+    "unwinding",
 ];
 
 /// How cargo is told to run tests under valgrind. Memory that is still reachable at the end is the test runner's.

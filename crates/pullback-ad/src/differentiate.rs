@@ -1,6 +1,7 @@
 //! The engine's entry: from a request to a derivative in the module.
 
-use crate::analysis::{activity, flow, scope};
+use crate::analysis::scope::{self, OnPanic};
+use crate::analysis::{activity, flow};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
@@ -14,6 +15,9 @@ use std::collections::HashMap;
 ///
 /// The primal follows the shim convention: every parameter is a pointer to an argument, or to the place of the result,
 /// described by the request in order; it returns nothing. The derivative's signature is in `docs/architecture.md`.
+///
+/// A forward derivative that cannot be had only because of what the primal does on the way out of a panic is one that leaves the
+/// shadows there when the primal panics.
 pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<FuncId> {
     if module.func(primal).params.len() != request.args.len() {
         return Err(Error::internal(format!(
@@ -23,12 +27,26 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
             module.func(primal).params.len()
         )));
     }
-    let copies = working_copies(module, primal, request.mode, name);
+    let functions = module.functions().count();
+    let mut attempt = |on_panic| {
+        module.truncate_functions(functions);
+        derive(module, primal, request, name, on_panic)
+    };
+    match request.mode {
+        Mode::Forward => attempt(OnPanic::Free).or_else(|_| attempt(OnPanic::Leave)),
+        // The tape owns the shadows.
+        Mode::Reverse => attempt(OnPanic::Leave),
+    }
+}
+
+/// Add the derivative, with what it does to shadows when the primal panics.
+fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on_panic: OnPanic) -> Result<FuncId> {
+    let copies = working_copies(module, primal, on_panic, name);
     let primal = copies[&primal];
     for copy in copies.values() {
         unselect::unselect(module.func_mut(*copy));
     }
-    let facts = typed_facts(module, primal, request);
+    let facts = typed_facts(module, primal, request, on_panic);
     let active = activity::analyse(module, &facts, request)?;
     let runtime = Runtime::declare(module);
     let mut session = Session {
@@ -73,26 +91,28 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 
 /// What is known of memory, after integers that carry floats or pointers have got their true types, and what is invariant in a
 /// loop has left it.
-fn typed_facts(module: &mut Module, primal: FuncId, request: &Request) -> flow::Facts {
-    let mut facts = flow::analyse(module, primal, request);
+fn typed_facts(module: &mut Module, primal: FuncId, request: &Request, on_panic: OnPanic) -> flow::Facts {
+    type Pass = fn(&mut Function, FuncId, &flow::Facts, &retype::CleanupParams) -> bool;
+    let halve: Pass = |func, id, facts, _| halve::halve(func, id, facts);
+    let hoist: Pass = |func, id, facts, _| hoist::hoist(func, id, facts);
+    let mut facts = flow::analyse(module, primal, request, on_panic);
     // Halves may have to be halved again: an `i128` of four `f32`.
-    let passes: [fn(&mut Function, FuncId, &flow::Facts) -> bool; 4] =
-        [halve::halve, halve::halve, retype::retype, hoist::hoist];
-    for pass in passes {
+    for pass in [halve, halve, retype::retype, hoist] {
+        let cleanups = retype::cleanup_params(module, &facts);
         let mut changed = false;
         for id in facts.functions.clone() {
-            changed |= pass(module.func_mut(id), id, &facts);
+            changed |= pass(module.func_mut(id), id, &facts, &cleanups);
         }
         if changed {
-            facts = flow::analyse(module, primal, request);
+            facts = flow::analyse(module, primal, request, on_panic);
         }
     }
     facts
 }
 
 /// Copies of the primal and of all it calls, to change at will; calls among them go to the copies.
-fn working_copies(module: &mut Module, primal: FuncId, mode: Mode, name: &str) -> HashMap<FuncId, FuncId> {
-    let originals = scope::functions(module, primal, mode);
+fn working_copies(module: &mut Module, primal: FuncId, on_panic: OnPanic, name: &str) -> HashMap<FuncId, FuncId> {
+    let originals = scope::functions(module, primal, on_panic);
     let copies: HashMap<FuncId, FuncId> = originals
         .iter()
         .map(|id| {

@@ -6,6 +6,7 @@
 use pullback_ad::analysis::flow;
 use pullback_ad::analysis::objects::Kinds;
 use pullback_ad::analysis::residue::Residue;
+use pullback_ad::analysis::scope::OnPanic;
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{FuncId, Module, Value, parse_module, verify_module};
@@ -74,7 +75,7 @@ fn assert_gradient(text: &str, x: &[f64], expected: &[f64]) {
 fn words_of(text: &str, value: usize, bytes: u64) -> Vec<Kinds> {
     let module = parse_module(text).unwrap_or_else(|error| panic!("{error}"));
     let id = module.find("f").expect("the program has @f");
-    let facts = flow::analyse(&module, id, &request(Mode::Reverse, 2));
+    let facts = flow::analyse(&module, id, &request(Mode::Reverse, 2), OnPanic::Leave);
     let object = facts.object(id, Value::from_index(value)).expect("the value is a pointer");
     let at = |offset: u64| Residue::exact(offset as i64);
     let seen = |offset: u64| {

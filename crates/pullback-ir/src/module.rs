@@ -59,6 +59,13 @@ impl Module {
         id
     }
 
+    /// Take away the functions that were added since there were `count`. The others must not refer to them.
+    pub fn truncate_functions(&mut self, count: usize) {
+        for function in self.functions.drain(count.min(self.functions.len())..) {
+            self.by_name.remove(&function.name);
+        }
+    }
+
     /// The function of this name, declared now if it is new.
     pub fn declare(&mut self, name: &str, make: impl FnOnce() -> Function) -> FuncId {
         match self.by_name.get(name) {

@@ -1,8 +1,7 @@
 //! What a panic leaves behind: every destructor has run once, in order, and all memory is given back, shadows included.
 //!
 //! Each function is differentiated in both modes and panics at a place of the caller's choice; a place that it never comes to
-//! gives the derivative, so that the functions are known to be ordinary ones. `crates/cargo-pullback/tests/unwinding.rs` runs this
-//! file under valgrind.
+//! gives the derivative, so that the functions are known to be ordinary ones.
 
 use pullback::{Differentiable, autodiff, autodiff_forward, make_zero};
 use pullback_e2e::unwinding::panic_of;
@@ -291,6 +290,86 @@ fn while_elements_move() {
     assert_eq!(d_sorted(&x, &mut dx, 9.0), 8.0);
     assert_eq!(dx, [2.0, 0.0, 1.0]);
     assert_eq!(panic_of(|| d_sorted(&x, &mut [0.0; 3], 2.0)), "not 2");
+}
+
+/// Sums after std has moved boxes about, with a closure that panics when it is called for the `fail_at`th time.
+#[autodiff(d_moved, Reverse, Duplicated, Const, Const, Active)]
+#[autodiff(t_moved, Forward, Dual, Const, Const, Dual)]
+fn moved(x: &[f64], how: u8, fail_at: usize) -> f64 {
+    let mut boxes: Vec<Box<f64>> = x.iter().map(|v| Box::new(v * v)).collect();
+    let mut calls = 0;
+    let mut call = || {
+        calls += 1;
+        assert!(calls != fail_at, "call {calls}");
+    };
+    match how {
+        0 => boxes.sort_by(|a, b| {
+            call();
+            b.partial_cmp(a).expect("numbers")
+        }),
+        1 => boxes.retain(|v| {
+            call();
+            **v > 1.0
+        }),
+        2 => boxes.drain(1..).for_each(|_| call()),
+        _ => {
+            let add = |mut v: Box<f64>| {
+                call();
+                *v += 1.0;
+                v
+            };
+            boxes = boxes.into_iter().map(add).collect();
+        }
+    }
+    boxes.iter().enumerate().map(|(i, v)| **v * (i + 1) as f64).sum()
+}
+
+#[test]
+fn in_the_midst_of_stds_algorithms() {
+    let x = [1.5, -0.5, 2.5, 3.5, 0.25];
+    for how in 0..4 {
+        let mut dx = [0.0; 5];
+        let value = d_moved(&x, &mut dx, how, NEVER);
+        assert_eq!(t_moved(&x, &[1.0; 5], how, NEVER), (value, dx.iter().sum()));
+        for at in 1..=3 {
+            assert_eq!(panic_of(|| d_moved(&x, &mut [0.0; 5], how, at)), format!("call {at}"));
+            assert_eq!(panic_of(|| t_moved(&x, &[1.0; 5], how, at)), format!("call {at}"));
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail(held: Vec<f64>, text: &str) -> ! {
+    let boxed = Box::new(held[0]);
+    panic!("{text} {boxed}")
+}
+
+#[autodiff(d_failing, Reverse, Duplicated, Const, Active)]
+#[autodiff(t_failing, Forward, Dual, Const, Dual)]
+fn failing(x: &[f64], how: u8) -> f64 {
+    let squares: Vec<f64> = x.iter().map(|v| v * v).collect();
+    match how {
+        0 => squares.iter().sum(),
+        1 => fail(squares, "moved on"),
+        2 => {
+            drop(squares);
+            panic!("dropped before")
+        }
+        _ => {
+            let copies: Vec<Box<f64>> = squares.iter().map(|v| Box::new(*v)).collect();
+            panic!("{} copies of {squares:?}", copies.len())
+        }
+    }
+}
+
+#[test]
+fn on_the_way_to_a_panic() {
+    assert_eq!(t_failing(&[1.0, 2.0], &[1.0, 0.0], 0), (5.0, 2.0));
+    for (how, expected) in [(1, "moved on 1"), (2, "dropped before"), (3, "2 copies of [1.0, 4.0]")] {
+        assert_eq!(panic_of(|| d_failing(&[1.0, 2.0], &mut [0.0; 2], how)), expected);
+        assert_eq!(panic_of(|| t_failing(&[1.0, 2.0], &[1.0, 0.0], how)), expected);
+    }
 }
 
 /// Writes its name down when it is dropped, and may panic then.

@@ -11,7 +11,7 @@ use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
 use super::offsets::{Coarseness, Offsets};
 use super::ranges::{self, Bound};
 use super::residue::{Residue, gcd};
-use super::scope;
+use super::scope::{self, OnPanic};
 use super::seed::fill;
 use super::shape::Shape;
 use crate::request::Request;
@@ -46,6 +46,8 @@ pub struct Facts {
     pub functions: Vec<FuncId>,
     /// Those of them that take part in the derivative: the others are only called on the way out of a panic.
     pub returning: Vec<FuncId>,
+    /// Whether what is done on the way out of a panic was looked at.
+    pub on_panic: OnPanic,
 }
 
 impl Facts {
@@ -93,10 +95,10 @@ impl Facts {
 }
 
 /// Learn the facts of the functions reachable from `primal`.
-pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
-    let functions = scope::functions(module, primal, request.mode);
+pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnPanic) -> Facts {
+    let functions = scope::functions(module, primal, on_panic);
     let returning = scope::returning(module, primal);
-    let mut facts = Facts { functions: functions.clone(), returning, ..Facts::default() };
+    let mut facts = Facts { functions: functions.clone(), returning, on_panic, ..Facts::default() };
     for id in &functions {
         let bound = module.func(*id).value_bound();
         let values = Values {
@@ -108,7 +110,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request) -> Facts {
         facts.values.insert(*id, values);
     }
     seed(&mut facts, module, primal, request);
-    let shapes: Vec<Shape> = functions.iter().map(|id| Shape::new(module.func(*id), request.mode)).collect();
+    let shapes: Vec<Shape> = functions.iter().map(|id| Shape::new(module, *id, on_panic)).collect();
     for round in 0.. {
         // Bounds can grow step by step for ever; what has not settled by now loses them.
         facts.objects.coarseness = match round {
@@ -398,6 +400,7 @@ impl Pass<'_> {
             && self.facts.functions.contains(&cleanup.func)
         {
             self.join_arguments(&cleanup.args, cleanup.func);
+            self.join_contents(&cleanup.args, cleanup.func);
         }
         match &data.op {
             Op::Alloca { .. } | Op::Alloc { .. } => {
@@ -627,6 +630,26 @@ impl Pass<'_> {
         let params: Vec<Value> = self.module.func(callee).param_values().to_vec();
         for (arg, param) in args.iter().zip(params) {
             self.join_across(*arg, callee, param);
+        }
+    }
+
+    /// Integers that are given to a clean-up carry what its parameters carry: an element that a sort holds in its hands is a
+    /// pointer there too, and [`retype`](crate::transform::retype) makes it one.
+    fn join_contents(&mut self, args: &[Value], callee: FuncId) {
+        let params: Vec<Value> = self.module.func(callee).param_values().to_vec();
+        for (arg, param) in args.iter().zip(params) {
+            if !may_carry(self.func.ty(*arg)) || self.func.as_const(*arg).is_some() {
+                continue;
+            }
+            let ours = self.content(*arg);
+            let theirs = self.facts.values.get_mut(&callee).expect("the clean-up is in the group");
+            match theirs.content[param.index()] {
+                Some(theirs) => self.facts.objects.unify_contents(ours, theirs),
+                None => {
+                    theirs.content[param.index()] = Some(ours);
+                    self.changed = true;
+                }
+            }
         }
     }
 

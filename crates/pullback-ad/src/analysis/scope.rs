@@ -2,13 +2,22 @@
 //!
 //! What leads to no return has no derivative: such blocks are copied as they are. But a panic that unwinds gives back memory,
 //! by the clean-ups of the calls it leaves (see [`Cleanup`](pullback_ir::Cleanup)). In reverse mode the tape owns all shadows,
-//! so clean-ups are those of the primal. In forward mode a shadow lies beside its primal and goes where that goes; so blocks that
-//! lead to a call with a clean-up are in scope too, and shadow pointers have to be right there. Tangents do not: whatever is
-//! computed on the way to a panic has no derivative.
+//! so clean-ups are those of the primal. In forward mode a shadow lies beside its primal and goes where that goes
+//! ([`OnPanic::Free`]); so blocks that lead to a place where memory may be given back are in scope too, and shadow pointers have
+//! to be right there. Tangents do not: whatever is computed on the way to a panic has no derivative.
 
-use crate::request::Mode;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table};
+use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table, Type};
+
+/// What a derivative does with the shadows of the primal's memory when the primal panics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnPanic {
+    /// Nothing.
+    #[default]
+    Leave,
+    /// Give them back where their primals are given back.
+    Free,
+}
 
 /// The blocks of one function that a derivative looks at.
 #[derive(Clone, Debug)]
@@ -19,12 +28,12 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The blocks that matter to a derivative of this mode.
-    pub fn new(func: &Function, cfg: &Cfg, mode: Mode) -> Scope {
+    /// The blocks that matter.
+    pub fn new(module: &Module, func: &Function, cfg: &Cfg, on_panic: OnPanic) -> Scope {
         let mut contained = Table::new(func.block_bound(), false);
         let order = cfg.reverse_postorder();
-        let cleans_up = |b: &Block| func.block(*b).insts.iter().any(|i| func.inst(*i).op.cleanup().is_some());
-        let matters = |b: &Block| cfg.can_return(*b) || mode == Mode::Forward && cleans_up(b);
+        let frees = |b: &Block| func.block(*b).insts.iter().any(|i| may_free(module, func, &func.inst(*i).op));
+        let matters = |b: &Block| cfg.can_return(*b) || on_panic == OnPanic::Free && frees(b);
         let mut work: Vec<Block> = order.iter().copied().filter(matters).collect();
         while let Some(block) = work.pop() {
             if !std::mem::replace(&mut contained[block], true) {
@@ -40,34 +49,49 @@ impl Scope {
     }
 }
 
+/// Whether an instruction may give memory back, itself or in a function that is given a pointer.
+fn may_free(module: &Module, func: &Function, op: &Op) -> bool {
+    match op {
+        Op::Dealloc { .. } => true,
+        Op::Call(Callee::Direct(callee), args, _) if is_known(module, *callee) => {
+            op.cleanup().is_some() || args.iter().any(|v| *func.ty(*v) == Type::Ptr)
+        }
+        op => op.cleanup().is_some(),
+    }
+}
+
+/// Whether a function has a body to look at.
+fn is_known(module: &Module, id: FuncId) -> bool {
+    let func = module.func(id);
+    !func.is_declaration() && !func.attrs.inactive
+}
+
 /// Functions with a body that `primal` may call and come back from, itself first: those that take part in the derivative.
 pub fn returning(module: &Module, primal: FuncId) -> Vec<FuncId> {
-    closure(module, vec![primal], Mode::Reverse)
+    closure(module, vec![primal], OnPanic::Leave)
 }
 
-/// Functions with a body that a derivative of this mode looks at: those of [`returning`], in the same order, and then those that
-/// are only called on the way out of a panic.
-pub fn functions(module: &Module, primal: FuncId, mode: Mode) -> Vec<FuncId> {
-    let returning = returning(module, primal);
-    if mode == Mode::Reverse { returning } else { closure(module, returning, mode) }
+/// Functions with a body that a derivative looks at: those of [`returning`], in the same order, and then those that are only called
+/// on the way out of a panic.
+pub fn functions(module: &Module, primal: FuncId, on_panic: OnPanic) -> Vec<FuncId> {
+    closure(module, returning(module, primal), on_panic)
 }
 
-fn closure(module: &Module, mut found: Vec<FuncId>, mode: Mode) -> Vec<FuncId> {
+fn closure(module: &Module, mut found: Vec<FuncId>, on_panic: OnPanic) -> Vec<FuncId> {
     let mut next = 0;
     while let Some(&id) = found.get(next) {
         next += 1;
         let func = module.func(id);
-        for block in Scope::new(func, &Cfg::new(func), mode).blocks {
+        for block in Scope::new(module, func, &Cfg::new(func), on_panic).blocks {
             for inst in &func.block(block).insts {
                 let op = &func.inst(*inst).op;
                 let callee = match op {
                     Op::Call(Callee::Direct(callee), ..) => Some(*callee),
                     _ => None,
                 };
-                let cleanup = op.cleanup().filter(|_| mode == Mode::Forward).map(|c| c.func);
+                let cleanup = op.cleanup().filter(|_| on_panic == OnPanic::Free).map(|c| c.func);
                 for callee in callee.into_iter().chain(cleanup) {
-                    let target = module.func(callee);
-                    if !target.is_declaration() && !target.attrs.inactive && !found.contains(&callee) {
+                    if is_known(module, callee) && !found.contains(&callee) {
                         found.push(callee);
                     }
                 }

@@ -1,10 +1,9 @@
 //! What can be read off one function before anything is known of memory: computed once, used in every round of [`super::flow`].
 
 use super::ranges::Ranges;
-use super::scope::Scope;
-use crate::request::Mode;
+use super::scope::{OnPanic, Scope};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, CastOp, Function, Op, Value, ValueDef};
+use pullback_ir::{Block, CastOp, FuncId, Function, Module, Op, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
 
 /// The shape of one function.
@@ -20,10 +19,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of `func`, for a derivative of this mode.
-    pub fn new(func: &Function, mode: Mode) -> Shape {
+    /// The shape of a function.
+    pub fn new(module: &Module, id: FuncId, on_panic: OnPanic) -> Shape {
+        let func = module.func(id);
         let cfg = Cfg::new(func);
-        let scope = Scope::new(func, &cfg, mode);
+        let scope = Scope::new(module, func, &cfg, on_panic);
         let mut incoming: HashMap<Value, Vec<Value>> = HashMap::new();
         for target in scope.blocks.iter().flat_map(|block| func.block(*block).term.targets()) {
             for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {

@@ -57,7 +57,7 @@ pub struct Augmented {
 pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Result<Augmented> {
     let old = session.module.func(id).clone();
     let cfg = Cfg::new(&old);
-    let scope = Scope::new(&old, &cfg, session.request.mode);
+    let scope = Scope::new(session.module, &old, &cfg, session.facts.on_panic);
     let mut this = Augmenter {
         session,
         id,

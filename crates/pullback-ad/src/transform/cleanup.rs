@@ -3,9 +3,10 @@
 //! A [`Cleanup`] is a function of the primal that drops what the caller holds. In reverse mode it is called as it is: shadows
 //! belong to the tape, and so does what was freed before the panic; what the clean-up frees goes at once, for no reverse sweep will
 //! come. In forward mode it is replaced by its forward derivative, which is given the shadows too and frees them beside their
-//! primals.
+//! primals ([`OnPanic::Free`]).
 
 use super::augment::Augmenter;
+use crate::analysis::scope::OnPanic;
 use crate::error::Result;
 use pullback_ir::{Cleanup, FuncId, Value};
 
@@ -13,8 +14,8 @@ impl Augmenter<'_, '_> {
     /// What the new call does if it panics, where the old one does `old`.
     pub(super) fn cleanup(&mut self, old: Option<&Cleanup>) -> Result<Option<Cleanup>> {
         let Some(Cleanup { func, args }) = old else { return Ok(None) };
-        let mirrored =
-            self.is_forward() && self.session.facts.functions.contains(func) && self.session.takes_part(*func);
+        let looked_at = self.session.facts.on_panic == OnPanic::Free && self.session.facts.functions.contains(func);
+        let mirrored = looked_at && self.session.takes_part(*func);
         Ok(Some(if mirrored {
             Cleanup { func: self.session.variant(*func).forward, args: self.with_companions(*func, args)? }
         } else {

@@ -8,36 +8,73 @@
 //! store v1, v2        ▶      store v1, v2
 //! v3 = icmp slt v2, 0        v4 = bitcast v2 to i64; v3 = icmp slt v4, 0
 //! ```
-//! The program's meaning does not change: where the integer is really used as one, the bits are cast back.
+//! The program's meaning does not change: where the integer is really used as one, the bits are cast back. The parameters of a
+//! clean-up function change too, with the clean-ups that name it.
 
 use crate::analysis::flow::{Facts, is_number};
 use crate::analysis::objects::Kinds;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{CastOp, Constant, Flags, FuncId, Function, Inst, Op, SourceLoc, Terminator, Type, Value, ValueDef};
-use std::collections::HashMap;
+use pullback_ir::{Callee, CastOp, Constant, Flags, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator};
+use pullback_ir::{Type, Value, ValueDef};
+use std::collections::{HashMap, HashSet};
+
+/// The types that the parameters of a clean-up function get: the function has no other callers than the clean-ups that name
+/// it, so it is changed together with them.
+pub type CleanupParams = HashMap<FuncId, Vec<Type>>;
+
+/// The clean-up functions among those that `facts` know, with the types that their parameters get.
+pub fn cleanup_params(module: &Module, facts: &Facts) -> CleanupParams {
+    let mut found = CleanupParams::new();
+    let mut called = HashSet::new();
+    for id in &facts.functions {
+        let func = module.func(*id);
+        for op in func.blocks().flat_map(|b| &func.block(b).insts).map(|i| &func.inst(*i).op) {
+            if let Op::Call(Callee::Direct(callee), ..) = op {
+                called.insert(*callee);
+            }
+            if let Some(id) = op.cleanup().map(|c| c.func).filter(|f| facts.functions.contains(f)) {
+                let cleanup = module.func(id);
+                let ty = |v: &Value| carried(cleanup, id, facts, *v).unwrap_or_else(|| cleanup.ty(*v).clone());
+                found.entry(id).or_insert_with(|| cleanup.param_values().iter().map(ty).collect());
+            }
+        }
+    }
+    found.retain(|id, _| !called.contains(id));
+    found
+}
 
 /// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
-pub fn retype(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
+pub fn retype(func: &mut Function, id: FuncId, facts: &Facts, cleanups: &CleanupParams) -> bool {
     let cfg = Cfg::new(func);
     let mut targets = HashMap::new();
     let mut fixed = HashMap::new();
     for index in 0..func.value_bound() {
         let value = Value::from_index(index);
         if let Some(ty) = carried(func, id, facts, value) {
-            if can_change(func, value) {
+            if can_change(func, value, cleanups.contains_key(&id)) {
                 targets.insert(value, ty);
             } else if !is_number(func, value) {
                 fixed.insert(value, ty);
             }
         }
     }
-    if targets.is_empty() && fixed.is_empty() && !stores_bits(func, &cfg) {
+    let calls_changed = func.blocks().flat_map(|b| &func.block(b).insts).any(|i| {
+        let cleanup = func.inst(*i).op.cleanup();
+        cleanup.is_some_and(|c| {
+            let wanted = cleanups.get(&c.func);
+            wanted.is_some_and(|types| c.args.iter().map(|v| func.ty(*v)).ne(types))
+        })
+    });
+    if targets.is_empty() && fixed.is_empty() && !calls_changed && !stores_bits(func, &cfg) {
         return false;
     }
     for (value, ty) in &targets {
         func.set_type(*value, ty.clone());
     }
-    let mut pass = Pass { func, targets, fixed, out: Vec::new() };
+    if let Some(types) = cleanups.get(&id) {
+        func.params.clone_from(types);
+    }
+    let mut pass = Pass { func, targets, fixed, cleanups, out: Vec::new() };
     for block in cfg.reverse_postorder() {
         pass.block(*block);
     }
@@ -75,10 +112,10 @@ fn stores_bits(func: &Function, cfg: &Cfg) -> bool {
 }
 
 /// Whether a value's own definition can be given another type.
-fn can_change(func: &Function, value: Value) -> bool {
+fn can_change(func: &Function, value: Value, is_cleanup: bool) -> bool {
     match &func.value(value).def {
         ValueDef::Const(_) => false,
-        ValueDef::Param(block, _) => *block != func.entry(),
+        ValueDef::Param(block, _) => is_cleanup || *block != func.entry(),
         ValueDef::Inst(inst) => matches!(func.inst(*inst).op, Op::Load { .. } | Op::Select(..) | Op::Freeze(_)),
     }
 }
@@ -88,6 +125,7 @@ struct Pass<'a> {
     targets: HashMap<Value, Type>,
     /// Integers that carry something but are computed as integers: only cast where they are stored.
     fixed: HashMap<Value, Type>,
+    cleanups: &'a CleanupParams,
     out: Vec<Inst>,
 }
 
@@ -140,7 +178,15 @@ impl Pass<'_> {
             {
                 Op::Freeze(a)
             }
-            (op, _) => op.map_operands(|v| self.as_integer(v, loc)),
+            (mut op, _) => {
+                let types = op.cleanup().and_then(|c| self.cleanups.get(&c.func));
+                let known = types.and_then(|types| Some((types, std::mem::take(&mut op.cleanup_mut()?.args))));
+                let mut op = op.map_operands(|v| self.as_integer(v, loc));
+                if let (Some(cleanup), Some((types, args))) = (op.cleanup_mut(), known) {
+                    cleanup.args = args.into_iter().zip(types).map(|(v, ty)| self.as_type(v, ty, loc)).collect();
+                }
+                op
+            }
         };
         // Align stays valid: the types have the same size.
         self.func.inst_mut(inst).op = op;
@@ -197,7 +243,8 @@ mod tests {
     #[track_caller]
     fn check(memory: &[FieldKind], before: &str, after: &str) {
         let function = |body: &str| format!("fn @f(v0: ptr, v1: ptr) {{\n{}\n}}\n", body.trim_matches('\n'));
-        assert_eq!(rewritten_with_facts(&function(before), &[memory, memory], retype), function(after));
+        let alone = |func: &mut Function, id, facts: &Facts| retype(func, id, facts, &CleanupParams::new());
+        assert_eq!(rewritten_with_facts(&function(before), &[memory, memory], alone), function(after));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! For the tests of passes: programs in the text format, before and after.
 
 use crate::analysis::flow::{self, Facts};
+use crate::analysis::scope::OnPanic;
 use crate::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
 use pullback_ir::{FuncId, Function, Module, parse_module, verify_module};
 
@@ -18,7 +19,7 @@ pub fn rewritten_with_facts(
     pass: fn(&mut Function, FuncId, &Facts) -> bool,
 ) -> String {
     rewrite(text, |module, id| {
-        let facts = flow::analyse(module, id, &request(memory));
+        let facts = flow::analyse(module, id, &request(memory), OnPanic::Leave);
         pass(module.func_mut(id), id, &facts);
     })
 }

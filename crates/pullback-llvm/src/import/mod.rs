@@ -94,8 +94,8 @@ impl OpaqueTable {
     }
 }
 
-/// Import everything reachable from `roots`. `policy` is asked for each function by its linker symbol. A function that
-/// does not return, or whose body cannot be imported, becomes a declaration; for a root the latter is an error.
+/// Import everything reachable from `roots`. `policy` is asked for each function by its linker symbol. A function whose
+/// body cannot be imported becomes a declaration; for a root that is an error.
 pub fn import_functions(module: Module, roots: &[&str], policy: &dyn Fn(&str) -> Policy) -> Result<Imported> {
     let mut importer = Importer {
         module: &module,
@@ -157,7 +157,7 @@ impl Importer<'_> {
         let (params, ret) = self.signature(ty);
         let mut function = Function::new(name, params, ret);
         function.attrs = module.func_attrs(raw, policy == Policy::Inactive);
-        let has_body = !module.is_declaration(raw) && policy == Policy::Import && !function.attrs.noreturn;
+        let has_body = !module.is_declaration(raw) && policy == Policy::Import;
         // The importer may have declared it already, for a `realloc`.
         let id = self.ir.declare(&function.name.clone(), || function);
         self.functions.insert(raw, id);
