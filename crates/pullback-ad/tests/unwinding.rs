@@ -210,6 +210,15 @@ fn nothing_leaks() {
 }
 
 #[test]
+fn a_clean_up_that_takes_no_part() {
+    let constant = HELD_AS_A_NUMBER.replace("store v3, v4", "store v3, 1.0f64");
+    let module = derivative(&constant, Mode::Forward);
+    assert_eq!(run(&module, Mode::Forward, 3.0, 0), Ok(0.0));
+    assert_eq!(run(&module, Mode::Forward, 20.0, 0), Err(Trap::Panic("panic".to_owned())));
+    assert_eq!(cleanups(&module, "d"), ["d.of.put_back"]);
+}
+
+#[test]
 fn what_a_panic_mixes_up_does_not_stop_a_derivative() {
     for (mode, shadows) in [(Mode::Forward, 1), (Mode::Reverse, 0)] {
         let module = derivative(MIXED, mode);

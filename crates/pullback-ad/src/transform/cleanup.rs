@@ -16,11 +16,13 @@ impl Augmenter<'_, '_> {
         let Some(Cleanup { func, args }) = old else { return Ok(None) };
         let looked_at = self.session.facts.on_panic == OnPanic::Free && self.session.facts.functions.contains(func);
         let mirrored = looked_at && self.session.takes_part(*func);
-        Ok(Some(if mirrored {
-            Cleanup { func: self.session.variant(*func).forward, args: self.with_companions(*func, args)? }
-        } else {
-            Cleanup { func: self.original(*func), args: args.iter().map(|v| self.get(*v)).collect() }
-        }))
+        if mirrored {
+            let (func, args) = (self.session.variant(*func).forward, self.with_companions(*func, args)?);
+            return Ok(Some(Cleanup { func, args }));
+        }
+        // The parameters of a clean-up that was looked at may have got other types than they have in the original.
+        let func = if looked_at { *func } else { self.original(*func) };
+        Ok(Some(Cleanup { func, args: args.iter().map(|v| self.get(*v)).collect() }))
     }
 
     /// The function of the program that a working copy stands for.
