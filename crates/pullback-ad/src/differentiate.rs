@@ -7,7 +7,7 @@ use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::Runtime;
 use crate::transform::session::{Form, Session};
-use crate::transform::{alias, halve, hoist, retype, reverse, unselect};
+use crate::transform::{alias, halve, hoist, retype, reverse, unselect, words};
 use pullback_ir::{Callee, FuncId, Function, Module, Op};
 use std::collections::HashMap;
 
@@ -107,7 +107,17 @@ fn typed_facts(module: &mut Module, primal: FuncId, request: &Request, on_panic:
             facts = flow::analyse(module, primal, request, on_panic);
         }
     }
-    facts
+    // Each pass may show that more values are not what their types say; each takes a type away, so there is an end.
+    loop {
+        let mut changed = false;
+        for id in facts.functions.clone() {
+            changed |= words::words(module.func_mut(id), id, &facts);
+        }
+        if !changed {
+            return facts;
+        }
+        facts = flow::analyse(module, primal, request, on_panic);
+    }
 }
 
 /// Copies of the primal and of all it calls, to change at will; calls among them go to the copies.

@@ -219,7 +219,7 @@ b2:
   return
 }";
     // x₀ x₁ x₀ x₁, each times the one before: 3 x₀ x₁, and the index ends at 1.
-    assert_eq!(words_of(text, 2, 32), [Kinds::F64, Kinds::F64, Kinds::F64, Kinds::NONE]);
+    assert_eq!(words_of(text, 2, 32), [Kinds::F64, Kinds::F64, Kinds::F64, Kinds::INT]);
     assert_gradient(text, &[3.0, 5.0], &[15.0, 9.0]);
 }
 

@@ -302,7 +302,7 @@ impl Lane for f64 {
 }
 
 /// The byte offsets of the lanes: `offset + k·stride` below `len`.
-fn lanes(len: i64, stride: i64, offset: i64) -> impl DoubleEndedIterator<Item = usize> {
+fn lanes(len: i64, stride: i64, offset: i64) -> impl DoubleEndedIterator<Item = usize> + Clone {
     let count = if len > offset { (len - offset - 1) / stride + 1 } else { 0 };
     (0..count).map(move |k| (offset + k * stride) as usize)
 }
@@ -395,6 +395,8 @@ pub unsafe extern "C" fn __pullback_copy_lanes(
         lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
     })
 }
+
+mod words;
 
 #[cfg(test)]
 mod tests;

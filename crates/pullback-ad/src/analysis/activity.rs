@@ -6,7 +6,7 @@
 //!
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
-use super::flow::{Facts, is_number};
+use super::flow::Facts;
 use super::objects::{Kinds, ObjId};
 use super::offsets::Offsets;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,15 +22,13 @@ pub struct ActiveSet {
     values: HashSet<(FuncId, Value)>,
     /// Integers that hold the bits of an active float.
     bits: HashSet<(FuncId, Value)>,
-    /// Integers read from where an active float or a number may be: a payload of an enum.
-    words: HashSet<(FuncId, Value)>,
     objects: HashSet<ObjId>,
     shadowed: HashSet<ObjId>,
     returns: HashSet<FuncId>,
 }
 
 impl ActiveSet {
-    /// Whether a value is an active float, or an aggregate that holds one.
+    /// Whether a value is an active float, a word that may be one, or an aggregate that holds one.
     pub fn is_active(&self, func: FuncId, value: Value) -> bool {
         self.values.contains(&(func, value))
     }
@@ -146,6 +144,18 @@ impl Analysis<'_> {
         float_cells(self.facts, object, &at, ty.size())
     }
 
+    /// Whether an integer may hold a float's bits and be passed on as such.
+    fn is_word(&self, id: FuncId, func: &Function, value: Value) -> bool {
+        self.facts.is_word(id, func.ty(value), value)
+    }
+
+    /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies where a
+    /// float lies in another variant.
+    fn is_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
+        let word = self.is_word(id, func, value) && self.active.is_active(id, value);
+        self.active.has_active_bits(id, value) || word && !self.facts.kinds(id, value).contains(Kinds::INT)
+    }
+
     fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
         let data = func.inst(inst);
         let is = |s: &Self, v: Value| s.active.is_active(id, v);
@@ -162,30 +172,28 @@ impl Analysis<'_> {
             }
             Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => is(self, *a),
             Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
+                let word = result.is_some_and(|r| self.is_word(id, func, r));
                 if is(self, *a)
+                    && !word
                     && let Some(r) = result
+                    && !self.facts.kinds(id, r).contains(Kinds::INT)
                 {
-                    if self.facts.kinds(id, r).contains(Kinds::INT) {
-                        self.changed |= self.active.words.insert((id, r));
-                    } else {
-                        self.set_bits(id, r);
-                    }
+                    self.set_bits(id, r);
                 }
-                false
+                is(self, *a) && word
             }
+            Op::Cast(CastOp::Bitcast, a) => is(self, *a),
             Op::Load { ptr, align } => {
                 let result = result.expect("a load has a result");
                 let Some(object) = self.facts.object(id, *ptr) else { return };
                 let active = self.active.is_active_object(object);
                 let ty = func.ty(result);
-                if active && ty.is_int() && self.is_float_place(id, *ptr, ty, *align) {
-                    if self.facts.kinds(id, result).contains(Kinds::INT) {
-                        self.changed |= self.active.words.insert((id, result));
-                    } else {
-                        self.set_bits(id, result);
-                    }
+                let word = self.is_word(id, func, result);
+                let number = self.facts.kinds(id, result).contains(Kinds::INT);
+                if active && ty.is_int() && !word && !number && self.is_float_place(id, *ptr, ty, *align) {
+                    self.set_bits(id, result);
                 }
-                active && holds_float(ty)
+                active && (holds_float(ty) || word)
             }
             Op::Store { ptr, value, .. } => {
                 if (is(self, *value) || self.active.has_active_bits(id, *value))
@@ -218,29 +226,23 @@ impl Analysis<'_> {
             }
             Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
                 if let Some(r) = result
-                    && any_bits(self, &data.op.operands())
+                    && data.op.operands().iter().any(|v| self.is_bits(id, func, *v))
                 {
                     self.set_bits(id, r);
                 }
                 false
             }
             Op::Select(_, a, b) => {
-                if [a, b].iter().any(|v| self.active.words.contains(&(id, **v))) {
-                    self.changed |= self.active.words.insert((id, result.expect("a select has a result")));
-                }
                 if any_bits(self, &[*a, *b]) {
                     self.set_bits(id, result.expect("a select has a result"));
                 }
-                false
+                is(self, *a) || is(self, *b)
             }
             Op::Freeze(a) => {
-                if self.active.words.contains(&(id, *a)) {
-                    self.changed |= self.active.words.insert((id, result.expect("a freeze has a result")));
-                }
                 if any_bits(self, &[*a]) {
                     self.set_bits(id, result.expect("a freeze has a result"));
                 }
-                false
+                is(self, *a)
             }
             _ => false,
         };
@@ -261,9 +263,6 @@ impl Analysis<'_> {
     fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
         for target in term.targets() {
             for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                if self.active.words.contains(&(id, *arg)) {
-                    self.changed |= self.active.words.insert((id, *param));
-                }
                 if self.active.is_active(id, *arg) {
                     self.set(id, *param);
                 }
@@ -364,8 +363,9 @@ impl Analysis<'_> {
         let data = func.inst(inst);
         let shadowed =
             |v: Value| self.facts.object(id, v).is_some_and(|o| self.active.is_shadowed(o) && *func.ty(v) == Type::Ptr);
+        let number = |v: Value| func.ty(v).is_int() && self.facts.kinds(id, v).contains(Kinds::INT);
         let touches = |v: Value| {
-            self.active.is_active(id, v)
+            self.active.is_active(id, v) && !number(v)
                 || self.active.has_active_bits(id, v)
                 || shadowed(v) && self.facts.object(id, v).is_some_and(|o| self.reaches_active(o))
         };
@@ -375,22 +375,9 @@ impl Analysis<'_> {
             {
                 Err(bit_trick(data.loc))
             }
+            Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
-            Op::Cast(CastOp::Bitcast, a) if self.active.words.contains(&(id, *a)) => Err(word(data.loc)),
-            Op::Store { ptr, value, align } if self.active.words.contains(&(id, *value)) => {
-                // Where no float is ever read, it was a number.
-                if self.is_float_place(id, *ptr, func.ty(*value), *align) { Err(word(data.loc)) } else { Ok(()) }
-            }
-            // Bits of which it is not known whether they are a pointer's: its shadow would be lost.
-            Op::Store { value, .. }
-                if func.ty(*value).is_int()
-                    && !is_number(func, *value)
-                    && self.facts.kinds(id, *value).contains(Kinds::PTR)
-                    && self.facts.carried_object(id, *value).is_some_and(|o| self.active.is_shadowed(o)) =>
-            {
-                Err(word(data.loc))
-            }
             Op::Call(Callee::Direct(callee), args, _) => {
                 let target = self.module.func(*callee);
                 if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
@@ -461,13 +448,6 @@ impl Analysis<'_> {
         }
         false
     }
-}
-
-fn word(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::UnknownType, "a word is moved that may be a float, a pointer or an integer")
-        .at(loc)
-        .label("the payload of an enum, moved without looking at its variant")
-        .help("match on the enum before moving its payload")
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {

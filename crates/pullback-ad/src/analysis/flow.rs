@@ -5,6 +5,7 @@
 //! joins all calls of a function. What it promises: every pointer or float that a live instruction may read or write
 //! at a place is recorded in the cell of that place.
 
+use super::computed::Numbers;
 use super::lanes::last_start;
 use super::numbers;
 use super::objects::{ContentId, Kinds, ObjId, Objects, Origins};
@@ -14,12 +15,13 @@ use super::residue::{Residue, gcd};
 use super::scope::{self, OnPanic};
 use super::seed::fill;
 use super::shape::Shape;
+use super::{carried, evidence};
 use crate::request::Request;
 use pullback_ir::{
     BinOp, Block, Callee, CastOp, Constant, Flags, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
 };
 use pullback_ir::{Value, ValueDef};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What is known of one function's values, by value index.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +34,10 @@ struct Values {
     /// What the pointers in aggregates reach, by value and field.
     fields: HashMap<(Value, u32), (ObjId, Offsets)>,
     ret: Option<(ObjId, Offsets)>,
+    /// What a returned integer carries.
+    ret_content: Option<ContentId>,
+    /// Integers that are passed on as what they carry.
+    passed_on: HashSet<Value>,
     ret_fields: HashMap<u32, (ObjId, Offsets)>,
 }
 
@@ -67,18 +73,40 @@ impl Facts {
         self.offset(func, ptr).aligned(align)
     }
 
-    /// What an integer may carry.
-    pub fn kinds(&self, func: FuncId, value: Value) -> Kinds {
-        match self.values[&func].content.get(value.index()).copied().flatten() {
-            Some(content) => self.objects.kinds(content),
-            None => Kinds::NONE,
-        }
+    /// The content of an integer that may carry something.
+    pub(super) fn content(&self, func: FuncId, value: Value) -> Option<ContentId> {
+        self.values.get(&func)?.content.get(value.index()).copied().flatten()
     }
 
-    /// The object an integer reaches if what it carries is a pointer.
+    /// What an integer may carry.
+    pub fn kinds(&self, func: FuncId, value: Value) -> Kinds {
+        self.content(func, value).map_or(Kinds::NONE, |content| self.objects.kinds(content))
+    }
+
+    /// The content of the integer that a function returns.
+    pub(super) fn returned_content(&self, func: FuncId) -> Option<ContentId> {
+        self.values.get(&func)?.ret_content
+    }
+
+    /// The object that an integer reaches where it carries a pointer.
     pub fn carried_object(&self, func: FuncId, value: Value) -> Option<ObjId> {
-        let content = self.values[&func].content.get(value.index()).copied().flatten()?;
-        self.objects.pointee(content).map(|(object, _)| object)
+        self.objects.pointee(self.content(func, value)?).map(|(object, _)| object)
+    }
+
+    /// Whether an integer is passed on as the bits of a float or a pointer: a *word*. It may be one of several.
+    pub fn is_word(&self, func: FuncId, ty: &Type, value: Value) -> bool {
+        let kinds = self.kinds(func, value);
+        let holds = match ty {
+            Type::Int(64) => kinds.contains(Kinds::F64) || kinds.contains(Kinds::PTR),
+            Type::Int(32) => kinds.contains(Kinds::F32),
+            _ => false,
+        };
+        holds && self.values[&func].passed_on.contains(&value)
+    }
+
+    /// The object that a function's returned integer reaches where it carries a pointer.
+    pub fn returned_word(&self, func: FuncId) -> Option<ObjId> {
+        self.objects.pointee(self.returned_content(func)?).map(|(object, _)| object)
     }
 
     /// The objects that the pointers in an aggregate reach.
@@ -111,6 +139,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
     }
     seed(&mut facts, module, primal, request);
     let shapes: Vec<Shape> = functions.iter().map(|id| Shape::new(module, *id, on_panic)).collect();
+    let numbers: Vec<Numbers> = functions.iter().map(|id| Numbers::new(module.func(*id))).collect();
     for round in 0.. {
         // Bounds can grow step by step for ever; what has not settled by now loses them.
         facts.objects.coarseness = match round {
@@ -119,10 +148,10 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
             _ => Coarseness::Nothing,
         };
         let mut changed = false;
-        for (id, shape) in functions.iter().zip(&shapes) {
+        for (i, id) in functions.iter().enumerate() {
             let func = module.func(*id);
-            let block = func.entry();
-            let mut pass = Pass { facts: &mut facts, module, id: *id, func, changed: false, shape, block };
+            let (shape, numbers, block) = (&shapes[i], &numbers[i], func.entry());
+            let mut pass = Pass { facts: &mut facts, module, id: *id, func, changed: false, shape, numbers, block };
             for block in &shape.scope.blocks {
                 pass.block = *block;
                 for inst in &pass.func.block(*block).insts {
@@ -136,6 +165,15 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
         if !facts.objects.take_changed() && !changed && !unknown_is_foreign(&mut facts, module) {
             break;
         }
+    }
+    for (i, id) in functions.iter().enumerate() {
+        evidence::find(&mut facts, module, *id, &shapes[i].scope.blocks, &numbers[i]);
+    }
+    evidence::variants(&mut facts);
+    for (id, shape) in functions.iter().zip(&shapes) {
+        let passed_on = carried::passed_on(module.func(*id), &shape.scope.blocks, &functions);
+        facts.values.get_mut(id).expect("every function of the group has a table").passed_on = passed_on;
+        evidence::in_floats(&mut facts, module.func(*id), *id, &shape.scope.blocks);
     }
     facts
 }
@@ -183,6 +221,7 @@ struct Pass<'a> {
     func: &'a Function,
     changed: bool,
     shape: &'a Shape,
+    numbers: &'a Numbers,
     /// The block being read.
     block: Block,
 }
@@ -305,7 +344,7 @@ impl Pass<'_> {
                 if let Some(residue) = self.bounded(from, bounds) {
                     self.set_offset(to, residue);
                 }
-                if may_carry(self.func.ty(to)) && self.func.as_const(from).is_none() {
+                if self.is_moved(from) {
                     let (a, b) = (self.content(to), self.content(from));
                     self.facts.objects.unify_contents(a, b);
                 }
@@ -319,6 +358,13 @@ impl Pass<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether an integer may carry what was put into it elsewhere.
+    fn is_moved(&self, value: Value) -> bool {
+        may_carry(self.func.ty(value))
+            && self.func.as_const(value).is_none()
+            && !self.numbers.contains(self.func, value)
     }
 
     /// The pointer in field `i` of an aggregate may reach `object`.
@@ -359,9 +405,6 @@ impl Pass<'_> {
         }
         let content = self.facts.objects.cell(object, offset, ty.size());
         self.facts.objects.see(content, kind_of(&ty));
-        if ty.is_int() && is_number(self.func, value) {
-            self.facts.objects.see(content, Kinds::INT);
-        }
         let loaded = self.func.def_inst(value).is_some_and(|i| matches!(self.func.inst(i).op, Op::Load { .. }));
         if ty.is_int() && loaded {
             self.set_offset(value, Residue::ANY);
@@ -385,9 +428,9 @@ impl Pass<'_> {
                     }
                 }
             }
-            Type::Int(_) if may_carry(&ty) && self.func.as_const(value).is_none() => {
+            Type::Int(_) if self.is_moved(value) => {
                 let carried = self.content(value);
-                self.facts.objects.unify_contents(content, carried);
+                self.facts.objects.moved(content, carried);
             }
             _ => {}
         }
@@ -528,16 +571,6 @@ impl Pass<'_> {
                     let content = self.content(to);
                     self.facts.objects.see(content, kind_of(&from_ty));
                     self.set_offset(to, Residue::ANY);
-                    // Bits of what was just loaded are what lies there: perhaps a number in an enum's payload.
-                    if let Some(inst) = self.func.def_inst(from)
-                        && let Op::Load { ptr, align } = self.func.inst(inst).op
-                        && let Some((object, offsets)) = self.pointer(ptr)
-                    {
-                        for at in offsets.aligned(align).iter() {
-                            let cell = self.facts.objects.cell(object, at, from_ty.size());
-                            self.facts.objects.unify_contents(cell, content);
-                        }
-                    }
                 } else if may_carry(&from_ty) && to_ty.is_float() && self.func.as_const(from).is_none() {
                     let content = self.content(from);
                     self.facts.objects.see(content, kind_of(&to_ty));
@@ -549,6 +582,7 @@ impl Pass<'_> {
                     && let Some((object, at)) = self.pointer(from)
                 {
                     let content = self.content(to);
+                    self.facts.objects.see(content, Kinds::PTR);
                     self.facts.objects.point(content, object, at);
                 }
             }
@@ -588,7 +622,7 @@ impl Pass<'_> {
                         place = Residue::strided(place.k, gcd(place.m, shift));
                     }
                     let content = self.facts.objects.cell(b, place, cell.width);
-                    self.facts.objects.unify_contents(content, cell.content);
+                    self.facts.objects.moved(content, cell.content);
                 }
             }
         }
@@ -613,6 +647,12 @@ impl Pass<'_> {
                 && self.func.ty(result).is_int()
             {
                 self.set_offset(result, Residue::ANY);
+                if may_carry(self.func.ty(result))
+                    && let Some(theirs) = self.facts.values[&callee].ret_content
+                {
+                    let ours = self.content(result);
+                    self.facts.objects.unify_contents(ours, theirs);
+                }
             }
             return;
         }
@@ -696,6 +736,17 @@ impl Pass<'_> {
                 }
             }
             Type::Int(_) => {
+                if self.is_moved(arg) {
+                    let ours = self.content(arg);
+                    match self.facts.values[&callee].content[slot] {
+                        Some(theirs) => self.facts.objects.unify_contents(ours, theirs),
+                        None => {
+                            let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
+                            table.content[slot] = Some(ours);
+                            self.changed = true;
+                        }
+                    }
+                }
                 let Some(residue) = self.residue(arg) else { return };
                 let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
                 let joined =
@@ -724,6 +775,18 @@ impl Pass<'_> {
             }
         }
         if let Terminator::Return(Some(value)) = term
+            && self.is_moved(*value)
+        {
+            let ours = self.content(*value);
+            match self.values().ret_content {
+                Some(old) => self.facts.objects.unify_contents(old, ours),
+                None => {
+                    self.values().ret_content = Some(ours);
+                    self.changed = true;
+                }
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
             && let Type::Struct(fields) = self.func.ty(*value)
         {
             for i in 0..fields.len() as u32 {
@@ -747,20 +810,6 @@ impl Pass<'_> {
                 self.changed = true;
             }
         }
-    }
-}
-
-/// Whether a value was computed as an integer, so that it cannot be the bits of a float. A constant zero may be either, and
-/// so may one that is too large for a number somebody wrote.
-pub fn is_number(func: &Function, value: Value) -> bool {
-    match (func.as_int(value), func.def_inst(value)) {
-        (Some(n), _) => n != 0 && n.abs() < 1 << 32,
-        (None, Some(inst)) => match &func.inst(inst).op {
-            Op::Bin(..) | Op::Intrinsic(..) => true,
-            Op::Cast(op, _) => !matches!(op, CastOp::Bitcast | CastOp::PtrToInt),
-            _ => false,
-        },
-        (None, None) => false,
     }
 }
 

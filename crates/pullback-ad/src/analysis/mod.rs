@@ -5,6 +5,7 @@
 //! | [`residue`] | which byte offsets may an address have? |
 //! | [`offsets`] | … or, at a few places? |
 //! | [`objects`] | what memory is there, and what lies in it? |
+//! | [`computed`] | which integers are numbers, not bits? |
 //! | [`flow`] | which pointer reaches which object? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`numbers`] | what comes out of integer arithmetic? |
@@ -14,7 +15,10 @@
 //! | [`activity`] | which values and objects depend on the inputs? |
 
 pub mod activity;
+mod carried;
+pub mod computed;
 pub mod counted;
+mod evidence;
 pub mod flow;
 pub mod lanes;
 pub mod numbers;

@@ -113,6 +113,8 @@ struct Content {
     parent: ContentId,
     kinds: Kinds,
     pointee: Option<(ObjId, Offsets)>,
+    /// A layout says that it is a float, or a number, in every variant.
+    declared: bool,
 }
 
 /// The tables.
@@ -184,7 +186,7 @@ impl Objects {
     /// A new content, of which nothing is known.
     pub fn add_content(&mut self) -> ContentId {
         let id = ContentId(self.contents.len() as u32);
-        self.contents.push(Content { parent: id, kinds: Kinds::NONE, pointee: None });
+        self.contents.push(Content { parent: id, kinds: Kinds::NONE, pointee: None, declared: false });
         id
     }
 
@@ -203,6 +205,28 @@ impl Objects {
         let all = content.kinds.union(kinds);
         self.changed |= all != content.kinds;
         content.kinds = all;
+    }
+
+    /// Note that a layout says this content to be a float or a number.
+    pub fn declare(&mut self, id: ContentId, kind: Kinds) {
+        self.see(id, kind);
+        let id = self.find_content(id);
+        self.contents[id.0 as usize].declared = true;
+    }
+
+    /// Whether a layout says what this content is, so that whatever is moved from there or to there is that too.
+    pub fn is_declared(&self, id: ContentId) -> bool {
+        self.contents[self.find_content(id).0 as usize].declared
+    }
+
+    /// What lies in one place is moved to the other. What is declared stays what it is, whatever lies in the other place at other
+    /// times.
+    pub fn moved(&mut self, a: ContentId, b: ContentId) {
+        match (self.is_declared(a), self.is_declared(b)) {
+            (true, _) => self.see(b, self.kinds(a)),
+            (_, true) => self.see(a, self.kinds(b)),
+            _ => self.unify_contents(a, b),
+        }
     }
 
     /// Note that pointers in a content reach `object` at `offset`.
@@ -266,6 +290,7 @@ impl Objects {
         self.changed = true;
         let merged = self.contents[b.0 as usize].clone();
         self.contents[b.0 as usize].parent = a;
+        self.contents[a.0 as usize].declared &= merged.declared;
         self.see(a, merged.kinds);
         if let Some((object, offset)) = merged.pointee {
             self.point(a, object, offset);

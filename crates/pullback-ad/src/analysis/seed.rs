@@ -24,11 +24,11 @@ pub(super) fn fill(
         match field.kind {
             FieldKind::F32 => {
                 let content = facts.objects.cell(object, at, 4);
-                facts.objects.see(content, Kinds::F32);
+                facts.objects.declare(content, Kinds::F32);
             }
             FieldKind::F64 => {
                 let content = facts.objects.cell(object, at, 8);
-                facts.objects.see(content, Kinds::F64);
+                facts.objects.declare(content, Kinds::F64);
             }
             FieldKind::Pointer(pointee) => {
                 let content = facts.objects.cell(object, at, 8);
@@ -58,6 +58,10 @@ pub(super) fn fill(
                     let last = (count - 1).saturating_mul(size) as i64;
                     fill(facts, request, arg, object, at.plus(Residue::between(0, size, 0, last)), inner, path);
                 }
+            }
+            FieldKind::Int(width @ (4 | 8)) => {
+                let content = facts.objects.cell(object, at, width);
+                facts.objects.declare(content, Kinds::INT);
             }
             FieldKind::Int(_) => {}
             FieldKind::Opaque(_) => facts.objects.origins_mut(object).variant = true,

@@ -45,6 +45,8 @@ pub struct Augmented {
     pub stack: HashSet<Value>,
     /// Memory taken from the tape at the start of a callee, in order: where, and how many bytes.
     pub pushed: Vec<(Value, u64)>,
+    /// Shadow words read in the forward sweep, which the reverse sweep must not read again: there may be cotangents there then.
+    pub pinned: HashSet<Value>,
     /// Functions that write no memory the program reads.
     pub harmless: HashSet<FuncId>,
     /// The primal's own result type.
@@ -82,6 +84,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
             returns_active: false,
             stack: HashSet::new(),
             pushed: Vec::new(),
+            pinned: HashSet::new(),
             harmless: HashSet::new(),
             ret: None,
             returned: HashMap::new(),
@@ -451,6 +454,12 @@ impl Augmenter<'_, '_> {
         if *self.old.ty(old_result) == Type::Ptr {
             return self.pure_pointer(data, old_result, result);
         }
+        if self.old.ty(old_result).is_int() && self.session.is_word(self.id, old_result) {
+            self.pure_word(data, old_result, result)?;
+            if self.is_forward() {
+                return Ok(());
+            }
+        }
         if let Type::Struct(_) = self.old.ty(old_result)
             && self.session.has_companion(self.id, old_result)
         {
@@ -492,6 +501,7 @@ impl Augmenter<'_, '_> {
             }
             Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MinusOne)])),
             Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::One)])),
+            Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),
             Op::Cast(op, a) => Linear::Cast(result, *op, self.get(*a)),
             Op::Select(c, a, b) => {
                 let (a, b) = (active(*a), active(*b));
@@ -537,6 +547,10 @@ impl Augmenter<'_, '_> {
                 from.into_iter().map(|from| self.shadow_value(data, Op::ExtractValue(from, *i))).collect()
             }
             Op::Cast(CastOp::IntToPtr, from) if self.old.as_const(*from).is_some() => vec![result; self.width()],
+            Op::Cast(CastOp::IntToPtr, from) if self.session.is_word(self.id, *from) => {
+                let words = self.companion(*from)?;
+                words.into_iter().map(|w| self.shadow_value(data, Op::Cast(CastOp::IntToPtr, w))).collect()
+            }
             _ => {
                 return Err(Error::new(ErrorKind::Unsupported, "a pointer made from an integer reaches active memory")
                     .at(data.loc)
@@ -544,6 +558,31 @@ impl Augmenter<'_, '_> {
             }
         };
         self.bind_shadows(old_result, result, shadows);
+        Ok(())
+    }
+
+    /// The companion of a word that is made, chosen or passed on: the bits of a shadow pointer, in forward mode also those of a
+    /// tangent; else zero.
+    fn pure_word(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
+        let ty = self.old.ty(old_result).clone();
+        let companions = match &data.op {
+            Op::Cast(CastOp::PtrToInt, from) if self.has_shadow(*from) || self.is_forward() => {
+                let shadows = self.companion(*from)?;
+                shadows.into_iter().map(|s| self.builder().cast(CastOp::PtrToInt, s, ty.clone())).collect()
+            }
+            Op::Cast(CastOp::Bitcast, from) if self.is_forward() => {
+                let tangents = self.companion(*from)?;
+                tangents.into_iter().map(|t| self.builder().cast(CastOp::Bitcast, t, ty.clone())).collect()
+            }
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
+            }
+            Op::Freeze(a) => self.companion(*a)?,
+            // A float's bits, a number, or a pointer to what has no shadow.
+            _ => vec![self.func.zero(&ty); self.width()],
+        };
+        self.set_companion(old_result, result, companions);
         Ok(())
     }
 

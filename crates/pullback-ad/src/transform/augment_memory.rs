@@ -5,12 +5,12 @@
 
 use super::augment::Augmenter;
 use super::linear::Linear;
-use super::session::Form;
+use super::session::{Form, cotangent_type};
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
 use crate::analysis::objects::ObjId;
 use crate::error::{Error, ErrorKind, Result};
-use pullback_ir::{Builder, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
+use pullback_ir::{Builder, CastOp, Constant, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
@@ -50,12 +50,41 @@ impl Augmenter<'_, '_> {
                 shadows.push(self.func.inst(inst).result.expect("a load has a result"));
             }
             self.bind_shadows(old_result, result, shadows);
+        } else if self.session.is_word(self.id, old_result) && !self.is_plain_float(ptr, align) {
+            self.load_word(data, inst, ptr, old_result, result)?;
         } else if self.session.active.is_active(self.id, old_result) {
             self.refuse_pointers(old_result)?;
             let places = self.shadow(ptr)?;
             self.linear(inst, Linear::Load(result, places));
         } else {
             self.refuse_pointers(old_result)?;
+        }
+        Ok(())
+    }
+
+    /// A word comes with its shadow: in the forward sweep zero, unless it is a pointer.
+    fn load_word(&mut self, data: &InstData, inst: Inst, ptr: Value, old_result: Value, result: Value) -> Result<()> {
+        if !self.has_shadow(ptr) {
+            return Ok(());
+        }
+        let Op::Load { align, .. } = data.op else { unreachable!("this is a load") };
+        let mixed = self.object(ptr).is_some_and(|object| self.is_mixed(object, ptr, align, 8));
+        if !self.is_forward() && mixed {
+            self.own_memory(ptr)?;
+        }
+        let ty = self.old.ty(old_result).clone();
+        let places = self.shadow(ptr)?;
+        let mut words = Vec::new();
+        for place in &places {
+            let inst = self.push(Op::Load { ptr: *place, align }, Some(ty.clone()), data);
+            words.push(self.func.inst(inst).result.expect("a load has a result"));
+        }
+        self.set_companion(old_result, result, words.clone());
+        if !self.is_forward() && mixed {
+            self.out.pinned.extend(&words);
+            if self.session.active.is_active(self.id, old_result) {
+                self.linear(inst, Linear::WordLoad { result, shadow: places, words });
+            }
         }
         Ok(())
     }
@@ -68,13 +97,28 @@ impl Augmenter<'_, '_> {
         let ty = self.old.ty(value).clone();
         let object = self.object(ptr).expect("a pointer with a shadow has an object");
         if !self.is_forward() && self.is_mixed(object, ptr, align, ty.size()) {
-            return self.store_mixed(data, inst, ptr, value, &ty);
+            return self.store_word(data, inst, ptr, value, &ty);
+        }
+        if self.is_forward() && self.session.is_word(self.id, value) {
+            let words = self.companion(value)?;
+            for (place, value) in self.shadow(ptr)?.into_iter().zip(words) {
+                self.push(Op::Store { ptr: place, value, align }, None, data);
+            }
+            return Ok(());
         }
         if let Type::Struct(_) = ty {
             self.refuse_pointers(value)?;
         }
-        if holds_float(&ty) {
+        let is_word = self.session.is_word(self.id, value);
+        if is_word && !self.is_plain_float(ptr, align) {
+            // A pointer, or a number.
+            let words = self.companion(value)?;
+            let shadows = words.into_iter().map(|w| self.builder().cast(CastOp::IntToPtr, w, Type::Ptr)).collect();
+            return self.store_shadows(data, inst, ptr, shadows, align);
+        }
+        if holds_float(&ty) || is_word {
             if self.session.active.is_active_object(object) {
+                let ty = cotangent_type(&ty);
                 let shadow = self.shadow(ptr)?;
                 let value = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
                 self.linear(inst, Linear::Store { value, ty, shadow });
@@ -108,6 +152,13 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
+    /// Whether a place holds floats, perhaps numbers, and never pointers: a word is read there like a float.
+    fn is_plain_float(&self, ptr: Value, align: u64) -> bool {
+        let Some(object) = self.object(ptr) else { return false };
+        let at = self.session.facts.place(self.id, ptr, align);
+        float_cells(self.session.facts, object, &at, 8) && !self.is_mixed(object, ptr, align, 8)
+    }
+
     /// Whether a place holds floats at one time and pointers at another.
     fn is_mixed(&self, object: ObjId, ptr: Value, align: u64, width: u64) -> bool {
         let at = self.session.facts.place(self.id, ptr, align);
@@ -130,7 +181,8 @@ impl Augmenter<'_, '_> {
         .help("build a new value instead of changing the argument's variant"))
     }
 
-    fn store_mixed(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, ty: &Type) -> Result<()> {
+    /// A value is stored where floats lie at one time and pointers at another.
+    fn store_word(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, ty: &Type) -> Result<()> {
         self.own_memory(ptr)?;
         if ty.size() != 8 || matches!(ty, Type::Struct(_)) {
             return Err(Error::new(
@@ -138,35 +190,53 @@ impl Augmenter<'_, '_> {
                 "part of an enum's payload is written that overlaps a float and a pointer",
             ));
         }
-        let stored = if *ty == Type::Ptr && self.has_shadow(value) { Some(self.shadow(value)?) } else { None };
+        let is_word = self.session.is_word(self.id, value);
+        let pointer = *ty == Type::Ptr && self.has_shadow(value);
+        let stored = if pointer || is_word { self.companion(value)? } else { vec![self.func.i64(0); self.width()] };
         let active = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
         for (lane, place) in self.shadow(ptr)?.into_iter().enumerate() {
-            let zero = self.func.i64(0);
             let mut b = self.builder();
             b.loc = data.loc;
             let old = b.load(Type::I64, place);
-            b.store(place, stored.as_ref().map_or(zero, |s| s[lane]));
-            self.linear(inst, Linear::MixedStore { value: active, lane, shadow: place, old });
+            b.store(place, stored[lane]);
+            self.out.pinned.insert(old);
+            // Only a word may be either; everything else is what it is.
+            let word = if is_word { stored[lane] } else { self.func.i64(0) };
+            self.linear(inst, Linear::WordStore { value: active, lane, shadow: place, word, old });
         }
         Ok(())
     }
 
-    /// The words of a copied region that are floats at one time and pointers at another.
-    fn copy_mixed(
+    /// The words of a copied region (of a filled one, without a source) that are floats at one time and pointers at another.
+    fn copy_words(
         &mut self,
         inst: Inst,
         (old_dst, old_src): (Value, Value),
         to: &[Value],
         from: Option<&[Value]>,
-        places: &[u64],
+        len: (Value, Option<u64>),
+        lanes: &[Lane],
     ) -> Result<()> {
+        if lanes.is_empty() {
+            return Ok(());
+        }
         self.own_memory(old_dst)?;
         self.own_memory(old_src)?;
+        match len.1.filter(|len| *len <= INLINE_BYTES) {
+            Some(len) => {
+                let places: Vec<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
+                self.copy_few_words(inst, to, from, &places);
+            }
+            None => self.copy_many_words(inst, to, from, len.0, lanes),
+        }
+        Ok(())
+    }
+
+    fn copy_few_words(&mut self, inst: Inst, to: &[Value], from: Option<&[Value]>, places: &[u64]) {
         // Read everything first: the regions may overlap.
         let mut moves = Vec::new();
         for at in places {
             for (lane, dst) in to.iter().enumerate() {
-                let zero = self.func.i64(0);
                 let mut b = self.builder();
                 let dst = b.offset(*dst, *at as i64);
                 let old = b.load(Type::I64, dst);
@@ -174,18 +244,34 @@ impl Augmenter<'_, '_> {
                     let src = b.offset(from[lane], *at as i64);
                     (src, b.load(Type::I64, src))
                 });
-                moves.push((lane, dst, old, source, zero));
+                moves.push((lane, dst, old, source));
             }
         }
-        for (lane, dst, old, source, zero) in moves {
-            self.builder().store(dst, source.map_or(zero, |(_, word)| word));
+        for (lane, dst, old, source) in moves {
+            let word = source.map_or_else(|| self.func.i64(0), |(_, word)| word);
+            self.builder().store(dst, word);
+            self.out.pinned.extend([old, word]);
             let linear = match source {
-                Some((src, word)) => Linear::MixedCopy { dst, src, word, old },
-                None => Linear::MixedStore { value: None, lane, shadow: dst, old },
+                Some((src, word)) => Linear::WordCopy { dst, src, word, old },
+                None => Linear::WordStore { value: None, lane, shadow: dst, word, old },
             };
             self.linear(inst, linear);
         }
-        Ok(())
+    }
+
+    fn copy_many_words(&mut self, inst: Inst, to: &[Value], from: Option<&[Value]>, len: Value, lanes: &[Lane]) {
+        let tape = self.out.tape.expect("words are copied in reverse mode, which has a tape");
+        for lane in lanes {
+            for (direction, dst) in to.iter().copied().enumerate() {
+                let src = from.map(|from| from[direction]);
+                let callee = self.session.runtime.copy_words;
+                let mut b = self.builder();
+                let null = b.func.constant(Type::Ptr, Constant::Null);
+                let [bytes, stride, offset, width] = lane.operands(&mut b, len);
+                b.call_void(callee, vec![tape, dst, src.unwrap_or(null), bytes, stride, offset, width]);
+                self.linear(inst, Linear::WordCopies { dst, src, len, lane: *lane });
+            }
+        }
     }
 
     /// Aggregates with pointers that have shadows are not read or written as a whole by code that rustc makes.
@@ -197,7 +283,6 @@ impl Augmenter<'_, '_> {
     }
 
     fn store_pointer(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, align: u64) -> Result<()> {
-        let places = self.shadow(ptr)?;
         let stored = if self.has_shadow(value) {
             self.shadow(value)?
         } else if self.is_forward() {
@@ -206,6 +291,12 @@ impl Augmenter<'_, '_> {
         } else {
             return Ok(());
         };
+        self.store_shadows(data, inst, ptr, stored, align)
+    }
+
+    /// Shadow pointers are stored; in memory that the caller sees the reverse sweep puts back what was there.
+    fn store_shadows(&mut self, data: &InstData, inst: Inst, ptr: Value, stored: Vec<Value>, align: u64) -> Result<()> {
+        let places = self.shadow(ptr)?;
         if !self.is_forward() && self.belongs_to_caller(ptr) {
             let mut old = Vec::new();
             for place in &places {
@@ -274,17 +365,7 @@ impl Augmenter<'_, '_> {
         self.check_variants(object, src, &lanes, known_len)?;
         let pointers = std::mem::take(&mut lanes.pointers);
         let mixed = std::mem::take(&mut lanes.mixed);
-        if !mixed.is_empty() {
-            let Some(len) = known_len.filter(|len| *len <= INLINE_BYTES) else {
-                return Err(Error::new(
-                    ErrorKind::UnknownType,
-                    "many enums are moved at once whose payload is a float in one variant and a pointer in another",
-                )
-                .help("move them one by one, or put the float into a box of its own"));
-            };
-            let places: Vec<u64> = mixed.iter().flat_map(|l| l.places(len)).collect();
-            self.copy_mixed(inst, (dst, src), &to, from.as_deref(), &places)?;
-        }
+        self.copy_words(inst, (dst, src), &to, from.as_deref(), (new_len, known_len), &mixed)?;
         if let Some(from) = &from {
             self.copy_pointers(data, inst, dst, &to, from, new_len, known_len, &pointers)?;
         }
@@ -398,12 +479,8 @@ impl Augmenter<'_, '_> {
             let mut lanes = self.lanes(object, dst, align, known_len)?;
             lanes.pointers.clear();
             let mixed = std::mem::take(&mut lanes.mixed);
-            if !mixed.is_empty() && !self.is_forward() {
-                let Some(len) = known_len.filter(|len| *len <= INLINE_BYTES) else {
-                    return Err(Error::new(ErrorKind::UnknownType, "many enums are overwritten at once"));
-                };
-                let places: Vec<u64> = mixed.iter().flat_map(|l| l.places(len)).collect();
-                self.copy_mixed(inst, (dst, dst), &to, None, &places)?;
+            if !self.is_forward() {
+                self.copy_words(inst, (dst, dst), &to, None, (new_len, known_len), &mixed)?;
             }
             if !lanes.floats.is_empty() {
                 self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });

@@ -3,7 +3,7 @@
 use super::augment::Augmenter;
 use super::augment_memory::inline_len;
 use super::linear::{Coefficient, Linear};
-use pullback_ir::{BinOp, Builder, FloatPred, Inst, Op, Type, Value};
+use pullback_ir::{BinOp, Builder, CastOp, FloatPred, Inst, Op, Type, Value};
 
 impl Augmenter<'_, '_> {
     /// The tangents of a new value; zeros if it has none.
@@ -108,9 +108,16 @@ impl Augmenter<'_, '_> {
                     let value = value.map_or(part_zero, |v| tangent(self, v));
                     (*result, self.builder().value(Op::InsertValue(into, value, *index), ty))
                 }
-                Linear::Restore { .. } | Linear::MixedStore { .. } | Linear::MixedCopy { .. } | Linear::Call { .. } => {
-                    continue;
+                Linear::Bits(result, from) => {
+                    let (from, ty) = (tangent(self, *from), self.func.ty(*result).clone());
+                    (*result, self.builder().cast(CastOp::Bitcast, from, ty))
                 }
+                Linear::WordLoad { .. }
+                | Linear::WordStore { .. }
+                | Linear::WordCopy { .. }
+                | Linear::WordCopies { .. }
+                | Linear::Restore { .. }
+                | Linear::Call { .. } => continue,
             };
             self.tangents.entry(result).or_default().push(value);
         }

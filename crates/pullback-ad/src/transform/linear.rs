@@ -11,8 +11,9 @@
 //! | `ṙ = load p'` | `p' += r̄` |
 //! | `store ẇ → p'` | `w̄ += load p'; store 0 → p'` |
 //! | `copy src' → dst'` | `src' += dst'; dst' = 0` |
+//! | `store w → p'`, a word | `if w is a float { w̄ += load p' }; store what was there → p'` |
 
-use crate::analysis::lanes::Lanes;
+use crate::analysis::lanes::{Lane, Lanes};
 use pullback_ir::{CastOp, FuncId, Type, Value};
 
 /// What a tangent is multiplied with.
@@ -76,27 +77,51 @@ pub enum Linear {
         /// What was there.
         old: Vec<Value>,
     },
-    /// A value is stored in a word that holds floats at one time and pointers at another. Its shadow held `old` before.
-    MixedStore {
-        /// The stored value, if it is an active float.
+    /// The same bits as another type: a word that is a float, or a float that becomes a word.
+    Bits(Value, Value),
+    /// A word is read; its shadow is zero unless it is a pointer.
+    WordLoad {
+        /// The word.
+        result: Value,
+        /// Where its shadows lie.
+        shadow: Vec<Value>,
+        /// The shadows.
+        words: Vec<Value>,
+    },
+    /// A value is stored where floats lie at one time and pointers at another. The shadow there was `old`, and became `word`.
+    WordStore {
+        /// The stored value, if it is an active float or a word that may be one.
         value: Option<Value>,
         /// Which direction of the batch this is.
         lane: usize,
         /// Where.
         shadow: Value,
+        /// The new shadow, zero for a float.
+        word: Value,
         /// What was there.
         old: Value,
     },
-    /// Such a word is copied: its shadow is `word`, zero unless it is a pointer.
-    MixedCopy {
+    /// Such a word is copied.
+    WordCopy {
         /// Target.
         dst: Value,
         /// Source.
         src: Value,
-        /// What was copied.
+        /// The shadow that was copied, zero unless it is a pointer.
         word: Value,
         /// What was in the target.
         old: Value,
+    },
+    /// Many such words are copied, or overwritten where `src` is `None`: what their shadows were is on the tape.
+    WordCopies {
+        /// Target.
+        dst: Value,
+        /// Source.
+        src: Option<Value>,
+        /// Bytes.
+        len: Value,
+        /// Where the words are.
+        lane: Lane,
     },
     /// A call whose reverse is a function of its own. `args` are the active float arguments.
     Call {

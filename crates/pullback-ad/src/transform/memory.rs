@@ -13,6 +13,8 @@ pub struct Runtime {
     pub adjoint_copy: FuncId,
     pub zero_lanes: FuncId,
     pub copy_lanes: FuncId,
+    pub copy_words: FuncId,
+    pub uncopy_words: FuncId,
 }
 
 impl Runtime {
@@ -37,7 +39,21 @@ impl Runtime {
                 &[p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
                 None,
             ),
-            copy_lanes: declare("__pullback_copy_lanes", &[p.clone(), p, i.clone(), i.clone(), i.clone(), i], None),
+            copy_lanes: declare(
+                "__pullback_copy_lanes",
+                &[p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
+                None,
+            ),
+            copy_words: declare(
+                "__pullback_copy_words",
+                &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
+                None,
+            ),
+            uncopy_words: declare(
+                "__pullback_uncopy_words",
+                &[p.clone(), p.clone(), p, i.clone(), i.clone(), i.clone(), i],
+                None,
+            ),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`unselect`] | selections between computed values become branches again |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
+//! | [`words`] | floats and pointers that may be either become plain words |
 //! | [`hoist`] | loops that compute the same in each iteration of the loop around them go in front of it |
 //! | [`linear`] | the linear operations on tangents, and their forward emission |
 //! | [`session`] | what all functions of one derivative share |
@@ -26,6 +27,7 @@ mod again;
 pub mod alias;
 pub mod augment;
 mod augment_memory;
+mod change_types;
 mod cleanup;
 mod forward;
 pub mod halve;
@@ -46,3 +48,4 @@ mod testing;
 mod transpose;
 pub mod unselect;
 mod useful;
+pub mod words;

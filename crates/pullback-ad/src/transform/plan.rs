@@ -149,10 +149,14 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
             all.push(*len);
             all
         }
-        Linear::MixedStore { shadow, old, .. } => vec![*shadow, *old],
-        Linear::MixedCopy { dst, src, word, old } => vec![*dst, *src, *word, *old],
+        Linear::WordLoad { shadow, words, .. } => shadow.iter().chain(words).copied().collect(),
+        Linear::WordStore { shadow, word, old, .. } => vec![*shadow, *word, *old],
+        Linear::WordCopy { dst, src, word, old } => vec![*dst, *src, *word, *old],
+        Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
         Linear::Restore { shadow, old } => shadow.iter().chain(old).copied().collect(),
-        Linear::Cast(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => vec![],
+        Linear::Cast(..) | Linear::Bits(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => {
+            vec![]
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::augment::Augmented;
 use super::plan::{self, Decision, Key, Plan, Shape};
 use super::preheader::count_loops;
 use super::refill::refilled;
-use super::session::{Form, Session};
+use super::session::{Form, Session, cotangent_type};
 use super::slots::{Home, Slot, index_type};
 use super::useful::drop_useless;
 use crate::analysis::counted;
@@ -81,14 +81,14 @@ pub fn split(session: &Session, aug: Augmented, name: &str) -> Result<(Function,
     let entry = rev.add_block();
     let tape = rev.add_param(entry, Type::Ptr);
     if aug.returns_active {
-        let ty = aug.ret.clone().expect("an active result has a type");
+        let ty = cotangent_type(aug.ret.as_ref().expect("an active result has a type"));
         for _ in 0..width {
             rev.add_param(entry, ty.clone());
         }
     }
     rev.params = rev.param_values().iter().map(|v| rev.ty(*v).clone()).collect();
     let cotangents: Vec<Type> =
-        aug.params.iter().flat_map(|p| std::iter::repeat_n(aug.func.ty(*p).clone(), width)).collect();
+        aug.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
     rev.ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
     let mut sweeps = Sweeps::new(session, aug, Form::Callee, Some(rev), tape)?;
     sweeps.run()?;

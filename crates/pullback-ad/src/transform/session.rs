@@ -54,12 +54,21 @@ impl Session<'_> {
             || self.facts.field_objects(func, value).any(|o| self.active.is_shadowed(o))
     }
 
-    /// Whether a value travels with a companion for each direction: a pointer with its shadows, in forward mode a float with
-    /// its tangents. The companion of an aggregate holds the companions of its fields.
+    /// Whether a value is a word that takes part: an integer that is a float's bits at one time and a pointer, or a number, at
+    /// another. It has a cotangent as if it were a float, and a shadow as if it were a pointer.
+    pub fn is_word(&self, func: FuncId, value: Value) -> bool {
+        let ty = self.module.func(func).ty(value);
+        let reaches = || self.facts.carried_object(func, value).is_some_and(|o| self.active.is_shadowed(o));
+        self.facts.is_word(func, ty, value) && (self.active.is_active(func, value) || reaches())
+    }
+
+    /// Whether a value travels with a companion for each direction: a pointer with its shadows, a word with its shadow words, in
+    /// forward mode a float with its tangents. The companion of an aggregate holds the companions of its fields.
     pub fn has_companion(&self, func: FuncId, value: Value) -> bool {
         let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
         match self.module.func(func).ty(value) {
             Type::Ptr => self.has_shadow(func, value),
+            Type::Int(_) => self.is_word(func, value),
             Type::Struct(_) => self.has_shadow(func, value) || tangent,
             _ => tangent,
         }
@@ -67,14 +76,16 @@ impl Session<'_> {
 
     /// Whether what a function returns has a companion.
     pub fn returns_companion(&self, func: FuncId) -> bool {
-        self.facts.returned(func).any(|o| self.active.is_shadowed(o))
-            || self.request.mode == Mode::Forward && self.active.returns_active(func)
+        let active = self.active.returns_active(func);
+        let word = matches!(self.module.func(func).ret, Some(Type::Int(_)));
+        self.facts.returned(func).chain(self.facts.returned_word(func)).any(|o| self.active.is_shadowed(o))
+            || active && (word || self.request.mode == Mode::Forward)
     }
 
     /// Whether a callee takes part: otherwise it is called as it is.
     pub fn takes_part(&self, callee: FuncId) -> bool {
         let func = self.module.func(callee);
-        let param = |v: &Value| self.has_shadow(callee, *v) || self.active.is_active(callee, *v);
+        let param = |v: &Value| self.has_companion(callee, *v) || self.active.is_active(callee, *v);
         func.param_values().iter().any(param) || self.active.returns_active(callee) || self.returns_companion(callee)
     }
 
@@ -109,12 +120,12 @@ impl Session<'_> {
         };
         let base = format!("{}.{}", self.name, func.name);
         let active: Vec<Type> =
-            self.active_params(callee).iter().map(|i| func.ty(func.param_values()[*i]).clone()).collect();
+            self.active_params(callee).iter().map(|i| cotangent_type(func.ty(func.param_values()[*i]))).collect();
         let forward = self.module.add_function(Function::new(format!("{base}.fwd"), params, forward_ret));
         let reverse = reverse_mode.then(|| {
             let mut params = vec![Type::Ptr];
             if self.active.returns_active(callee) {
-                let ty = ret.clone().expect("an active result has a type");
+                let ty = cotangent_type(ret.as_ref().expect("an active result has a type"));
                 params.extend(std::iter::repeat_n(ty, width));
             }
             let cotangents: Vec<Type> = active.iter().flat_map(|ty| std::iter::repeat_n(ty.clone(), width)).collect();
@@ -125,5 +136,14 @@ impl Session<'_> {
         self.variants.insert(callee, variant);
         self.pending.push(callee);
         variant
+    }
+}
+
+/// The type of a value's cotangent: that of a float for a word, which may be one.
+pub fn cotangent_type(ty: &Type) -> Type {
+    match ty {
+        Type::Int(64) => Type::F64,
+        Type::Int(32) => Type::F32,
+        other => other.clone(),
     }
 }

@@ -91,6 +91,9 @@ impl<'a> Stability<'a> {
         }
         let data = self.aug.func.inst(inst);
         let Op::Load { ptr, .. } = data.op else { return false };
+        if data.result.is_some_and(|r| self.aug.pinned.contains(&r)) {
+            return false;
+        }
         let Some((object, place)) = self.aug.places.get(&ptr) else { return false };
         let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
         let width = data.result.map_or(8, |r| self.aug.func.ty(r).size());

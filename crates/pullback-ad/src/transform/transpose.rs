@@ -4,13 +4,18 @@ use super::augment_memory::inline_len;
 use super::forward::guard;
 use super::linear::{Coefficient, Linear};
 use super::reverse::Sweeps;
+use super::session::cotangent_type;
 use super::slots::alloca;
 use crate::analysis::activity::holds_float;
-use pullback_ir::{BinOp, CastOp, Flags, Function, IntPred, Loop, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, Builder, CastOp, Constant, Flags, Function, IntPred, Loop, Op, SourceLoc, Type, Value};
 
 impl Sweeps<'_, '_> {
     fn width(&self) -> usize {
         self.session.request.width
+    }
+
+    fn cotangent_type(&self, value: Value) -> Type {
+        cotangent_type(self.aug.func.ty(value))
     }
 
     /// The slots of a value's cotangents; zero at the start of the reverse sweep.
@@ -18,7 +23,7 @@ impl Sweeps<'_, '_> {
         if let Some(slots) = self.adjoints.get(&value) {
             return slots[lane];
         }
-        let ty = self.aug.func.ty(value).clone();
+        let ty = self.cotangent_type(value);
         let mut slots = Vec::new();
         for _ in 0..self.width() {
             let mut prologue = std::mem::take(&mut self.rev_prologue);
@@ -38,7 +43,7 @@ impl Sweeps<'_, '_> {
     /// `value̅ += g`.
     pub(super) fn accumulate(&mut self, value: Value, lane: usize, g: Value) {
         let slot = self.adjoint(value, lane);
-        let ty = self.aug.func.ty(value).clone();
+        let ty = self.cotangent_type(value);
         self.accumulate_at(slot, 0, &ty, g, Flags::NONE);
     }
 
@@ -65,7 +70,7 @@ impl Sweeps<'_, '_> {
 
     /// The cotangents of a value; its slots become zero.
     pub(super) fn take(&mut self, value: Value) -> Vec<Value> {
-        let ty = self.aug.func.ty(value).clone();
+        let ty = self.cotangent_type(value);
         (0..self.width())
             .map(|lane| {
                 let slot = self.adjoint(value, lane);
@@ -138,7 +143,7 @@ impl Sweeps<'_, '_> {
             Linear::Select(result, cond, a, b) => {
                 let g = self.take(*result);
                 let cond = self.value(*cond, level);
-                let ty = self.aug.func.ty(*result).clone();
+                let ty = self.cotangent_type(*result);
                 for (lane, g) in g.into_iter().enumerate() {
                     let zero = neutral(self.rev(), &ty);
                     if let Some(a) = a {
@@ -152,7 +157,7 @@ impl Sweeps<'_, '_> {
                 }
             }
             Linear::Load(result, shadow) => {
-                let ty = self.aug.func.ty(*result).clone();
+                let ty = self.cotangent_type(*result);
                 for (lane, g) in self.take(*result).into_iter().enumerate() {
                     let place = self.value(shadow[lane], level);
                     self.accumulate_at(place, 0, &ty, g, flags);
@@ -193,28 +198,50 @@ impl Sweeps<'_, '_> {
                     self.build().store(place, old);
                 }
             }
-            Linear::MixedStore { value, lane, shadow, old } => {
-                let (place, old) = (self.value(*shadow, level), self.value(*old, level));
-                let g = value.map(|_| self.build().load(Type::F64, place));
-                self.build().store(place, old);
-                if let (Some(value), Some(g)) = (value, g) {
-                    self.accumulate(*value, *lane, g);
+            Linear::Bits(result, from) => {
+                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                    self.accumulate(*from, lane, g);
                 }
             }
-            Linear::MixedCopy { dst, src, word, old } => {
+            Linear::WordLoad { result, shadow, words } => {
+                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                    let (place, word) = (self.value(shadow[lane], level), self.value(words[lane], level));
+                    self.add_to_word(place, word, g);
+                }
+            }
+            Linear::WordStore { value, lane, shadow, word, old } => {
+                let (place, old) = (self.value(*shadow, level), self.value(*old, level));
+                let word = self.value(*word, level);
+                let Some(value) = value else {
+                    self.build().store(place, old);
+                    return;
+                };
+                let ty = self.cotangent_type(*value);
+                let mut b = self.build();
+                let g = b.load(ty.clone(), place);
+                b.store(place, old);
+                let nothing = neutral(b.func, &ty);
+                let is_float = is_zero(&mut b, word);
+                let g = b.select(is_float, g, nothing);
+                self.accumulate(*value, *lane, g);
+            }
+            Linear::WordCopy { dst, src, word, old } => {
                 let (dst, src) = (self.value(*dst, level), self.value(*src, level));
                 let (word, old) = (self.value(*word, level), self.value(*old, level));
+                let ty = cotangent_type(self.rev().ty(word));
                 let mut b = self.build();
-                let g = b.load(Type::F64, dst);
+                let g = b.load(ty, dst);
                 b.store(dst, old);
-                let before = b.load(Type::F64, src);
-                let sum = b.fadd(before, g);
-                let sum = b.cast(CastOp::Bitcast, sum, Type::I64);
-                let unchanged = b.cast(CastOp::Bitcast, before, Type::I64);
-                let zero = b.func.i64(0);
-                let is_float = b.icmp(IntPred::Eq, word, zero);
-                let after = b.select(is_float, sum, unchanged);
-                b.store(src, after);
+                self.add_to_word(src, word, g);
+            }
+            Linear::WordCopies { dst, src, len, lane } => {
+                let (dst, len) = (self.value(*dst, level), self.value(*len, level));
+                let src = src.map(|src| self.value(src, level));
+                let (tape, callee) = (self.rev_tape, self.session.runtime.uncopy_words);
+                let mut b = self.build();
+                let src = src.unwrap_or_else(|| b.func.constant(Type::Ptr, Constant::Null));
+                let [len, stride, offset, width] = lane.operands(&mut b, len);
+                b.call_void(callee, vec![tape, dst, src, len, stride, offset, width]);
             }
             Linear::Call { result, reverse, args } => {
                 let mut operands = vec![self.rev_tape];
@@ -265,6 +292,19 @@ impl Sweeps<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Add a cotangent to the shadow of a word, if the word is a float: its shadow was zero then.
+    fn add_to_word(&mut self, place: Value, word: Value, g: Value) {
+        let mut b = self.build();
+        let (ty, bits) = (b.func.ty(g).clone(), b.func.ty(word).clone());
+        let before = b.load(ty, place);
+        let sum = b.fadd(before, g);
+        let sum = b.cast(CastOp::Bitcast, sum, bits.clone());
+        let unchanged = b.cast(CastOp::Bitcast, before, bits);
+        let is_float = is_zero(&mut b, word);
+        let after = b.select(is_float, sum, unchanged);
+        b.store(place, after);
     }
 
     fn scaled(
@@ -347,6 +387,12 @@ impl Sweeps<'_, '_> {
             }
         }
     }
+}
+
+fn is_zero(b: &mut Builder, word: Value) -> Value {
+    let ty = b.func.ty(word).clone();
+    let zero = b.func.zero(&ty);
+    b.icmp(IntPred::Eq, word, zero)
 }
 
 /// What an empty cotangent holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.

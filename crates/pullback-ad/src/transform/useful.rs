@@ -28,13 +28,16 @@ fn result(linear: &Linear) -> Option<Value> {
         | Linear::Cast(result, ..)
         | Linear::Select(result, ..)
         | Linear::Load(result, _)
+        | Linear::Bits(result, _)
+        | Linear::WordLoad { result, .. }
         | Linear::Extract(result, ..)
         | Linear::Insert(result, ..) => Some(*result),
         Linear::Store { .. }
         | Linear::Copy { .. }
         | Linear::Restore { .. }
-        | Linear::MixedStore { .. }
-        | Linear::MixedCopy { .. }
+        | Linear::WordStore { .. }
+        | Linear::WordCopy { .. }
+        | Linear::WordCopies { .. }
         | Linear::Call { .. } => None,
     }
 }
@@ -44,11 +47,16 @@ fn operands(linear: &Linear) -> Vec<Value> {
     match linear {
         Linear::Sum(_, terms) => terms.iter().map(|(value, _)| *value).collect(),
         Linear::Quotient { x, y, .. } => x.iter().chain(y).copied().collect(),
-        Linear::Cast(_, _, from) | Linear::Extract(_, from, _) => vec![*from],
+        Linear::Cast(_, _, from) | Linear::Bits(_, from) | Linear::Extract(_, from, _) => vec![*from],
         Linear::Select(_, _, a, b) | Linear::Insert(_, a, b, _) => a.iter().chain(b).copied().collect(),
-        Linear::Store { value, .. } | Linear::MixedStore { value, .. } => value.iter().copied().collect(),
+        Linear::Store { value, .. } | Linear::WordStore { value, .. } => value.iter().copied().collect(),
         Linear::Call { args, .. } => args.clone(),
-        Linear::Load(..) | Linear::Copy { .. } | Linear::Restore { .. } | Linear::MixedCopy { .. } => vec![],
+        Linear::Load(..)
+        | Linear::WordLoad { .. }
+        | Linear::Copy { .. }
+        | Linear::Restore { .. }
+        | Linear::WordCopy { .. }
+        | Linear::WordCopies { .. } => vec![],
     }
 }
 

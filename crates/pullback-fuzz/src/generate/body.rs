@@ -227,7 +227,7 @@ impl<'a> Body<'a> {
         self.budget = self.budget.saturating_sub(1);
         let deep = self.depth >= 4;
         for _ in 0..20 {
-            let done = match self.rng.below(34) {
+            let done = match self.rng.below(35) {
                 0..6 => self.arithmetic(),
                 6..8 => self.has(Feature::Math) && self.float_function(),
                 8 => self.has(Feature::Ints) && self.integer(),
@@ -250,6 +250,7 @@ impl<'a> Body<'a> {
                 29 => self.has(Feature::Branches) && !deep && self.switch(),
                 30 | 31 => self.has(Feature::Loops) && !deep && self.counted_loop(),
                 32 => self.has(Feature::Exits) && !deep && self.open_loop(),
+                33 => self.has(Feature::Variants) && self.variants(),
                 _ => self.has(Feature::Lists) && !deep && self.list(),
             };
             if done {

@@ -65,6 +65,8 @@ features! {
     Panics,
     /// Arguments without a shadow.
     Constants,
+    /// Records whose payload is a float, a pointer or a number.
+    Variants,
 }
 
 /// A set of features.

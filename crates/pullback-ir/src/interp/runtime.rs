@@ -153,6 +153,7 @@ pub(super) fn call(
         "defer_dealloc" => 4,
         "adjoint_copy" | "copy_lanes" => 6,
         "zero_lanes" => 5,
+        "copy_words" | "uncopy_words" => 7,
         _ => return None,
     };
     if args.len() != arity {
@@ -189,6 +190,17 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
         }
         "adjoint_copy" => adjoint_copy(memory, first, operand_ptr(&args[1])?, &Lanes::from(&args[2..])?),
         "copy_lanes" => copy_lanes(memory, first, operand_ptr(&args[1])?, &Lanes::from(&args[2..])?),
+        "copy_words" | "uncopy_words" => {
+            let (dst, src, lanes) = (operand_ptr(&args[1])?, operand_ptr(&args[2])?, Lanes::from(&args[3..])?);
+            let bytes = 2 * lanes.width * lanes.starts().count() as u64;
+            if function == "copy_words" {
+                let kept = tapes.push(first, bytes, memory)?;
+                copy_words(memory, kept, dst, src, &lanes)
+            } else {
+                let kept = tapes.pop(first, bytes)?;
+                uncopy_words(memory, kept, dst, src, &lanes)
+            }
+        }
         _ => {
             let lanes = Lanes::from(&args[1..])?;
             for at in lanes.starts() {
@@ -221,6 +233,43 @@ fn copy_lanes(memory: &mut Memory, dst: u64, src: u64, lanes: &Lanes) -> Result<
         lanes.starts().try_for_each(&mut copy)?;
     } else {
         lanes.starts().rev().try_for_each(&mut copy)?;
+    }
+    Ok(None)
+}
+
+/// Keep what is moved and what is overwritten, then move. Without a source, zeros are moved.
+fn copy_words(memory: &mut Memory, kept: u64, dst: u64, src: u64, lanes: &Lanes) -> Result<Option<Val>, Trap> {
+    let width = lanes.width;
+    for (k, at) in lanes.starts().enumerate() {
+        let slot = kept + 2 * width * k as u64;
+        match src {
+            0 => memory.fill(slot, 0, width)?,
+            _ => memory.copy(slot, src.wrapping_add(at), width)?,
+        }
+        memory.copy(slot + width, dst.wrapping_add(at), width)?;
+    }
+    for (k, at) in lanes.starts().enumerate() {
+        memory.copy(dst.wrapping_add(at), kept + 2 * width * k as u64, width)?;
+    }
+    Ok(None)
+}
+
+/// Put back what was overwritten; where zero was moved the word was a float, and its cotangent goes to the source.
+fn uncopy_words(memory: &mut Memory, kept: u64, dst: u64, src: u64, lanes: &Lanes) -> Result<Option<Val>, Trap> {
+    let width = lanes.width;
+    let mut taken = Vec::new();
+    for (k, at) in lanes.starts().enumerate() {
+        let slot = kept + 2 * width * k as u64;
+        let is_float = memory.bytes(slot, width)?.iter().all(|byte| *byte == 0);
+        let cotangent = if is_float { Some(read_float(memory, dst.wrapping_add(at), width)?) } else { None };
+        taken.push((at, cotangent));
+        memory.copy(dst.wrapping_add(at), slot + width, width)?;
+    }
+    for (at, cotangent) in taken.into_iter().filter(|_| src != 0) {
+        let Some(cotangent) = cotangent else { continue };
+        let address = src.wrapping_add(at);
+        let sum = read_float(memory, address, width)? + cotangent;
+        write_float(memory, address, width, sum)?;
     }
     Ok(None)
 }

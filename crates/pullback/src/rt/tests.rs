@@ -144,6 +144,49 @@ fn copy_lanes_is_right_for_every_overlap() {
     }
 }
 
+/// What a copy of words and its reverse do, with a copy of everything: afterwards the shadows are what they were, and the
+/// cotangents of the target have gone to the source where it held a float.
+#[test]
+fn words_come_back_for_every_overlap() {
+    // Zero where the word is a float, a pointer elsewhere.
+    let words: [u64; 12] = [0, 4096, 0, 0, 8192, 0, 12288, 0, 0, 16384, 0, 20480];
+    for (dst, src) in (0..7).flat_map(|dst| (0..7).map(move |src| (dst, src))) {
+        let (mut tape, mut shadow) = (Tape::new(), words);
+        let base = shadow.as_mut_ptr();
+        // SAFETY: both regions lie in `shadow`.
+        unsafe { words::__pullback_copy_words(&mut tape, base.add(dst).cast(), base.add(src).cast(), 40, 8, 0, 8) };
+        let mut copied = words;
+        copied.copy_within(src..src + 5, dst);
+        assert_eq!(shadow, copied, "dst {dst}, src {src}");
+        // The reverse sweep has left cotangents where floats are.
+        for (k, word) in shadow.iter_mut().enumerate().filter(|(_, word)| **word == 0) {
+            *word = ((k * k + 1) as f64).to_bits();
+        }
+        let after = shadow;
+        let base = shadow.as_mut_ptr();
+        // SAFETY: as before.
+        unsafe { words::__pullback_uncopy_words(&mut tape, base.add(dst).cast(), base.add(src).cast(), 40, 8, 0, 8) };
+        let mut expected = after;
+        expected[dst..dst + 5].copy_from_slice(&words[dst..dst + 5]);
+        for k in (0..5).filter(|k| words[src + k] == 0) {
+            expected[src + k] = (f64::from_bits(expected[src + k]) + f64::from_bits(after[dst + k])).to_bits();
+        }
+        assert_eq!(shadow, expected, "dst {dst}, src {src}");
+    }
+}
+
+#[test]
+fn words_without_a_source_become_zero_and_come_back() {
+    let (mut tape, mut shadow) = (Tape::new(), [4096_u32, 1, 0, 2, 8192, 3]);
+    // SAFETY: the words lie in the array.
+    unsafe { words::__pullback_copy_words(&mut tape, shadow.as_mut_ptr().cast(), std::ptr::null(), 24, 8, 0, 4) };
+    assert_eq!(shadow, [0, 1, 0, 2, 0, 3]);
+    shadow[2] = 1.5_f32.to_bits();
+    // SAFETY: the words lie in the array.
+    unsafe { words::__pullback_uncopy_words(&mut tape, shadow.as_mut_ptr().cast(), null_mut(), 24, 8, 0, 4) };
+    assert_eq!(shadow, [4096, 1, 0, 2, 8192, 3]);
+}
+
 #[test]
 fn only_the_lanes_are_touched() {
     // Records of { u64, f32, u32 }: a lane of 4 bytes at 8, each 16 bytes.

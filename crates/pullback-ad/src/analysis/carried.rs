@@ -1,0 +1,46 @@
+//! Which integers are passed on as what they carry, and which are only computed with.
+//!
+//! An integer that is read from where a float lies in another variant, and then only compared, added or used as an index, is a
+//! number and nothing else. One whose bits become a float or a pointer, or are stored or passed on, may be either.
+
+use super::flow::may_carry;
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Op, Terminator, Value};
+use std::collections::HashSet;
+
+/// The integers of the live blocks of a function that are passed on. `group` are the functions that are looked at.
+pub(super) fn passed_on(func: &Function, blocks: &[Block], group: &[FuncId]) -> HashSet<Value> {
+    let mut found: HashSet<Value> = HashSet::new();
+    let mut passed: Vec<(Value, Value)> = Vec::new();
+    for block in blocks {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            found.extend(data.op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
+            match &data.op {
+                Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => {
+                    found.insert(*from);
+                }
+                Op::Store { value, .. } => {
+                    found.insert(*value);
+                }
+                Op::Call(Callee::Direct(callee), args, _) if group.contains(callee) => found.extend(args),
+                Op::Select(_, a, b) => passed.extend(data.result.into_iter().flat_map(|r| [(r, *a), (r, *b)])),
+                Op::Freeze(a) => passed.extend(data.result.map(|r| (r, *a))),
+                Op::InsertValue(_, value, _) => {
+                    found.insert(*value);
+                }
+                _ => {}
+            }
+        }
+        let term = &func.block(*block).term;
+        for target in term.targets() {
+            let params = &func.block(target.block).params;
+            passed.extend(params.iter().copied().zip(target.args.iter().copied()));
+        }
+        if let Terminator::Return(Some(value)) = term {
+            found.insert(*value);
+        }
+    }
+    found.retain(|v| may_carry(func.ty(*v)));
+    while passed.iter().any(|(to, from)| found.contains(to) && may_carry(func.ty(*from)) && found.insert(*from)) {}
+    found
+}

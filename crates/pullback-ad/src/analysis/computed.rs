@@ -1,0 +1,107 @@
+//! Which integers are numbers: computed as integers, so that they cannot be the bits of a float or an address.
+//!
+//! The payload of an enum is a number in one variant and a float in another. A number that is stored there says that
+//! numbers lie there; it does not become a float itself, and neither does the loop counter that it is.
+
+use pullback_ir::{CastOp, Constant, Function, Op, Value};
+use std::collections::HashSet;
+
+/// The numbers of one function.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers(HashSet<Value>);
+
+/// What the definition of an integer says about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// It is a number.
+    Number,
+    /// It may be anything: a constant zero, or undefined.
+    Either,
+    /// It was moved here from elsewhere.
+    Moved,
+}
+
+impl Numbers {
+    /// Find them. A block parameter is one if all that is passed to it is a number.
+    pub fn new(func: &Function) -> Numbers {
+        let mut passed: Vec<(Value, Value)> = Vec::new();
+        let mut joined: HashSet<Value> = HashSet::new();
+        for block in func.blocks() {
+            for target in func.block(block).term.targets() {
+                let params = &func.block(target.block).params;
+                passed.extend(params.iter().copied().zip(target.args.iter().copied()));
+            }
+            for inst in &func.block(block).insts {
+                let data = func.inst(*inst);
+                match (&data.op, data.result) {
+                    (Op::Select(_, a, b), Some(result)) => passed.extend([(result, *a), (result, *b)]),
+                    (Op::Freeze(a), Some(result)) => passed.push((result, *a)),
+                    _ => {}
+                }
+            }
+        }
+        passed.retain(|(to, _)| func.ty(*to).is_int());
+        joined.extend(passed.iter().map(|(to, _)| *to));
+        // All are numbers until something else is passed to them.
+        let mut numbers = joined.clone();
+        loop {
+            let sort = |v: Value| match numbers.contains(&v) {
+                true => Sort::Number,
+                false if joined.contains(&v) => Sort::Moved,
+                false => sort(func, v),
+            };
+            let not: Vec<Value> = passed
+                .iter()
+                .filter(|(to, from)| numbers.contains(to) && sort(*from) == Sort::Moved)
+                .map(|p| p.0)
+                .collect();
+            if not.is_empty() {
+                break;
+            }
+            for value in not {
+                numbers.remove(&value);
+            }
+        }
+        for block in func.blocks() {
+            for inst in &func.block(block).insts {
+                if let Some(result) = func.inst(*inst).result
+                    && func.ty(result).is_int()
+                    && sort(func, result) == Sort::Number
+                {
+                    numbers.insert(result);
+                }
+            }
+        }
+        Numbers(numbers)
+    }
+
+    /// Whether a value was computed as an integer.
+    pub fn contains(&self, func: &Function, value: Value) -> bool {
+        self.0.contains(&value) || func.as_const(value).is_some() && sort(func, value) == Sort::Number
+    }
+}
+
+/// A constant zero may be a number, a float or null, and one that is too large for a number somebody wrote may be the bits of a
+/// float.
+fn sort(func: &Function, value: Value) -> Sort {
+    match func.as_const(value) {
+        Some(Constant::Undef | Constant::Poison) => return Sort::Either,
+        Some(_) => {
+            return match func.as_int(value) {
+                Some(n) if n != 0 && n.abs() < 1 << 32 => Sort::Number,
+                _ => Sort::Either,
+            };
+        }
+        None => {}
+    }
+    let Some(inst) = func.def_inst(value) else { return Sort::Moved };
+    match &func.inst(inst).op {
+        Op::Bin(..) | Op::Intrinsic(..) => Sort::Number,
+        Op::Cast(op, _) if !matches!(op, CastOp::Bitcast | CastOp::PtrToInt) => Sort::Number,
+        Op::ExtractValue(from, _) => {
+            let made = func.def_inst(*from).map(|i| &func.inst(i).op);
+            if matches!(made, Some(Op::Intrinsic(..))) { Sort::Number } else { Sort::Moved }
+        }
+        _ => Sort::Moved,
+    }
+}

@@ -1,0 +1,219 @@
+//! Words, which are a float at one time and a pointer at another, moved in each way that the optimiser knows.
+//!
+//! Every program makes two payloads: `x²` as a float, and a pointer to memory that holds `3x`; moves them about as its lines say;
+//! and then reads one of them as a float (tag 0) or through the pointer (tag 1).
+
+use pullback_ad::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
+use pullback_ad::{Error, ErrorKind};
+use pullback_ir::interp::{Interp, Val};
+use pullback_ir::{Module, parse_module, verify_module};
+
+/// Records of tag and payload: in `v10` the float and the pointer, `v11` is room for two more.
+const START: &str = "
+declare @alloc(i64, i64) -> ptr
+declare @dealloc(ptr, i64, i64)
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load f64 v0
+  v4 = load i64 v1
+  v5 = fmul v3, v3
+  v6 = fmul v3, 3.0f64
+  v7 = alloc 8:i64, 8:i64, @alloc
+  store v7, v6
+  v10 = alloc 32:i64, 8:i64, @alloc
+  v11 = alloc 48:i64, 8:i64, @alloc
+  store v10, 0:i64
+  v12 = ptradd v10, 8:i64
+  store v12, v5
+  v13 = ptradd v10, 16:i64
+  store v13, 1:i64
+  v14 = ptradd v10, 24:i64
+  store v14, v7
+  v15 = ptradd v11, 8:i64
+  v16 = ptradd v11, 16:i64
+  v17 = ptradd v11, 24:i64
+";
+
+/// The record at `v11 + 16·v4` is read.
+const END: &str = "
+  v80 = mul v4, 16:i64
+  v81 = ptradd v11, v80
+  v82 = load i64 v81
+  v83 = ptradd v81, 8:i64
+  v84 = icmp eq v82, 0:i64
+  branch v84, b90, b91
+b90:
+  v85 = load f64 v83
+  jump b92(v85)
+b91:
+  v86 = load ptr v83
+  v87 = load f64 v86
+  jump b92(v87)
+b92(v88: f64):
+  store v2, v88
+  dealloc v11, 48:i64, 8:i64, @dealloc
+  dealloc v10, 32:i64, 8:i64, @dealloc
+  dealloc v7, 8:i64, 8:i64, @dealloc
+  return
+}
+";
+
+fn floats_and_a_number(layouts: &mut Layouts) -> [pullback_ad::request::LayoutId; 2] {
+    let of = |name: &str, kind| Layout { name: name.to_owned(), size: 8, fields: vec![Field { offset: 0, kind }] };
+    [layouts.add(of("f64", FieldKind::F64)), layouts.add(of("usize", FieldKind::Int(8)))]
+}
+
+fn differentiated(text: &str, mode: Mode) -> Module {
+    let mut module = parse_module(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    let mut layouts = Layouts::default();
+    let [float, number] = floats_and_a_number(&mut layouts);
+    let argument = |name: &str, activity, layout| Argument { name: name.to_owned(), activity, layout };
+    let args = vec![
+        argument("x", Activity::Duplicated, float),
+        argument("which", Activity::Const, number),
+        argument("return", Activity::Duplicated, float),
+    ];
+    let request =
+        Request { mode, width: 1, strong_zero: false, runtime_activity: false, name: "f".to_owned(), args, layouts };
+    let primal = module.find("f").unwrap();
+    pullback_ad::differentiate(&mut module, primal, &request, "d").expect("it has a derivative");
+    verify_module(&module).unwrap_or_else(|wrong| panic!("{wrong:?}\n{module}"));
+    module
+}
+
+/// The derivative at `x = 5`, where record `which` is read.
+fn run(module: &Module, mode: Mode, which: u64) -> f64 {
+    let mut interp = Interp::new(module);
+    let [x, dx, out, d_out] = [5.0, 0.0, 0.0, 0.0].map(|v| interp.alloc_f64s(&[v]).unwrap());
+    let number = interp.alloc_bytes(&which.to_le_bytes()).unwrap();
+    let (seed, result) = if mode == Mode::Forward { (dx, d_out) } else { (d_out, dx) };
+    interp.write_f64s(seed, &[1.0]).unwrap();
+    let tape = (mode == Mode::Reverse).then(|| interp.new_tape());
+    let args: Vec<Val> = tape.into_iter().chain([x, dx, number, out, d_out]).map(Val::Ptr).collect();
+    interp.call(module.find("d").unwrap(), &args).unwrap_or_else(|e| panic!("{e:?}\n{module}"));
+    if let Some(tape) = tape {
+        assert_eq!(interp.tape_bytes(tape), Some(0), "what was pushed was popped");
+        interp.drop_tape(tape).unwrap();
+    }
+    assert_eq!(interp.leaks(), []);
+    interp.read_f64s(result, 1).unwrap()[0]
+}
+
+/// Both modes give `expected` for each record that is read: 10 for the float `x²`, 3 for what the pointer reaches.
+fn check(moves: &str, expected: &[f64]) {
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let module = differentiated(&format!("{START}{moves}{END}"), mode);
+        for (which, expected) in expected.iter().enumerate() {
+            assert_eq!(run(&module, mode, which as u64), *expected, "{mode:?}, record {which}, {moves}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_known_length() {
+    check("copy v11, v10, 32:i64 align 8, 8", &[10.0, 3.0]);
+}
+
+#[test]
+fn a_copy_of_unknown_length() {
+    check("v20 = add v4, 1:i64\n v21 = mul v20, 16:i64\n copy v11, v10, v21 align 8, 8", &[10.0, 3.0]);
+}
+
+#[test]
+fn an_overlapping_copy_of_unknown_length() {
+    // The first record is moved over the second, and the second over the third.
+    let moves = "copy v11, v10, 32:i64 align 8, 8
+                 v20 = and v4, 0:i64\n v21 = add v20, 32:i64\n move v16, v11, v21 align 8, 8";
+    check(moves, &[10.0, 10.0, 3.0]);
+}
+
+#[test]
+fn words_of_every_type() {
+    for ty in ["i64", "f64", "ptr"] {
+        let moves = format!(
+            "v20 = load {ty} v12\n v21 = load {ty} v14\n store v11, 1:i64\n store v15, v21\n store v16, 0:i64\n store v17, v20"
+        );
+        check(&moves, &[3.0, 10.0]);
+    }
+}
+
+#[test]
+fn a_word_in_a_variable() {
+    let moves = "
+  v20 = icmp eq v4, 0:i64
+  branch v20, b1, b2
+b1:
+  v21 = ptrtoint i64 v7
+  jump b3(v21, 1:i64)
+b2:
+  v22 = bitcast i64 v5
+  jump b3(v22, 0:i64)
+b3(v23: i64, v24: i64):
+  store v11, v24
+  store v15, v23
+  store v16, v24
+  store v17, v23
+";
+    check(moves, &[3.0, 10.0]);
+}
+
+#[test]
+fn a_float_over_a_pointer_and_a_pointer_over_a_float() {
+    let moves = "
+  copy v11, v10, 32:i64 align 8, 8
+  store v11, 1:i64
+  store v15, v7
+  store v16, 0:i64
+  v20 = fmul v5, 2.0f64
+  store v17, v20
+";
+    check(moves, &[3.0, 20.0]);
+}
+
+#[test]
+fn a_word_of_an_argument_is_not_overwritten() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v1
+  v3 = load i64 v0
+  v4 = ptradd v0, 8:i64
+  v5 = icmp eq v3, 0:i64
+  branch v5, b1, b2
+b1:
+  v6 = load f64 v4
+  jump b3(v6)
+b2:
+  v7 = load ptr v4
+  v8 = load f64 v7
+  jump b3(v8)
+b3(v9: f64):
+  v10 = fmul v9, v2
+  store v4, v10
+  store v0, 0:i64
+  return
+}
+";
+    let mut module = parse_module(text).unwrap();
+    let mut layouts = Layouts::default();
+    let [float, _] = floats_and_a_number(&mut layouts);
+    let fields = vec![Field { offset: 0, kind: FieldKind::Opaque(16) }];
+    let either = layouts.add(Layout { name: "Either".to_owned(), size: 16, fields });
+    let argument = |name: &str, layout| Argument { name: name.to_owned(), activity: Activity::Duplicated, layout };
+    let request = Request {
+        mode: Mode::Reverse,
+        width: 1,
+        strong_zero: false,
+        runtime_activity: false,
+        name: "f".to_owned(),
+        args: vec![argument("place", either), argument("x", float)],
+        layouts,
+    };
+    let primal = module.find("f").unwrap();
+    let refused: Error = pullback_ad::differentiate(&mut module, primal, &request, "d").unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::UnknownType);
+    assert_eq!(
+        refused.message,
+        "a word of an argument is overwritten that is a float in one variant and a pointer in another"
+    );
+}
