@@ -2,7 +2,8 @@
 
 pub use crate::abi::{__pullback_marker as marker, Activity, Arg, Field, Layout, LayoutFn, Mode, Request};
 pub use crate::differentiable::{
-    ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of, make_zero,
+    ActiveResult, Aside, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, Writable, layout_of,
+    make_zero,
 };
 pub use crate::rt::{Tape, release_spare};
 
@@ -44,16 +45,16 @@ fn opaque_layout<T>() -> &'static Layout {
     const { &Layout::new::<T>("opaque", const { &[Field::opaque(0, size_of::<T>())] }) }
 }
 
-/// Panic unless `shadow` fits `primal`, the argument `name`.
+/// Panic unless `shadow` fits `primal`, the argument `name`. In reverse mode, note what of it to put aside.
 ///
 /// `S` is `T` with some `&` replaced by `&mut`.
 #[track_caller]
-pub fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S) {
+pub fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S, aside: Option<&Aside>) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
     if T::CHECKED {
         // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
-        if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name)) {
+        if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside)) {
             panic!("{mismatch}");
         }
     }
@@ -69,8 +70,11 @@ pub trait FlatResult: MakeZero + Copy {}
 
 impl<T: MakeZero + Copy> FlatResult for T {}
 
-/// A value whose cotangent is given by value.
-pub fn flat<R: FlatResult>(_: &R) {}
+/// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be another
+/// variant, its cotangent is zero.
+pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
+    check("return", seed, seed, Some(aside));
+}
 
 /// The zero gradient of an `Active` argument.
 pub fn zero<T: MakeZero>(value: &T) -> T {

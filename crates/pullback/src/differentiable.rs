@@ -5,6 +5,7 @@
 //! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
 //! it.
 
+mod aside;
 mod inactive;
 mod owning;
 mod path;
@@ -16,6 +17,7 @@ mod values;
 mod tests;
 
 use crate::abi::{Layout, LayoutFn};
+pub use aside::{Aside, Part};
 pub use path::{Access, Mismatch, Path};
 pub use shared::Sharing;
 

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
-//! check("y", &y, &d0_0);                                      // panics if a shadow does not fit; nothing is written yet
+//! let mut aside = Aside::default();
+//! check("y", &y, &d0_0, Some(&aside));                        // panics if a shadow does not fit; nothing is written yet
 //! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
 //! let mut tape = Tape::new();
+//! aside.clear();                                              // see `Aside`: what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
 //! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures nothing, so
@@ -34,6 +36,7 @@ struct Body<'a> {
     /// The place of the result.
     out: Ident,
     tape: Ident,
+    aside: Ident,
     shim: Ident,
 }
 
@@ -48,6 +51,7 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
         lanes: (0..=count).map(|index| (0..lanes).map(|lane| local(&format!("d{index}_{lane}"))).collect()).collect(),
         out: local("out"),
         tape: local("tape"),
+        aside: local("aside"),
         shim: local("shim"),
     };
     let (checks, places) = (body.checks(), body.places());
@@ -71,7 +75,14 @@ fn local(name: &str) -> Ident {
 impl Body<'_> {
     /// The shadows as one binding for each lane, each checked against its primal.
     fn checks(&self) -> TokenStream {
-        let mut tokens = TokenStream::new();
+        let aside = &self.aside;
+        let (mut tokens, noting) = match self.plan.attribute.mode {
+            Mode::Forward => (quote!(), quote!(::core::option::Option::None)),
+            Mode::Reverse => (
+                quote!(let mut #aside = ::pullback::__private::Aside::default();),
+                quote!(::core::option::Option::Some(&#aside)),
+            ),
+        };
         let lanes = self.plan.attribute.width.lanes();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let Some(Shadow { parameters, passing, .. }) = &self.signature.shadows[index] else { continue };
@@ -96,7 +107,9 @@ impl Body<'_> {
             };
             let span = argument.ty.span();
             for binding in bindings {
-                tokens.extend(quote_spanned!(span=> ::pullback::__private::check(#label, &#name, & #shadow #binding);));
+                tokens.extend(
+                    quote_spanned!(span=> ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting);),
+                );
             }
         }
         tokens
@@ -125,7 +138,7 @@ impl Body<'_> {
 
     /// The place of the result, and of its shadows.
     fn result_places(&self) -> TokenStream {
-        let Body { out, result, .. } = self;
+        let Body { out, result, aside, .. } = self;
         let lanes = &self.lanes[self.arguments.len()];
         let span = result.span();
         let shadows = match self.plan.result {
@@ -139,7 +152,7 @@ impl Body<'_> {
                     Width::Single => quote!(#(mut #lanes)*),
                     Width::Batch(_) => quote!([#(mut #lanes),*]),
                 };
-                quote_spanned!(span=> let #pattern = #seed; #(::pullback::__private::flat(&#lanes);)*)
+                quote_spanned!(span=> let #pattern = #seed; #(::pullback::__private::seed(&#lanes, &#aside);)*)
             }
             ResultRole::Tangent(_) => quote! {
                 #(let mut #lanes = ::core::mem::MaybeUninit::<#result>::uninit();)*
@@ -173,7 +186,7 @@ impl Body<'_> {
 
     /// The request, and the call of the derivative.
     fn call(&self) -> TokenStream {
-        let Body { arguments, out, tape, shim, .. } = self;
+        let Body { arguments, out, tape, aside, shim, .. } = self;
         let request = self.request();
         let derivative = local("derivative");
         let mut values = Vec::new();
@@ -203,16 +216,20 @@ impl Body<'_> {
             values.extend(lanes.map(|lane| quote!((&raw mut #lane).cast::<()>())));
         }
         let pointers = values.iter().map(|_| quote!(*mut ()));
-        let drop_tape = tape_binding.is_some().then(|| quote!(::core::mem::drop(#tape);));
+        let (clear, done) = match self.plan.attribute.mode {
+            Mode::Forward => (quote!(), quote!()),
+            Mode::Reverse => (quote!(#aside.clear();), quote!(::core::mem::drop(#tape); ::core::mem::drop(#aside);)),
+        };
         quote! {
             #tape_binding
             unsafe {
+                #clear
                 let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(
                     ::pullback::__private::marker(#shim as *const (), const { #request }),
                 );
                 #derivative(#(#values),*);
             }
-            #drop_tape
+            #done
         }
     }
 

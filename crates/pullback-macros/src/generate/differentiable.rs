@@ -117,8 +117,13 @@ fn check_arm(variant: &Variant) -> TokenStream {
             ::pullback::Differentiable::check_shadow(#primal, #shadow, &path.field(#label))?;
         }
     });
+    let parts = checked.iter().map(|field| {
+        let part = shadow(field);
+        quote_spanned!(field.ty.span()=> ::pullback::__private::Part::of(#part))
+    });
     quote! {
         (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* .. }) => {
+            path.variant(shadow, &[#(#parts),*]);
             let path = &path.field(#label);
             #(#checks)*
             ::core::result::Result::Ok(())

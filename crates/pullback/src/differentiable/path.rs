@@ -1,5 +1,6 @@
 //! Where the check of a shadow stands, and what it says when the shadow does not fit.
 
+use super::aside::{Aside, Part};
 use std::fmt;
 
 /// Whether the primal function may change the shape of what the check looks at.
@@ -7,7 +8,8 @@ use std::fmt;
 pub enum Access {
     /// It is reached through a shared reference.
     Shared,
-    /// It is owned or reached through `&mut`: a `Vec` may grow into its spare capacity.
+    /// It is owned, in a cell, or reached through `&mut`: a `Vec` may grow into its spare capacity, an enum may become another
+    /// variant.
     Exclusive,
 }
 
@@ -18,6 +20,8 @@ pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
     step: Step<'a>,
     access: Access,
+    /// Where enums that may be overwritten are noted.
+    aside: Option<&'a Aside>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,22 +35,44 @@ enum Step<'a> {
 impl<'a> Path<'a> {
     /// The argument `name` itself.
     pub const fn argument(name: &'a str) -> Self {
-        Path { parent: None, step: Step::Argument(name), access: Access::Exclusive }
+        Path { parent: None, step: Step::Argument(name), access: Access::Exclusive, aside: None }
+    }
+
+    /// The same way, on which the check notes in `aside` what a reverse derivative must not find.
+    pub(crate) const fn noting(self, aside: Option<&'a Aside>) -> Self {
+        Path { aside, ..self }
     }
 
     /// A field, or a variant, of what `self` leads to.
     pub const fn field(&'a self, name: &'static str) -> Self {
-        Path { parent: Some(self), step: Step::Field(name), access: self.access }
+        self.step(Step::Field(name), self.access)
     }
 
     /// An element of what `self` leads to.
     pub const fn index(&'a self, index: usize) -> Self {
-        Path { parent: Some(self), step: Step::Index(index), access: self.access }
+        self.step(Step::Index(index), self.access)
     }
 
     /// What the shared reference that `self` leads to points to.
     pub const fn shared(&'a self) -> Self {
-        Path { parent: Some(self), step: Step::Deref, access: Access::Shared }
+        self.step(Step::Deref, Access::Shared)
+    }
+
+    /// What the cell that `self` leads to holds.
+    pub const fn cell(&'a self) -> Self {
+        self.step(Step::Deref, Access::Exclusive)
+    }
+
+    const fn step(&'a self, step: Step<'a>, access: Access) -> Self {
+        Path { parent: Some(self), step, access, aside: self.aside }
+    }
+
+    /// `shadow` is an enum, and `parts` are the fields of its variant that take part in derivatives.
+    #[inline]
+    pub fn variant<T>(&self, shadow: &T, parts: &[Part]) {
+        if let (Some(aside), Access::Exclusive) = (self.aside, self.access) {
+            aside.note(shadow, parts);
+        }
     }
 
     /// Whether the primal function may change the shape of what `self` leads to.

@@ -1,6 +1,8 @@
 //! Floats, and what holds values in place: arrays, tuples, ranges, cells, `Option`, `Result`.
 
-use super::{ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_fn};
+use super::{
+    ActiveResult, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, Writable, layout_fn,
+};
 use crate::abi::{Field, Layout};
 use std::cell::Cell;
 use std::mem::{offset_of, size_of};
@@ -154,7 +156,9 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const CHECKED: bool = T::CHECKED;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        self.get().check_shadow(&shadow.get(), path)
+        // SAFETY: the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
+        let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
+        primal.check_shadow(shadow, &path.cell())
     }
 }
 
@@ -186,8 +190,14 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
-            (Some(primal), Some(shadow)) => primal.check_shadow(shadow, &path.field("Some")),
-            (None, None) => Ok(()),
+            (Some(primal), Some(part)) => {
+                path.variant(shadow, &[Part::of(part)]);
+                primal.check_shadow(part, &path.field("Some"))
+            }
+            (None, None) => {
+                path.variant(shadow, &[]);
+                Ok(())
+            }
             (Some(_), None) => Err(path.different_variants("Some", "None")),
             (None, Some(_)) => Err(path.different_variants("None", "Some")),
         }
@@ -212,8 +222,14 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
-            (Ok(primal), Ok(shadow)) => primal.check_shadow(shadow, &path.field("Ok")),
-            (Err(primal), Err(shadow)) => primal.check_shadow(shadow, &path.field("Err")),
+            (Ok(primal), Ok(part)) => {
+                path.variant(shadow, &[Part::of(part)]);
+                primal.check_shadow(part, &path.field("Ok"))
+            }
+            (Err(primal), Err(part)) => {
+                path.variant(shadow, &[Part::of(part)]);
+                primal.check_shadow(part, &path.field("Err"))
+            }
             (Ok(_), Err(_)) => Err(path.different_variants("Ok", "Err")),
             (Err(_), Ok(_)) => Err(path.different_variants("Err", "Ok")),
         }
