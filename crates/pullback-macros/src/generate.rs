@@ -3,6 +3,7 @@
 pub mod body;
 pub mod differentiable;
 pub mod docs;
+pub mod rule;
 pub mod signature;
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ mod generate;
 mod parse;
 
 use parse::attribute::Family;
+use parse::rule::forward::ForwardRule;
+use parse::rule::reverse::ReverseRule;
 use proc_macro::TokenStream;
 
 /// Differentiate a function: `#[autodiff(df, Reverse, Active, Duplicated, Active)]` adds the function `df` beside it.
@@ -47,6 +49,26 @@ pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStrea
 #[proc_macro_attribute]
 pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Family::StdForward, attribute, item)
+}
+
+/// A rule for reverse mode: how a function is differentiated, as a function that returns its value and the pullback.
+///
+/// `#[rrule(for = f)]` on a function with the arguments of `f`. It returns a tuple: the value of `f`, and a closure. The closure takes
+/// the cotangent of the value, and then, for each argument of `f` that is a reference, the shadow of what it refers to, to which it adds.
+/// It returns the cotangents of the arguments that are passed by value: one, or a tuple of several.
+#[proc_macro_attribute]
+pub fn rrule(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let rule = ReverseRule::parse(attribute.into(), item.clone().into());
+    generate::rule::expand(item.into(), rule, generate::rule::reverse::generate).into()
+}
+
+/// A rule for forward mode: how the tangent of a function is computed.
+///
+/// `#[frule(for = f)]` on a function with the arguments of `f`, each followed by its tangent. It returns the value of `f` and its tangent.
+#[proc_macro_attribute]
+pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let rule = ForwardRule::parse(attribute.into(), item.clone().into());
+    generate::rule::expand(item.into(), rule, generate::rule::forward::generate).into()
 }
 
 /// Make a struct or enum `Differentiable`.

@@ -4,6 +4,7 @@ pub mod activity;
 pub mod attribute;
 pub mod function;
 pub mod plan;
+pub mod rule;
 pub mod type_def;
 pub mod types;
 

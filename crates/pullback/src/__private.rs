@@ -2,10 +2,50 @@
 
 pub use crate::abi::{__pullback_marker as marker, Activity, Arg, Field, Layout, LayoutFn, Mode, Request};
 pub use crate::differentiable::{
-    ActiveResult, Aside, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, Writable, layout_of,
-    make_zero,
+    ActiveResult, Aside, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitFloats,
+    Writable, corresponding, layout_of, make_zero,
 };
 pub use crate::rt::{Tape, release_spare};
+
+/// What is there only in a build by the driver. (A condition in the expansion would be that of the user's crate, whose compiler
+/// has not been told of it.)
+#[cfg(pullback)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_driver {
+    ($($items:item)*) => { $($items)* };
+}
+
+/// Nothing: this build is not by the driver.
+#[cfg(not(pullback))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_driver {
+    ($($items:item)*) => {};
+}
+
+pub use crate::__with_driver as with_driver;
+
+/// What the expansion of a rule's attribute refers to.
+pub mod rules {
+    pub use crate::abi::{__pullback_rule, Rule, RuleEntry, RuleKind};
+    pub use crate::rules::closure::{kept_closure, shared_closure, store_closure, take_closure};
+    pub use crate::rules::cotangent::{Cotangent, take_cotangent};
+    pub use crate::rules::shadow::{Reached, Shadow, kept_view, read_view, view};
+    pub use crate::rules::tangent::{Tangent, reference_tangent, value_tangent};
+    pub use crate::rules::{NoTangent, ZeroTangent};
+
+    /// A rule's function, of which there is nothing to know but its type.
+    ///
+    /// # Safety
+    /// `F` is the type of a function, of which a value was seen.
+    #[inline(always)]
+    pub unsafe fn function<F: Copy>() -> F {
+        const { assert!(size_of::<F>() == 0) }
+        // SAFETY: it has no bytes, may be copied, and there is one.
+        unsafe { std::ptr::dangling::<F>().read() }
+    }
+}
 
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, needs_drop, size_of};

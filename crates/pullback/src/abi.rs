@@ -4,6 +4,10 @@
 //! and one for the place of the result, and hands it, with the address of a shim, to [`__pullback_marker`]. The types'
 //! [`Layout`]s tell the engine what lies where: they come from [`Differentiable::LAYOUT`](crate::Differentiable::LAYOUT).
 
+mod rule;
+
+pub use rule::{__pullback_rule, Kept, Rule, RuleEntry, RuleKind};
+
 use std::mem::{align_of, size_of};
 
 /// A function that returns a layout. Layouts refer to each other through functions, since a recursive type's is cyclic.

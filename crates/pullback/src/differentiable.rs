@@ -6,6 +6,7 @@
 //! it.
 
 mod aside;
+mod floats;
 mod inactive;
 mod owning;
 mod path;
@@ -18,6 +19,8 @@ mod tests;
 
 use crate::abi::{Layout, LayoutFn};
 pub use aside::{Aside, Part};
+pub(crate) use floats::pointee;
+pub use floats::{Float, VisitFloats, corresponding};
 pub use path::{Access, Mismatch, Path};
 pub use shared::Sharing;
 
@@ -42,7 +45,8 @@ pub use shared::Sharing;
 ///
 /// # Safety
 /// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever an access
-/// that is in bounds for the primal might not be for the shadow.
+/// that is in bounds for the primal might not be for the shadow. If [`PLAIN`](Self::PLAIN) is true, all that is not padding is
+/// floats. [`floats`](Self::floats) visits floats of `self` with places that lie in the same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
@@ -55,8 +59,34 @@ pub unsafe trait Differentiable {
     /// Whether there is anything to check about a shadow: a length or a variant.
     const CHECKED: bool;
 
+    /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value of it.
+    const PLAIN: bool;
+
     /// Check that `shadow` has the shape of `self`: the same lengths and variants throughout.
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch>;
+
+    /// Visit each float that `self` owns or refers to, together with the place where it lies in the shadow at `shadow`.
+    ///
+    /// Of the shadow only pointers are read. Lengths and variants are those of `self`: while a reverse derivative runs, shadows of
+    /// what the primal made itself hold only floats and pointers.
+    ///
+    /// # Safety
+    /// `shadow` has the shape of `self`, as far as pointers go; nothing that is behind them is used by anybody else.
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V);
+
+    /// [`floats`](Self::floats) of values in a row.
+    ///
+    /// # Safety
+    /// As for [`floats`](Self::floats), for as many values as `row` has.
+    unsafe fn floats_in_row<V: VisitFloats>(row: &[Self], shadow: *mut Self, visit: &mut V)
+    where
+        Self: Sized,
+    {
+        for (index, value) in row.iter().enumerate() {
+            // SAFETY: asked of the caller.
+            unsafe { value.floats(shadow.add(index), visit) }
+        }
+    }
 }
 
 /// The layout of a type, as the driver reads it.

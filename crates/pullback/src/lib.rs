@@ -45,6 +45,7 @@ pub mod __private;
 pub mod abi;
 mod differentiable;
 pub mod rt;
+pub mod rules;
 
 pub use differentiable::{
     Access, ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of,
@@ -121,6 +122,65 @@ pub use pullback_macros::autodiff_forward;
 /// assert_eq!(dy, [10.0, 6.0]);
 /// ```
 pub use pullback_macros::autodiff_reverse;
+
+/// # Example
+///
+/// ```
+/// use pullback::frule;
+/// use pullback::rules::NoTangent;
+///
+/// fn weighted(x: &[f64], weight: f64, count: usize) -> f64 {
+///     weight * x[..count].iter().sum::<f64>()
+/// }
+///
+/// #[frule(for = weighted)]
+/// fn weighted_frule(x: &[f64], dx: &[f64], weight: f64, d_weight: f64, count: usize, _: NoTangent) -> (f64, f64) {
+///     let value = weighted(x, weight, count);
+///     (value, weighted(dx, weight, count) + weighted(x, d_weight, count))
+/// }
+///
+/// assert_eq!(weighted_frule(&[1.0, 2.0], &[1.0, 0.0], 3.0, 0.0, 2, NoTangent), (9.0, 3.0));
+/// ```
+/// The tangent of an argument that is a reference may also be taken as an `Option`, which is `None` where the argument has none
+/// at a call; `&[f64]` is zeros there.
+pub use pullback_macros::frule;
+
+/// # Example
+///
+/// ```
+/// use pullback::rrule;
+///
+/// fn scaled_sum(x: &[f64], scale: f64) -> f64 {
+///     scale * x.iter().sum::<f64>()
+/// }
+///
+/// #[rrule(for = scaled_sum)]
+/// fn scaled_sum_rrule(x: &[f64], scale: f64) -> (f64, impl Fn(f64, &mut [f64]) -> f64) {
+///     let sum: f64 = x.iter().sum();
+///     (scale * sum, move |dy, dx| {
+///         dx.iter_mut().for_each(|dx| *dx += dy * scale);
+///         dy * sum
+///     })
+/// }
+///
+/// let (value, pullback) = scaled_sum_rrule(&[1.0, 2.0], 10.0);
+/// let mut dx = [0.0; 2];
+/// assert_eq!((value, pullback(1.0, &mut dx), dx), (30.0, 3.0, [10.0, 10.0]));
+/// ```
+///
+/// - The path after `for` is that of any function: of this crate or another one, a method (`Matrix::solve`), a method of a trait
+///   (`<Matrix as Solve>::solve`), or a foreign function (`for = cbrt, abi = "C"`). The rule of a method is a function outside of the
+///   `impl`, with the receiver as its first argument.
+/// - A shadow may also be taken as an `Option<&mut T>`, which is `None` where nobody asks for it, and as [`NoTangent`](rules::NoTangent).
+/// - What is returned for an argument that is passed by value is of its type, or [`NoTangent`](rules::NoTangent),
+///   [`ZeroTangent`](rules::ZeroTangent) or a [`Thunk`](rules::Thunk).
+/// - A pullback that is an `Fn` can be called more than once, as a derivative with a width does. One that is an `FnOnce` can be, too,
+///   unless it owns memory.
+/// - A rule for a generic function holds for the types that the attribute lists: `#[rrule(for = norm, T = [f32, f64])]`.
+///
+/// The closure is all that is kept between the two sweeps. If it captures nothing, nothing is kept. It may refer to what the arguments
+/// refer to.
+pub use pullback_macros::rrule;
 
 // The examples on the repository's front page run with those of the documentation.
 #[cfg(all(doctest, pullback))]

@@ -40,6 +40,15 @@ pub struct Tape {
     current: usize,
     /// Memory that is given back when the tape is dropped: shadows, and what the primal freed.
     owned: Vec<(*mut u8, Layout)>,
+    /// Values that are dropped with the tape: what rules made.
+    values: Vec<Value>,
+}
+
+/// A value of some type, and how it is dropped.
+#[derive(Debug)]
+struct Value {
+    place: *mut (),
+    release: unsafe fn(*mut ()),
 }
 
 #[derive(Debug)]
@@ -53,7 +62,24 @@ struct Chunk {
 impl Tape {
     /// An empty tape. Nothing is allocated until something is pushed.
     pub const fn new() -> Self {
-        Tape { start: null_mut(), top: null_mut(), end: null_mut(), chunks: Vec::new(), current: 0, owned: Vec::new() }
+        Tape {
+            start: null_mut(),
+            top: null_mut(),
+            end: null_mut(),
+            chunks: Vec::new(),
+            current: 0,
+            owned: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// A place for `value`, which is dropped with the tape.
+    pub fn own<T>(&mut self, value: T) -> *mut T {
+        let place = Box::into_raw(Box::new(value));
+        // SAFETY: called once, on the box that is taken apart above.
+        let release = |place: *mut ()| drop(unsafe { Box::from_raw(place.cast::<T>()) });
+        self.values.push(Value { place: place.cast(), release });
+        place
     }
 
     #[inline(always)]
@@ -203,6 +229,11 @@ impl Chunk {
 
 impl Drop for Tape {
     fn drop(&mut self) {
+        // Before the memory, since they may refer to it, and the youngest first, as in a function.
+        while let Some(Value { place, release }) = self.values.pop() {
+            // SAFETY: recorded once, with the function for its type.
+            unsafe { release(place) };
+        }
         for (pointer, layout) in self.owned.drain(..) {
             // SAFETY: each was allocated with this layout, and is recorded once.
             unsafe { dealloc(pointer, layout) };

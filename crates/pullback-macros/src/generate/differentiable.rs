@@ -30,6 +30,8 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
         _ => quote! { false #(|| <#types as ::pullback::Differentiable>::CHECKED)* },
     };
     let check = check(definition);
+    let plain = plain(definition);
+    let floats = floats(definition);
     quote! {
         // SAFETY: the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
         #[automatically_derived]
@@ -37,6 +39,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
             const LAYOUT: ::pullback::__private::Layout =
                 ::pullback::__private::Layout::new::<Self>(#label, const { &[#(#fields),*] });
             const CHECKED: bool = #checked;
+            const PLAIN: bool = #plain;
 
             #[allow(unused_variables, clippy::all)]
             fn check_shadow(
@@ -46,6 +49,62 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
             ) -> ::core::result::Result<(), ::pullback::__private::Mismatch> {
                 #check
             }
+
+            #[allow(unused_variables, clippy::all)]
+            unsafe fn floats<Visitor: ::pullback::__private::VisitFloats>(&self, shadow: *mut Self, visit: &mut Visitor) {
+                unsafe { #floats }
+            }
+        }
+    }
+}
+
+/// Whether the type is floats and nothing else.
+fn plain(definition: &TypeDef) -> TokenStream {
+    match &definition.shape {
+        Shape::Enum(_) => quote!(false),
+        Shape::Struct(fields) => {
+            let fields = fields.iter().map(|Field { ty, role, .. }| match role {
+                FieldRole::Differentiable => quote!(<#ty as ::pullback::Differentiable>::PLAIN),
+                FieldRole::Skipped => quote!(::core::mem::size_of::<#ty>() == 0),
+            });
+            quote!(true #(&& #fields)*)
+        }
+    }
+}
+
+/// The visit of every float.
+fn floats(definition: &TypeDef) -> TokenStream {
+    let visit = |field: &Field, place: TokenStream| {
+        quote_spanned! {field.ty.span()=>
+            ::pullback::Differentiable::floats(
+                #place,
+                ::pullback::__private::corresponding(self, #place, shadow),
+                visit,
+            );
+        }
+    };
+    let takes_part = |field: &&Field| field.role == FieldRole::Differentiable;
+    match &definition.shape {
+        Shape::Struct(fields) => fields
+            .iter()
+            .filter(takes_part)
+            .map(|field| {
+                let member = &field.member;
+                visit(field, quote!(&self.#member))
+            })
+            .collect(),
+        Shape::Enum(variants) if variants.is_empty() => quote!(match *self {}),
+        Shape::Enum(variants) => {
+            let arms = variants.iter().map(|Variant { name, fields }| {
+                let fields: Vec<&Field> = fields.iter().filter(takes_part).collect();
+                let pattern = fields.iter().map(|Field { member, binding, .. }| quote!(#member: #binding));
+                let visits = fields.iter().map(|field| {
+                    let binding = &field.binding;
+                    visit(field, quote!(#binding))
+                });
+                quote!(Self::#name { #(#pattern,)* .. } => { #(#visits)* })
+            });
+            quote!(match self { #(#arms)* })
         }
     }
 }

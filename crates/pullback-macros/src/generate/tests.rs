@@ -67,8 +67,9 @@ fn the_seeds_example() {
         #[track_caller]
         pub fn df(x: f32, y: &f32, d_y: &mut f32) -> (f32, f32) {
             ::pullback::__private::built_by_driver::<()>();
+            let mut aside = ::pullback::__private::Aside::default();
             let mut d1_0 = d_y;
-            ::pullback::__private::check("y", &y, &d1_0);
+            ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&aside));
             let a0 = ::core::mem::ManuallyDrop::new(x);
             let mut d0_0 = ::pullback::__private::zero(&*a0);
             let a1 = ::core::mem::ManuallyDrop::new(y);
@@ -81,6 +82,7 @@ fn the_seeds_example() {
             }
             let mut tape = ::pullback::__private::Tape::new();
             unsafe {
+                aside.clear();
                 let derivative = ::core::mem::transmute::<
                     *const (),
                     unsafe extern "C-unwind" fn(*mut (), *mut (), *mut (), *mut (), *mut (), *mut (), *mut ())
@@ -123,6 +125,7 @@ fn the_seeds_example() {
                 );
             }
             ::core::mem::drop(tape);
+            ::core::mem::drop(aside);
             unsafe { (d0_0, out.assume_init()) }
         }
     };

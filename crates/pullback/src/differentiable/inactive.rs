@@ -1,6 +1,6 @@
 //! Types without floats. They take part as what lies beside floats: their shadows hold copies.
 
-use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable};
+use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, VisitFloats, Writable};
 use crate::abi::{Field, Layout};
 use std::marker::PhantomData;
 use std::mem::size_of;
@@ -11,10 +11,13 @@ macro_rules! inactive {
         unsafe impl$(<$P>)? Differentiable for $T {
             const LAYOUT: Layout = Layout::new::<Self>($name, const { &[Field::inactive(0, size_of::<Self>())] });
             const CHECKED: bool = false;
+            const PLAIN: bool = size_of::<Self>() == 0;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
             }
+
+            unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
         }
 
         impl$(<$P>)? MakeZero for $T {
@@ -60,10 +63,13 @@ inactive! {
 unsafe impl Differentiable for str {
     const LAYOUT: Layout = u8::LAYOUT;
     const CHECKED: bool = false;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
         Ok(())
     }
+
+    unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
 }
 
 // SAFETY: there are no floats to write.

@@ -2,7 +2,10 @@
 
 use super::path::Access;
 use super::pointers::pointer_fields;
-use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, ToZero, Writable, layout_fn};
+use super::{
+    Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, ToZero, VisitFloats, Writable, layout_fn,
+    pointee,
+};
 use crate::abi::{Field, Layout};
 use std::mem::{ManuallyDrop, size_of};
 
@@ -13,9 +16,15 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     const LAYOUT: Layout = Layout::new::<Self>("Box", pointer_fields::<Self, T>());
     // Not `T::CHECKED`: a recursive type would ask itself.
     const CHECKED: bool = true;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, path)
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { T::floats(self, pointee(&**self, shadow.cast()), visit) }
     }
 }
 
@@ -77,6 +86,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         },
     );
     const CHECKED: bool = true;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self[..].check_shadow(&shadow[..], path)?;
@@ -88,6 +98,14 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
             unsafe { shadow.as_ptr().cast_mut().add(self.len()).write_bytes(0, spare) };
         }
         Ok(())
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller; the word is the one that holds the address.
+        unsafe {
+            let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
+            T::floats_in_row(self, pointer.read(), visit);
+        }
     }
 }
 
@@ -114,10 +132,13 @@ unsafe impl Differentiable for String {
         },
     );
     const CHECKED: bool = false;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
         Ok(())
     }
+
+    unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
 }
 
 impl MakeZero for String {

@@ -1,6 +1,6 @@
 //! References and raw pointers. A pointer to a slice is two words: the address, then the length.
 
-use super::{Differentiable, Mismatch, Path, SharedWritable, Writable, layout_fn};
+use super::{Differentiable, Mismatch, Path, SharedWritable, VisitFloats, Writable, layout_fn, pointee};
 use crate::abi::{Field, Layout};
 use std::mem::size_of;
 
@@ -24,7 +24,7 @@ pub(super) const fn pointer_fields<P, T: Differentiable + ?Sized>() -> &'static 
 }
 
 /// Whether a wide pointer is its address and then its length, as every rustc has had it.
-const fn address_comes_first() -> bool {
+pub(super) const fn address_comes_first() -> bool {
     let slice: *const [u8] = std::ptr::slice_from_raw_parts(std::ptr::without_provenance(5), 7);
     // SAFETY: a pointer without provenance is an integer, so both words are.
     let words: [usize; 2] = unsafe { std::mem::transmute(slice) };
@@ -35,9 +35,15 @@ const fn address_comes_first() -> bool {
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&");
     const CHECKED: bool = T::CHECKED;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, &path.shared())
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { T::floats(self, pointee(&raw const **self, shadow.cast()), visit) }
     }
 }
 
@@ -50,9 +56,15 @@ unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
     const CHECKED: bool = T::CHECKED;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, path)
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { T::floats(self, pointee(&raw const **self, shadow.cast()), visit) }
     }
 }
 
@@ -67,10 +79,14 @@ macro_rules! raw_pointers {
         unsafe impl<T: Differentiable> Differentiable for $P {
             const LAYOUT: Layout = pointer_layout::<Self, T>($name);
             const CHECKED: bool = false;
+            const PLAIN: bool = false;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
             }
+
+            // How many values are behind it, nobody knows.
+            unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
         }
     )*};
 }

@@ -1,6 +1,6 @@
 //! Values with several owners: `Rc` and `Arc`. What is shared in the primal is shared in the same way in the shadow.
 
-use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Writable, layout_fn};
+use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, VisitFloats, Writable, layout_fn};
 use crate::abi::{Field, Layout};
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -61,9 +61,20 @@ macro_rules! counted {
                 Layout::new::<Self>(stringify!($P), const { &[Field::pointer(0, counted_layout::<T>)] });
             // Not `T::CHECKED`: a recursive type would ask itself.
             const CHECKED: bool = true;
+            const PLAIN: bool = false;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
                 T::check_shadow(self, shadow, &path.shared())
+            }
+
+            unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+                if visit.is_new($P::as_ptr(self).cast()) {
+                    // SAFETY: asked of the caller; the pointer is to the counts and the value.
+                    unsafe {
+                        let counted = shadow.cast::<*mut Counted<T>>().read();
+                        T::floats(self, &raw mut (*counted).value, visit);
+                    }
+                }
             }
         }
 

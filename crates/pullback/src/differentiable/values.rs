@@ -1,7 +1,8 @@
 //! Floats, and what holds values in place: arrays, tuples, ranges, cells, `Option`, `Result`.
 
 use super::{
-    ActiveResult, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, Writable, layout_fn,
+    ActiveResult, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitFloats, Writable,
+    corresponding, layout_fn,
 };
 use crate::abi::{Field, Layout};
 use std::cell::Cell;
@@ -14,9 +15,22 @@ macro_rules! floats {
         unsafe impl Differentiable for $T {
             const LAYOUT: Layout = Layout::new::<$T>(stringify!($T), &[Field::$T(0)]);
             const CHECKED: bool = false;
+            const PLAIN: bool = true;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
+            }
+
+            #[inline(always)]
+            unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+                // SAFETY: asked of the caller.
+                unsafe { visit.run(self, shadow, 1) }
+            }
+
+            #[inline(always)]
+            unsafe fn floats_in_row<V: VisitFloats>(row: &[Self], shadow: *mut Self, visit: &mut V) {
+                // SAFETY: asked of the caller.
+                unsafe { visit.run(row.as_ptr(), shadow, row.len()) }
             }
         }
 
@@ -40,9 +54,15 @@ floats!(f32 f64);
 unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const LAYOUT: Layout = Layout::new::<Self>("array", const { &[Field::nested(0, N, layout_fn::<T>())] });
     const CHECKED: bool = T::CHECKED;
+    const PLAIN: bool = T::PLAIN;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self[..].check_shadow(&shadow[..], path)
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { T::floats_in_row(self, shadow.cast(), visit) }
     }
 }
 
@@ -61,6 +81,7 @@ unsafe impl<T: SharedWritable, const N: usize> SharedWritable for [T; N] {}
 unsafe impl<T: Differentiable> Differentiable for [T] {
     const LAYOUT: Layout = T::LAYOUT;
     const CHECKED: bool = true;
+    const PLAIN: bool = T::PLAIN;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.same_length(self.len(), shadow.len())?;
@@ -70,6 +91,11 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
             }
         }
         Ok(())
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { T::floats_in_row(self, shadow.cast(), visit) }
     }
 }
 
@@ -87,11 +113,21 @@ macro_rules! tuples {
                 $(Field::nested(offset_of!(Self, $index), 1, layout_fn::<$T>()),)*
             ] });
             const CHECKED: bool = $first::CHECKED $(|| $T::CHECKED)*;
+            const PLAIN: bool = $first::PLAIN $(&& $T::PLAIN)*;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
                 self.$first_index.check_shadow(&shadow.$first_index, &path.field(stringify!($first_index)))?;
                 $(self.$index.check_shadow(&shadow.$index, &path.field(stringify!($index)))?;)*
                 Ok(())
+            }
+
+            #[inline]
+            unsafe fn floats<Visitor: VisitFloats>(&self, shadow: *mut Self, visit: &mut Visitor) {
+                // SAFETY: asked of the caller.
+                unsafe {
+                    self.$first_index.floats(corresponding(self, &self.$first_index, shadow), visit);
+                    $(self.$index.floats(corresponding(self, &self.$index, shadow), visit);)*
+                }
             }
         }
 
@@ -134,10 +170,19 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
         },
     );
     const CHECKED: bool = T::CHECKED;
+    const PLAIN: bool = T::PLAIN;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self.start.check_shadow(&shadow.start, &path.field("start"))?;
         self.end.check_shadow(&shadow.end, &path.field("end"))
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe {
+            self.start.floats(corresponding(self, &self.start, shadow), visit);
+            self.end.floats(corresponding(self, &self.end, shadow), visit);
+        }
     }
 }
 
@@ -154,11 +199,17 @@ unsafe impl<T: Writable> Writable for Range<T> {}
 unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const LAYOUT: Layout = T::LAYOUT;
     const CHECKED: bool = T::CHECKED;
+    const PLAIN: bool = T::PLAIN;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         // SAFETY: the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
         let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
         primal.check_shadow(shadow, &path.cell())
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller; a visit writes nothing of `self`.
+        unsafe { (*self.as_ptr()).floats(shadow.cast(), visit) }
     }
 }
 
@@ -187,6 +238,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
         },
     );
     const CHECKED: bool = true;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
@@ -200,6 +252,13 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
             }
             (Some(_), None) => Err(path.different_variants("Some", "None")),
             (None, Some(_)) => Err(path.different_variants("None", "Some")),
+        }
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        if let Some(value) = self {
+            // SAFETY: asked of the caller.
+            unsafe { value.floats(corresponding(self, value, shadow), visit) }
         }
     }
 }
@@ -219,6 +278,7 @@ unsafe impl<T: SharedWritable> SharedWritable for Option<T> {}
 unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E> {
     const LAYOUT: Layout = Layout::new::<Self>("Result", const { &[Field::opaque(0, size_of::<Self>())] });
     const CHECKED: bool = true;
+    const PLAIN: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
@@ -232,6 +292,16 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
             }
             (Ok(_), Err(_)) => Err(path.different_variants("Ok", "Err")),
             (Err(_), Ok(_)) => Err(path.different_variants("Err", "Ok")),
+        }
+    }
+
+    unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe {
+            match self {
+                Ok(value) => value.floats(corresponding(self, value, shadow), visit),
+                Err(error) => error.floats(corresponding(self, error, shadow), visit),
+            }
         }
     }
 }

@@ -1,0 +1,255 @@
+//! A rule's attribute leaves the function as it is, and adds what the driver and the engine read.
+//!
+//! ```text
+//! enum dot_rrule {}                                            // in the namespace of types: a place for the record
+//! const _: () = {
+//!     unsafe extern "C-unwind" fn augmented<Rule, Closure>(…)  // the rule with everything by pointer; see `reverse`, `forward`
+//!     …
+//!     const fn record<Rule, Closure>(_: Rule) -> &'static Rule // generic, since nobody can name the type of a closure
+//!     where Rule: Fn(&[f64], &[f64]) -> (f64, Closure) …
+//!
+//!     impl dot_rrule { pub const fn record() -> &'static Rule { record(dot_rrule) } }
+//!
+//!     const _: () = {                                          // once for each listed instance of a generic rule
+//!         const TARGET: unsafe fn(&[f64], &[f64]) -> f64 = dot;
+//!         fn wrapper(a0: &[f64], a1: &[f64]) -> f64 { … __pullback_rule(record(), &a0, &a1, &mut out) … }
+//!         #[used] static __PULLBACK_RULE: RuleEntry = RuleEntry::new(…, TARGET, wrapper, …);
+//!     };
+//! };
+//! ```
+//! The wrapper and the static are there only in a build by the driver.
+
+pub mod forward;
+pub mod reverse;
+
+use crate::parse::rule::attribute::RuleAttribute;
+use crate::parse::rule::function::RuleFunction;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+/// The function as it was, and its record or what is wrong.
+pub fn expand<R>(item: TokenStream, rule: syn::Result<R>, generate: impl FnOnce(&R) -> TokenStream) -> TokenStream {
+    let added = rule.map_or_else(|error| error.to_compile_error(), |rule| generate(&rule));
+    // The form of a rule is not the user's choice.
+    quote! {
+        #[allow(clippy::type_complexity, clippy::too_many_arguments)]
+        #item
+        #added
+    }
+}
+
+/// What both modes have in common.
+pub struct Frame<'a> {
+    pub attribute: &'a RuleAttribute,
+    pub rule: &'a RuleFunction,
+    /// `Forward` or `Reverse`.
+    pub kind: Ident,
+    /// The target's arguments: names and types.
+    pub arguments: Vec<(&'a str, &'a Type)>,
+    pub result: &'a Type,
+}
+
+/// What is particular to a mode.
+pub struct Parts {
+    /// The functions of the rule.
+    pub shims: TokenStream,
+    /// Further type parameters of the record, after those of the rule: the type of the rule, and what it returns.
+    pub parameters: Vec<Ident>,
+    /// What holds for them.
+    pub bounds: TokenStream,
+    /// An expression for the record.
+    pub record: TokenStream,
+    /// Where errors about the bounds are shown.
+    pub span: Span,
+}
+
+impl Frame<'_> {
+    pub fn generate(&self, parts: &Parts) -> TokenStream {
+        let Parts { shims, .. } = parts;
+        let function = &self.rule.function;
+        let (name, visibility) = (&function.name, &function.visibility);
+        let attributes: Vec<_> =
+            function.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+        let record = self.record(parts);
+        let entries = self.entries();
+        quote! {
+            #(#attributes)*
+            #[doc(hidden)]
+            #[allow(non_camel_case_types, dead_code)]
+            #visibility enum #name {}
+
+            #(#attributes)*
+            #[allow(non_local_definitions, unused_unsafe, clippy::all)]
+            const _: () = {
+                #shims
+                #record
+                #entries
+            };
+        }
+    }
+
+    /// The record as a function of the rule, and as a function that is reached by the rule's name.
+    fn record(&self, parts: &Parts) -> TokenStream {
+        let Parts { parameters, bounds, record, span, .. } = parts;
+        let name = self.rule.name();
+        let generics = self.rule.generics();
+        let all = generics.params.iter();
+        let own = generics.params.iter().filter(|parameter| !matches!(parameter, syn::GenericParam::Lifetime(_)));
+        let predicates = self.predicates();
+        let turbofish = &self.rule.function.turbofish;
+        let rule_type = &parameters[0];
+        // The call has the span of what is asked of the rule, so that this is where the compiler says what does not hold.
+        let call = quote_spanned!(*span=> __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData));
+        let types = self.rule.arguments().iter().map(|argument| &argument.ty);
+        quote! {
+            // With the arguments' types in its signature, what they imply (`T: 'a` for a `&'a [T]`) holds in it.
+            const fn __pullback_record<#(#all,)* #(#parameters),*>(
+                _: #rule_type,
+                _: ::core::marker::PhantomData<(#(#types,)*)>,
+            ) -> &'static ::pullback::abi::Rule
+            where
+                #bounds
+                #predicates
+            {
+                const { #record }
+            }
+
+            impl #name {
+                pub const fn record<#(#own),*>() -> &'static ::pullback::abi::Rule
+                where
+                    #predicates
+                {
+                    #call
+                }
+            }
+        }
+    }
+
+    /// What the rule's own where clause says.
+    pub fn predicates(&self) -> TokenStream {
+        let predicates = self.rule.generics().where_clause.iter().flat_map(|clause| &clause.predicates);
+        quote!(#(#predicates,)*)
+    }
+
+    /// For each listed instance, the target's signature is checked, and the driver told.
+    fn entries(&self) -> TokenStream {
+        let mut instances = vec![TokenStream::new()];
+        for (parameter, types) in &self.attribute.instances {
+            let with = |before: &TokenStream, ty: &Type| quote!(#before type #parameter = #ty;);
+            instances = instances.iter().flat_map(|before| types.iter().map(move |ty| with(before, ty))).collect();
+        }
+        instances.iter().map(|instance| self.entry(instance)).collect()
+    }
+
+    fn entry(&self, instance: &TokenStream) -> TokenStream {
+        let Frame { attribute, kind, result, .. } = self;
+        let name = self.rule.name();
+        let turbofish = &self.rule.function.turbofish;
+        let target = &attribute.target;
+        let lifetimes: Vec<_> = self.rule.generics().lifetimes().map(|parameter| &parameter.lifetime).collect();
+        let types: Vec<&Type> = self.arguments.iter().map(|(_, ty)| *ty).collect();
+        let abi = attribute.abi.as_ref().map(|abi| quote!(extern #abi));
+        let target_type = quote_spanned!(self.span()=> for<#(#lifetimes),*> unsafe #abi fn(#(#types),*) -> #result);
+        let wrapper = self.wrapper();
+        let text = crate::parse::pretty(&quote!(#target));
+        quote! {
+            const _: () = {
+                #instance
+                const TARGET: #target_type = #target;
+                const RECORD: &::pullback::abi::Rule = #name::record::<#(#turbofish),*>();
+                let _ = (TARGET, RECORD);
+                ::pullback::__private::with_driver! {
+                    #wrapper
+                    #[used]
+                    static __PULLBACK_RULE: ::pullback::abi::RuleEntry = ::pullback::abi::RuleEntry::new(
+                        ::pullback::abi::RuleKind::#kind,
+                        TARGET as *const (),
+                        __pullback_wrapper as *const (),
+                        #text,
+                        (::core::file!(), ::core::line!(), ::core::column!()),
+                    );
+                }
+            };
+        }
+    }
+
+    /// A function with the signature of the target, which is differentiated in its place.
+    fn wrapper(&self) -> TokenStream {
+        let generics = self.rule.generics();
+        let lifetimes = generics.lifetimes();
+        let types = self.arguments.iter().map(|(_, ty)| ty);
+        let places: Vec<Ident> = (0..self.arguments.len()).map(|index| local(&format!("a{index}"))).collect();
+        let out = local("out");
+        let result = self.result;
+        // The rule may panic, though its target may not.
+        let abi = self.attribute.abi.as_ref().map(|abi| match abi.value() {
+            text if text == "Rust" || text.ends_with("-unwind") => quote!(extern #abi),
+            text => {
+                let unwinding = format!("{text}-unwind");
+                quote!(extern #unwinding)
+            }
+        });
+        quote! {
+            #[allow(improper_ctypes_definitions)]
+            unsafe #abi fn __pullback_wrapper<#(#lifetimes),*>(#(#places: #types),*) -> #result {
+                #(let #places = ::core::mem::ManuallyDrop::new(#places);)*
+                let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
+                unsafe {
+                    ::pullback::abi::__pullback_rule(RECORD, #(&raw const #places,)* #out.as_mut_ptr());
+                    #out.assume_init()
+                }
+            }
+        }
+    }
+
+    fn span(&self) -> Span {
+        self.attribute.target.span()
+    }
+}
+
+/// A name that cannot collide with the user's variables.
+pub fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// Names for the places of arguments and of their shadows.
+pub fn places(count: usize) -> (Vec<Ident>, Vec<Ident>) {
+    (0..count).map(|index| (local(&format!("a{index}")), local(&format!("d{index}")))).unzip()
+}
+
+/// The type parameter that stands for the rule.
+pub fn rule_parameter() -> Ident {
+    format_ident!("__PullbackRule")
+}
+
+/// The description of an argument with a tangent, of one without, and of the result.
+pub fn arg(name: &str, activity: TokenStream, ty: &Type, constant: bool) -> TokenStream {
+    let layout = if constant {
+        quote!({
+            #[allow(unused_imports)]
+            use ::pullback::__private::AnyLayout as _;
+            ::pullback::__private::LayoutOf::<#ty>::LAYOUT
+        })
+    } else {
+        quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>)
+    };
+    quote!(::pullback::__private::Arg::new(#name, #activity, #layout))
+}
+
+/// An assertion that is shown at `span`.
+pub fn assertion(span: Span, holds: TokenStream, message: &str) -> TokenStream {
+    quote_spanned!(span=> ::core::assert!(#holds, #message);)
+}
+
+/// That an argument which is passed by value owns no memory.
+pub fn owns_nothing(label: &str, ty: &Type) -> TokenStream {
+    assertion(
+        ty.span(),
+        quote!(!::core::mem::needs_drop::<#ty>()),
+        &format!(
+            "the argument `{label}` owns memory, and is passed by value: a rule takes a reference to such a value"
+        ),
+    )
+}

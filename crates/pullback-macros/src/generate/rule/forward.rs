@@ -1,0 +1,131 @@
+//! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
+
+use super::{Frame, Parts, arg, assertion, local, owns_nothing, places, rule_parameter};
+use crate::parse::rule::forward::{ForwardRule, TangentWay};
+use crate::parse::rule::is_no_tangent;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+pub fn generate(rule: &ForwardRule) -> TokenStream {
+    let frame = Frame {
+        attribute: &rule.attribute,
+        rule: &rule.rule,
+        kind: format_ident!("Forward"),
+        arguments: rule.arguments().map(|argument| (argument.label.as_str(), &argument.ty)).collect(),
+        result: &rule.result,
+    };
+    let (rule_type, bound) = (rule_parameter(), rule_bound(rule));
+    let name = rule.rule.name().to_string();
+    let turbofish = &rule.rule.function.turbofish;
+    let (args, assertions) = (args(rule, &frame), assertions(rule, &frame));
+    frame.generate(&Parts {
+        shims: tangent(rule, &frame),
+        parameters: vec![rule_type.clone()],
+        bounds: bound,
+        record: quote! {
+            #assertions
+            &::pullback::abi::Rule::forward(
+                #name,
+                const { &[#(#args),*] },
+                __pullback_tangent::<#(#turbofish,)* #rule_type> as *const (),
+            )
+        },
+        span: rule.rule.output.span(),
+    })
+}
+
+fn rule_bound(rule: &ForwardRule) -> TokenStream {
+    let rule_type = rule_parameter();
+    let types = rule.rule.arguments().iter().map(|argument| &argument.ty);
+    let (result, tangent) = (&rule.result, &rule.result_tangent);
+    quote!(#rule_type: ::core::ops::Fn(#(#types),*) -> (#result, #tangent) + ::core::marker::Copy,)
+}
+
+/// The tangent of each argument, by the target's arguments.
+fn tangent_types(rule: &ForwardRule) -> impl Iterator<Item = &Type> {
+    rule.rule.arguments().iter().skip(1).step_by(2).map(|argument| &argument.ty)
+}
+
+fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
+    let generics = rule.rule.generics().params.iter();
+    let (rule_type, bound, predicates) = (rule_parameter(), rule_bound(rule), frame.predicates());
+    let (primals, shadows) = places(frame.arguments.len());
+    let types: Vec<&Type> = frame.arguments.iter().map(|(_, ty)| *ty).collect();
+    let result = frame.result;
+    let (out, result_shadow) = (local("out"), local("result_shadow"));
+    let (value, tangent) = (local("value"), local("tangent"));
+    let guests: Vec<Ident> = (0..primals.len()).map(|index| local(&format!("tangent{index}"))).collect();
+    let made = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
+        let (guest, primal, shadow) = (&guests[index], &primals[index], &shadows[index]);
+        match way {
+            TangentWay::Value => quote_spanned! {tangent.span()=>
+                let #guest = ::pullback::__private::rules::value_tangent::<_, #tangent>(#primal, #shadow);
+            },
+            TangentWay::Reference(ty) | TangentWay::IfThere(ty) => quote! {
+                let mut #guest =
+                    ::pullback::__private::rules::reference_tangent::<#ty>(#primal.cast(), #shadow.cast());
+            },
+            TangentWay::Nothing => quote!(let #guest = ::pullback::rules::NoTangent;),
+        }
+    });
+    let passed = rule.tangents.iter().zip(&guests).map(|(way, guest)| match way {
+        TangentWay::Value | TangentWay::Nothing => quote!(#guest),
+        TangentWay::Reference(_) => quote!(#guest.always()),
+        TangentWay::IfThere(_) => quote!(#guest.if_there()),
+    });
+    quote! {
+        unsafe extern "C-unwind" fn __pullback_tangent<#(#generics,)* #rule_type>(
+            #(#primals: *const #types, #shadows: *const #types,)*
+            #out: *mut #result,
+            #result_shadow: *mut #result,
+        )
+        where
+            #bound
+            #predicates
+        {
+            unsafe {
+                #(#made)*
+                let (#value, #tangent) =
+                    ::pullback::__private::rules::function::<#rule_type>()(#(#primals.read(), #passed),*);
+                #out.write(#value);
+                #result_shadow.write(#tangent);
+            }
+        }
+    }
+}
+
+fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
+    let active = quote!(::pullback::__private::Activity::Duplicated);
+    let constant = quote!(::pullback::__private::Activity::Const);
+    let mut args: Vec<TokenStream> = (frame.arguments.iter().zip(rule.tangents.iter().zip(tangent_types(rule))))
+        .map(|(&(label, ty), (way, tangent))| match way {
+            TangentWay::Nothing => arg(label, constant.clone(), ty, true),
+            TangentWay::Value if is_no_tangent(tangent) => arg(label, constant.clone(), ty, true),
+            TangentWay::Value => {
+                let activity = quote!(<#tangent as ::pullback::rules::Tangent<#ty>>::ACTIVITY);
+                arg(label, activity, ty, false)
+            }
+            TangentWay::Reference(_) | TangentWay::IfThere(_) => arg(label, active.clone(), ty, false),
+        })
+        .collect();
+    args.push(arg("return", active, frame.result, false));
+    args
+}
+
+fn assertions(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
+    let mut assertions = TokenStream::new();
+    for (&(label, ty), way) in frame.arguments.iter().zip(&rule.tangents) {
+        assertions.extend(match way {
+            TangentWay::Value => owns_nothing(label, ty),
+            TangentWay::Nothing => TokenStream::new(),
+            TangentWay::Reference(referred) | TangentWay::IfThere(referred) => assertion(
+                ty.span(),
+                quote!(<#referred as ::pullback::rules::Reached>::PLAIN),
+                &format!("`{label}` refers to more than floats, and has a tangent: that is not there yet for rules"),
+            ),
+        });
+    }
+    assertions
+}

@@ -1,0 +1,302 @@
+//! The functions of a rule for reverse mode.
+//!
+//! ```text
+//! augmented(tape, closure, a0, a1, out)              runs the rule: writes the value, and keeps the pullback
+//! view(tape, view, a0, a0', a1, a1', out, out')      right after that: writes down what the pullback needs of the shadows
+//! pullback(closure, view, a0', a1', out')            in the reverse sweep: calls the pullback, and adds to the shadows
+//! ```
+
+use super::{Frame, Parts, arg, assertion, local, owns_nothing, places, rule_parameter};
+use crate::parse::rule::is_no_tangent;
+use crate::parse::rule::reverse::{Calls, CotangentParameter, ReverseRule, ShadowParameter, Way};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+pub fn generate(rule: &ReverseRule) -> TokenStream {
+    let frame = Frame {
+        attribute: &rule.attribute,
+        rule: &rule.rule,
+        kind: format_ident!("Reverse"),
+        arguments: rule.rule.arguments().iter().map(|argument| (argument.label.as_str(), &argument.ty)).collect(),
+        result: &rule.result,
+    };
+    let (primals, shadows) = places(frame.arguments.len());
+    Reverse { rule, frame, primals, shadows, closure: format_ident!("__PullbackClosure") }.generate()
+}
+
+struct Reverse<'a> {
+    rule: &'a ReverseRule,
+    frame: Frame<'a>,
+    /// The places of the arguments, and of their shadows.
+    primals: Vec<Ident>,
+    shadows: Vec<Ident>,
+    /// The type parameter that stands for the pullback.
+    closure: Ident,
+}
+
+impl Reverse<'_> {
+    fn generate(&self) -> TokenStream {
+        let (rule_type, closure) = (rule_parameter(), &self.closure);
+        let (augmented, view, pullback) = (self.augmented(), self.view(), self.pullback());
+        let (rule_bound, closure_bound) = (self.rule_bound(), self.closure_bound());
+        self.frame.generate(&Parts {
+            shims: quote!(#augmented #view #pullback),
+            parameters: vec![rule_type, closure.clone()],
+            bounds: quote!(#rule_bound #closure_bound),
+            record: self.record(),
+            span: self.rule.pullback,
+        })
+    }
+
+    fn types(&self) -> impl Iterator<Item = &Type> {
+        self.frame.arguments.iter().map(|(_, ty)| *ty)
+    }
+
+    /// The arguments that are references with shadows: position, what it refers to, and how the pullback takes it.
+    fn written(&self) -> impl Iterator<Item = (usize, &Type, ShadowParameter)> {
+        self.rule.arguments.iter().enumerate().filter_map(|(index, way)| match way {
+            Way::Written(_, ShadowParameter::Nothing) | Way::Returned(_) => None,
+            Way::Written(ty, shadow) => Some((index, ty, *shadow)),
+        })
+    }
+
+    /// The type of all views.
+    fn view_type(&self) -> TokenStream {
+        let types = self.written().map(|(_, ty, _)| ty);
+        quote!((#(*mut #types,)*))
+    }
+
+    fn rule_bound(&self) -> TokenStream {
+        let (rule, closure, types, result) = (rule_parameter(), &self.closure, self.types(), self.frame.result);
+        quote!(#rule: ::core::ops::Fn(#(#types),*) -> (#result, #closure) + ::core::marker::Copy,)
+    }
+
+    /// The pullback's parameters are given lifetimes that nobody can choose.
+    fn closure_bound(&self) -> TokenStream {
+        let result = self.frame.result;
+        let cotangent = match &self.rule.cotangent {
+            CotangentParameter::Value => quote!(#result),
+            CotangentParameter::Reference(ty) => quote!(&#ty),
+        };
+        let shadows = self.rule.arguments.iter().filter_map(|way| match way {
+            Way::Returned(_) => None,
+            Way::Written(ty, ShadowParameter::Always) => Some(quote!(&mut #ty)),
+            Way::Written(ty, ShadowParameter::IfAsked) => Some(quote!(::core::option::Option<&mut #ty>)),
+            Way::Written(_, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
+        });
+        let (closure, returned) = (&self.closure, &self.rule.returned);
+        let function = match self.rule.calls {
+            Calls::Once => quote!(FnOnce),
+            Calls::Shared => quote!(Fn),
+        };
+        quote!(#closure: ::core::ops::#function(#cotangent, #(#shadows),*) -> #returned,)
+    }
+
+    fn augmented(&self) -> TokenStream {
+        let generics = self.frame.rule.generics().params.iter();
+        let (rule, closure, result) = (rule_parameter(), &self.closure, self.frame.result);
+        let (bound, predicates) = (self.rule_bound(), self.frame.predicates());
+        let (primals, types) = (&self.primals, self.types());
+        let (tape, place, out) = (local("tape"), local("place"), local("out"));
+        let (value, pullback) = (local("value"), local("pullback"));
+        quote! {
+            unsafe extern "C-unwind" fn __pullback_augmented<#(#generics,)* #rule, #closure>(
+                #tape: *mut ::pullback::rt::Tape,
+                #place: *mut u8,
+                #(#primals: *const #types,)*
+                #out: *mut #result,
+            )
+            where
+                #bound
+                #predicates
+            {
+                unsafe {
+                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#(#primals.read()),*);
+                    #out.write(#value);
+                    ::pullback::__private::rules::store_closure(#tape, #place, #pullback);
+                }
+            }
+        }
+    }
+
+    fn view(&self) -> TokenStream {
+        if self.written().next().is_none() {
+            return TokenStream::new();
+        }
+        let generics = self.frame.rule.generics().params.iter();
+        let predicates = self.frame.predicates();
+        let (primals, shadows, types) = (&self.primals, &self.shadows, self.types());
+        let (tape, place, out, result_shadow) = (local("tape"), local("place"), local("out"), local("result_shadow"));
+        let (view, result) = (self.view_type(), self.frame.result);
+        let views = self.written().map(|(index, ty, _)| {
+            let (primal, shadow) = (&primals[index], &shadows[index]);
+            quote!(::pullback::__private::rules::view::<#ty>(#primal.cast(), #shadow.cast()))
+        });
+        quote! {
+            #[allow(unused_variables)]
+            unsafe extern "C-unwind" fn __pullback_view<#(#generics),*>(
+                #tape: *mut ::pullback::rt::Tape,
+                #place: *mut #view,
+                #(#primals: *const #types, #shadows: *mut #types,)*
+                #out: *const #result,
+                #result_shadow: *mut #result,
+            )
+            where
+                #predicates
+            {
+                unsafe { #place.write((#(#views,)*)) }
+            }
+        }
+    }
+
+    fn pullback(&self) -> TokenStream {
+        let generics = self.frame.rule.generics().params.iter();
+        let (bound, predicates) = (self.closure_bound(), self.frame.predicates());
+        let (closure, result, view) = (&self.closure, self.frame.result, self.view_type());
+        let (shadows, types) = (&self.shadows, self.types());
+        let (place, view_place, out) = (local("place"), local("view"), local("result_shadow"));
+        let views: Vec<Ident> = self.written().map(|(index, ..)| local(&format!("view{index}"))).collect();
+        let guests: Vec<Ident> = self.written().map(|(index, ..)| local(&format!("shadow{index}"))).collect();
+        let made = views.iter().enumerate().map(|(position, view)| {
+            let (guest, others) = (&guests[position], &guests[..position]);
+            quote!(let mut #guest = ::pullback::__private::rules::Shadow::new(#view, &[#(#others.range()),*]);)
+        });
+        let call = self.call(&place, &out);
+        let components: Vec<Ident> = (0..self.rule.arguments.len()).map(|index| local(&format!("c{index}"))).collect();
+        let returned: Vec<(usize, &Type)> = (self.rule.arguments.iter().enumerate())
+            .filter_map(|(index, way)| if let Way::Returned(ty) = way { Some((index, ty)) } else { None })
+            .collect();
+        let pattern = match &returned[..] {
+            [] => quote!(()),
+            [(one, _)] => {
+                let one = &components[*one];
+                quote!(#one)
+            }
+            several => {
+                let names = several.iter().map(|(index, _)| &components[*index]);
+                quote!((#(#names),*))
+            }
+        };
+        let added = returned.iter().map(|(index, ty)| {
+            let (component, shadow, argument) =
+                (&components[*index], &shadows[*index], &self.frame.arguments[*index].1);
+            quote_spanned! {ty.span()=>
+                <#ty as ::pullback::rules::Cotangent<#argument>>::add_to(#component, #shadow);
+            }
+        });
+        quote! {
+            #[allow(unused_variables)]
+            unsafe extern "C-unwind" fn __pullback_pullback<#(#generics,)* #closure>(
+                #place: *const u8,
+                #view_place: *const #view,
+                #(#shadows: *mut #types,)*
+                #out: *mut #result,
+            )
+            where
+                #bound
+                #predicates
+            {
+                unsafe {
+                    let (#(#views,)*) = ::pullback::__private::rules::read_view(#view_place);
+                    #(#made)*
+                    let #pattern = #call;
+                    #(#added)*
+                    #(#guests.finish();)*
+                }
+            }
+        }
+    }
+
+    /// The call of the pullback.
+    fn call(&self, place: &Ident, out: &Ident) -> TokenStream {
+        let closure = &self.closure;
+        let name = self.frame.rule.name().to_string();
+        let pullback = match self.rule.calls {
+            Calls::Once => quote!(::pullback::__private::rules::take_closure::<#closure>(#place, #name)),
+            Calls::Shared => quote!((::pullback::__private::rules::shared_closure::<#closure>(#place))),
+        };
+        let cotangent = quote!(::pullback::__private::rules::take_cotangent(#out));
+        let shadows = self.rule.arguments.iter().enumerate().filter_map(|(index, way)| {
+            let guest = local(&format!("shadow{index}"));
+            match way {
+                Way::Returned(_) => None,
+                Way::Written(_, ShadowParameter::Always) => Some(quote!(#guest.always())),
+                Way::Written(_, ShadowParameter::IfAsked) => Some(quote!(#guest.if_asked())),
+                Way::Written(_, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
+            }
+        });
+        quote!(#pullback(#cotangent, #(#shadows),*))
+    }
+
+    fn record(&self) -> TokenStream {
+        let name = self.frame.rule.name().to_string();
+        let (rule, closure) = (rule_parameter(), &self.closure);
+        let turbofish = &self.frame.rule.function.turbofish;
+        let assertions = self.assertions();
+        let args = self.args();
+        let view_type = self.view_type();
+        let view = match self.written().next() {
+            None => quote!(::core::ptr::null()),
+            Some(_) => quote!(__pullback_view::<#(#turbofish),*> as *const ()),
+        };
+        let borrows = self.rule.borrows;
+        quote! {
+            #assertions
+            let flags = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
+            &::pullback::abi::Rule::reverse(
+                #name,
+                flags,
+                const { &[#(#args),*] },
+                [
+                    __pullback_augmented::<#(#turbofish,)* #rule, #closure> as *const (),
+                    #view,
+                    __pullback_pullback::<#(#turbofish,)* #closure> as *const (),
+                ],
+                ::pullback::__private::rules::kept_closure::<#closure>(),
+                ::pullback::__private::rules::kept_view::<#view_type>(),
+            )
+        }
+    }
+
+    fn args(&self) -> Vec<TokenStream> {
+        let active = quote!(::pullback::__private::Activity::Duplicated);
+        let constant = quote!(::pullback::__private::Activity::Const);
+        let mut args: Vec<TokenStream> = (self.frame.arguments.iter().zip(&self.rule.arguments))
+            .map(|(&(label, ty), way)| match way {
+                Way::Returned(component) if is_no_tangent(component) => arg(label, constant.clone(), ty, true),
+                Way::Returned(component) => {
+                    let activity = quote!(<#component as ::pullback::rules::Cotangent<#ty>>::ACTIVITY);
+                    arg(label, activity, ty, false)
+                }
+                Way::Written(_, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
+                Way::Written(..) => arg(label, active.clone(), ty, false),
+            })
+            .collect();
+        args.push(arg("return", active, self.frame.result, false));
+        args
+    }
+
+    fn assertions(&self) -> TokenStream {
+        let mut assertions = TokenStream::new();
+        for (&(label, ty), way) in self.frame.arguments.iter().zip(&self.rule.arguments) {
+            assertions.extend(match way {
+                Way::Returned(_) => owns_nothing(label, ty),
+                Way::Written(_, ShadowParameter::Nothing) => TokenStream::new(),
+                Way::Written(referred, _) => assertion(
+                    ty.span(),
+                    quote!(<#referred as ::pullback::rules::Reached>::PLAIN),
+                    &format!("`{label}` refers to more than floats, and has a shadow: that is not there yet for rules"),
+                ),
+            });
+        }
+        let result = self.frame.result;
+        assertions.extend(assertion(
+            result.span(),
+            quote!(<#result as ::pullback::Differentiable>::PLAIN),
+            "the result of the rule is more than floats: that is not there yet for rules",
+        ));
+        assertions
+    }
+}

@@ -1,0 +1,76 @@
+//! The inside of a rule's attribute: `for = norm, T = [f32, f64]` or `for = cbrt, abi = "C"`.
+
+use crate::parse::error;
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{ExprPath, LitStr, Token, Type, bracketed};
+
+/// A rule's attribute.
+pub struct RuleAttribute {
+    /// The function that the rule is for.
+    pub target: ExprPath,
+    /// The ABI of the target, if it is not Rust's.
+    pub abi: Option<LitStr>,
+    /// The types for which a generic rule holds, by parameter.
+    pub instances: Vec<(Ident, Vec<Type>)>,
+}
+
+impl RuleAttribute {
+    /// `name` is that of the attribute.
+    pub fn parse(name: &str, tokens: TokenStream) -> syn::Result<Self> {
+        let example = format!("for example `#[{name}(for = f)]`");
+        (|input: ParseStream<'_>| Self::parse_from(name, &example, input)).parse2(tokens)
+    }
+
+    fn parse_from(name: &str, example: &str, input: ParseStream<'_>) -> syn::Result<Self> {
+        let (mut target, mut abi, mut instances) = (None, None, Vec::new());
+        while !input.is_empty() {
+            let word = input
+                .call(Ident::parse_any)
+                .map_err(|cause| error(cause.span(), format_args!("expected `for = …` in `#[{name}]`"), example))?;
+            input
+                .parse::<Token![=]>()
+                .map_err(|cause| error(cause.span(), format_args!("expected `=` after `{word}`"), example))?;
+            match word.to_string().as_str() {
+                "for" => {
+                    target = Some(input.parse::<ExprPath>().map_err(|cause| {
+                        error(cause.span(), "expected the path of the function that the rule is for", example)
+                    })?);
+                }
+                "abi" => {
+                    abi = Some(input.parse::<LitStr>().map_err(|cause| {
+                        error(cause.span(), "expected the name of an ABI", "for example `abi = \"C\"`")
+                    })?);
+                }
+                _ if input.peek(syn::token::Bracket) => {
+                    let inside;
+                    bracketed!(inside in input);
+                    let types = Punctuated::<Type, Token![,]>::parse_terminated(&inside)?;
+                    instances.push((word, types.into_iter().collect()));
+                }
+                text => {
+                    return Err(error(
+                        word.span(),
+                        format_args!("unknown option `{text}` of `#[{name}]`"),
+                        "the options are `for = path`, `abi = \"C\"`, and `T = [f32, f64]` for a type parameter `T`",
+                    ));
+                }
+            }
+            if !input.is_empty() {
+                input
+                    .parse::<Token![,]>()
+                    .map_err(|cause| error(cause.span(), "expected a comma", "separate the options by commas"))?;
+            }
+        }
+        let Some(target) = target else {
+            return Err(error(
+                Span::call_site(),
+                format_args!("`#[{name}]` does not say which function the rule is for"),
+                example,
+            ));
+        };
+        Ok(RuleAttribute { target, abi, instances })
+    }
+}

@@ -1,0 +1,154 @@
+//! The function under a rule's attribute, with a name for every lifetime.
+
+use super::attribute::RuleAttribute;
+use crate::parse::error;
+use crate::parse::function::{Argument, ArgumentKind, Function};
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::visit_mut::VisitMut;
+use syn::{
+    GenericParam, Generics, Lifetime, LifetimeParam, ParenthesizedGenericArguments, Type, TypeFnPtr, TypeReference,
+};
+
+/// A rule's function.
+pub struct RuleFunction {
+    pub function: Function,
+    /// What the function returns.
+    pub output: Type,
+}
+
+impl RuleFunction {
+    /// `returns` is what the message says if it returns nothing.
+    pub fn parse(item: TokenStream, returns: &str) -> syn::Result<Self> {
+        let mut function = Function::parse(item)?;
+        if function.is_unsafe {
+            return Err(error(
+                function.name.span(),
+                "a rule is a safe function",
+                "call the `unsafe` function in an `unsafe` block of the rule",
+            ));
+        }
+        if let Some(receiver) = function.arguments.iter().find(|a| matches!(a.kind, ArgumentKind::Receiver(_))) {
+            return Err(error(
+                receiver.span,
+                "a rule is a function of its own, not a method",
+                "put it outside of the `impl`, with the receiver as its first argument: `this: &Type`",
+            ));
+        }
+        if function.associated {
+            return Err(error(
+                function.name.span(),
+                "a rule is a function of its own, not an associated function",
+                "put it outside of the `impl`, and write the type's name for `Self`",
+            ));
+        }
+        if function.type_parameters().any(|parameter| !function.turbofish.contains(parameter)) {
+            return Err(error(
+                function.name.span(),
+                "a rule cannot have an argument of type `impl Trait`",
+                "name the type: `fn rule<F: Trait>(f: F)`",
+            ));
+        }
+        name_lifetimes(&mut function)?;
+        let Some(output) = function.result.take() else {
+            return Err(error(function.name.span(), "the rule returns nothing", returns));
+        };
+        Ok(RuleFunction { function, output })
+    }
+
+    pub fn name(&self) -> &Ident {
+        &self.function.name
+    }
+
+    pub fn arguments(&self) -> &[Argument] {
+        &self.function.arguments
+    }
+
+    pub fn generics(&self) -> &Generics {
+        &self.function.generics
+    }
+
+    /// Checks the list of instances against the parameters.
+    pub fn check_instances(&self, attribute: &RuleAttribute) -> syn::Result<()> {
+        for (name, types) in &attribute.instances {
+            if !self.function.turbofish.contains(name) {
+                return Err(error(
+                    name.span(),
+                    format_args!("the rule has no type parameter `{name}`"),
+                    "the options are `for = path`, `abi = \"C\"`, and `T = [f32, f64]` for a type parameter `T`",
+                ));
+            }
+            if types.is_empty() {
+                return Err(error(
+                    name.span(),
+                    format_args!("no type is listed for `{name}`"),
+                    "for example `T = [f64]`",
+                ));
+            }
+        }
+        for name in &self.function.turbofish {
+            if !attribute.instances.iter().any(|(listed, _)| listed == name) {
+                return Err(error(
+                    name.span(),
+                    format_args!("the rule does not say for which `{name}` it holds"),
+                    format_args!("list them in the attribute: `{name} = [f32, f64]`"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives each lifetime that is left out in an argument a name. `'static` is refused: the rule is called with whatever the target is
+/// called with.
+fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
+    let mut naming = NameLifetimes { added: Vec::new(), is_static: None };
+    for argument in &mut function.arguments {
+        naming.visit_type_mut(&mut argument.ty);
+    }
+    if let Some(span) = naming.is_static {
+        return Err(error(
+            span,
+            "an argument of a rule cannot be asked to live forever",
+            "leave the lifetime out, or give it a name: the rule is called with what its function is called with",
+        ));
+    }
+    let lifetimes = naming.added.into_iter().map(|name| GenericParam::Lifetime(LifetimeParam::new(name)));
+    let others = std::mem::take(&mut function.generics.params);
+    // Lifetimes come first.
+    function.generics.params = lifetimes.chain(others).collect();
+    Ok(())
+}
+
+struct NameLifetimes {
+    added: Vec<Lifetime>,
+    is_static: Option<Span>,
+}
+
+impl NameLifetimes {
+    fn fresh(&mut self) -> Lifetime {
+        let name = Lifetime::new(&format!("'pullback_{}", self.added.len()), Span::call_site());
+        self.added.push(name.clone());
+        name
+    }
+}
+
+impl VisitMut for NameLifetimes {
+    fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+        if reference.lifetime.is_none() {
+            reference.lifetime = Some(self.fresh());
+        }
+        syn::visit_mut::visit_type_reference_mut(self, reference);
+    }
+
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        if lifetime.ident == "_" {
+            *lifetime = self.fresh();
+        } else if lifetime.ident == "static" {
+            self.is_static = Some(lifetime.span());
+        }
+    }
+
+    // What is left out there is bound there.
+    fn visit_type_fn_ptr_mut(&mut self, _: &mut TypeFnPtr) {}
+    fn visit_parenthesized_generic_arguments_mut(&mut self, _: &mut ParenthesizedGenericArguments) {}
+}

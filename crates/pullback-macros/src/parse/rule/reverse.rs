@@ -1,0 +1,284 @@
+//! A rule for reverse mode: `fn(x: f64, y: &[f64]) -> (f64, impl FnOnce(f64, &mut [f64]) -> f64)`.
+
+use super::attribute::RuleAttribute;
+use super::function::RuleFunction;
+use super::{inside_option, is_no_tangent, list};
+use crate::parse::error;
+use crate::parse::types::as_reference;
+use proc_macro2::{Span, TokenStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{
+    CapturedParam, Lifetime, NamedArg, ParenthesizedGenericArguments, PathArguments, ReturnType, Token, Type,
+    TypeParamBound, TypeReference, parse_quote,
+};
+
+/// A rule for reverse mode.
+pub struct ReverseRule {
+    pub attribute: RuleAttribute,
+    pub rule: RuleFunction,
+    /// The type of the value.
+    pub result: Type,
+    /// Where the pullback's type stands.
+    pub pullback: Span,
+    pub calls: Calls,
+    /// Whether the pullback may refer to what the arguments refer to.
+    pub borrows: bool,
+    pub cotangent: CotangentParameter,
+    /// How each argument gets its cotangent.
+    pub arguments: Vec<Way>,
+    /// What the pullback returns.
+    pub returned: Type,
+}
+
+/// How often a pullback may be called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Calls {
+    /// `FnOnce`, `FnMut`.
+    Once,
+    /// `Fn`.
+    Shared,
+}
+
+/// How the pullback takes the cotangent of the result.
+pub enum CotangentParameter {
+    /// By value.
+    Value,
+    /// Through a reference to this type.
+    Reference(Box<Type>),
+}
+
+/// How an argument gets its cotangent.
+pub enum Way {
+    /// It is passed by value, and the pullback returns a value of this type.
+    Returned(Type),
+    /// It is a reference to this type, and the pullback takes its shadow.
+    Written(Type, ShadowParameter),
+}
+
+/// How a pullback takes the shadow of an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShadowParameter {
+    /// `&mut T`.
+    Always,
+    /// `Option<&mut T>`.
+    IfAsked,
+    /// `NoTangent`.
+    Nothing,
+}
+
+const RETURNS: &str = "a rule for reverse mode returns the value and the pullback: `(f64, impl FnOnce(f64) -> f64)`";
+
+impl ReverseRule {
+    pub fn parse(attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
+        let attribute = RuleAttribute::parse("rrule", attribute)?;
+        let rule = RuleFunction::parse(item, RETURNS)?;
+        rule.check_instances(&attribute)?;
+        let (result, pullback) = match &rule.output {
+            Type::Tuple(tuple) if tuple.elems.len() == 2 => (&tuple.elems[0], &tuple.elems[1]),
+            other => return Err(error(other.span(), "the rule does not return a value and a pullback", RETURNS)),
+        };
+        refuse_references(result)?;
+        let (calls, bounds, signature) = closure(pullback)?;
+        let borrows = may_borrow(&rule, bounds);
+        let cotangent = cotangent(result, signature)?;
+        let arguments = ways(&rule, signature)?;
+        let returned = match &signature.output {
+            ReturnType::Default => parse_quote!(()),
+            ReturnType::Type(_, ty) => (**ty).clone(),
+        };
+        let (result, pullback) = (result.clone(), pullback.span());
+        Ok(ReverseRule { attribute, rule, result, pullback, calls, borrows, cotangent, arguments, returned })
+    }
+}
+
+/// What a function with a rule returns owns all it reaches.
+pub fn refuse_references(result: &Type) -> syn::Result<()> {
+    struct Search(Option<Span>);
+    impl Visit<'_> for Search {
+        fn visit_type_reference(&mut self, reference: &TypeReference) {
+            self.0 = Some(reference.span());
+        }
+        fn visit_lifetime(&mut self, lifetime: &Lifetime) {
+            self.0 = Some(lifetime.span());
+        }
+    }
+    let mut search = Search(None);
+    search.visit_type(result);
+    match search.0 {
+        None => Ok(()),
+        Some(span) => Err(error(
+            span,
+            "a function that returns a reference cannot have a rule: the cotangent of what it refers to is not the rule's",
+            "return the value, or leave the function without a rule",
+        )),
+    }
+}
+
+type Bounds = Punctuated<TypeParamBound, Token![+]>;
+
+/// The closure that a type says.
+fn closure(ty: &Type) -> syn::Result<(Calls, &Bounds, &ParenthesizedGenericArguments)> {
+    let Type::ImplTrait(opaque) = ty else {
+        return Err(error(
+            ty.span(),
+            "the pullback's type does not say what it takes and returns",
+            "write it as `impl FnOnce(…) -> …` or `impl Fn(…) -> …`",
+        ));
+    };
+    for bound in &opaque.bounds {
+        let TypeParamBound::Trait(bound) = bound else { continue };
+        let Some(last) = bound.path.segments.last() else { continue };
+        let PathArguments::Parenthesized(signature) = &last.arguments else { continue };
+        match last.ident.to_string().as_str() {
+            "FnOnce" | "FnMut" => return Ok((Calls::Once, &opaque.bounds, signature)),
+            "Fn" => return Ok((Calls::Shared, &opaque.bounds, signature)),
+            _ => {}
+        }
+    }
+    Err(error(ty.span(), "the pullback is not a closure", "write it as `impl FnOnce(…) -> …` or `impl Fn(…) -> …`"))
+}
+
+/// Whether a pullback may refer to memory of the arguments, as far as types say.
+fn may_borrow(rule: &RuleFunction, bounds: &Bounds) -> bool {
+    let has_lifetimes = rule.generics().lifetimes().next().is_some();
+    let is_static = bounds.iter().any(|bound| match bound {
+        TypeParamBound::Lifetime(lifetime) => lifetime.ident == "static",
+        TypeParamBound::PreciseCapture(capture) => {
+            !capture.params.iter().any(|parameter| matches!(parameter, CapturedParam::Lifetime(_)))
+        }
+        _ => false,
+    });
+    // What a type parameter stands for may be or hold a reference.
+    (has_lifetimes || rule.function.type_parameters().next().is_some()) && !is_static
+}
+
+fn cotangent(result: &Type, signature: &ParenthesizedGenericArguments) -> syn::Result<CotangentParameter> {
+    match signature.inputs.first() {
+        None => Err(error(
+            signature.span(),
+            "the pullback takes nothing",
+            format_args!(
+                "its first parameter is the cotangent of the result: `{}`",
+                crate::parse::pretty(&quote::quote!(#result))
+            ),
+        )),
+        Some(first) => Ok(match as_reference(&first.ty) {
+            Some(reference) => CotangentParameter::Reference(reference.elem.clone()),
+            None => CotangentParameter::Value,
+        }),
+    }
+}
+
+/// How each argument gets its cotangent, from what the pullback takes and returns.
+fn ways(rule: &RuleFunction, signature: &ParenthesizedGenericArguments) -> syn::Result<Vec<Way>> {
+    let references: Vec<&str> = labels(rule, true);
+    let values: Vec<&str> = labels(rule, false);
+    let shadows: Vec<&NamedArg> = signature.inputs.iter().skip(1).collect();
+    if shadows.len() != references.len() {
+        return Err(error(
+            signature.inputs.span(),
+            format_args!(
+                "the pullback takes {} after the cotangent of the result, but should take {}",
+                count(shadows.len(), "shadow"),
+                references.len()
+            ),
+            match &references[..] {
+                [] => {
+                    "an argument that is passed by value has no shadow: the pullback returns its cotangent".to_owned()
+                }
+                [one] => format!("a `&mut` for the argument `{one}`, which is a reference"),
+                several => format!("a `&mut` for each of {}, which are references", list(several.iter().copied())),
+            },
+        ));
+    }
+    let components = components(&signature.output, &values, signature.span())?;
+    let (mut shadows, mut components) = (shadows.into_iter(), components.into_iter());
+    rule.arguments()
+        .iter()
+        .map(|argument| match as_reference(&argument.ty) {
+            Some(reference) if reference.mutability.is_some() => Err(error(
+                argument.span,
+                format_args!(
+                    "`{}` is a `&mut`: a rule for a function that changes its argument is not there yet",
+                    argument.label
+                ),
+                "let the function return what it computes",
+            )),
+            Some(reference) => {
+                let shadow = shadows.next().expect("they were counted");
+                Ok(Way::Written((*reference.elem).clone(), shadow_parameter(&argument.label, shadow)?))
+            }
+            None => Ok(Way::Returned(components.next().expect("they were counted"))),
+        })
+        .collect()
+}
+
+fn labels(rule: &RuleFunction, references: bool) -> Vec<&str> {
+    let arguments = rule.arguments().iter();
+    arguments.filter(|a| as_reference(&a.ty).is_some() == references).map(|a| a.label.as_str()).collect()
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}"),
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+fn shadow_parameter(label: &str, parameter: &NamedArg) -> syn::Result<ShadowParameter> {
+    let is_mutable = |ty: &Type| as_reference(ty).is_some_and(|reference| reference.mutability.is_some());
+    if is_no_tangent(&parameter.ty) {
+        Ok(ShadowParameter::Nothing)
+    } else if is_mutable(&parameter.ty) {
+        Ok(ShadowParameter::Always)
+    } else if inside_option(&parameter.ty).is_some_and(is_mutable) {
+        Ok(ShadowParameter::IfAsked)
+    } else {
+        Err(error(
+            parameter.ty.span(),
+            format_args!("this is the shadow of `{label}`, to which the pullback adds"),
+            "it is a `&mut`, an `Option<&mut …>` (`None` where nobody asks for it), or `NoTangent`",
+        ))
+    }
+}
+
+/// What the pullback returns for each argument that is passed by value.
+fn components(output: &ReturnType, values: &[&str], span: Span) -> syn::Result<Vec<Type>> {
+    let (span, returned) = match output {
+        ReturnType::Default => (span, Vec::new()),
+        ReturnType::Type(_, ty) => (
+            ty.span(),
+            match &**ty {
+                Type::Tuple(tuple) if tuple.elems.is_empty() || values.len() > 1 => {
+                    tuple.elems.iter().cloned().collect()
+                }
+                other => vec![other.clone()],
+            },
+        ),
+    };
+    if returned.len() == values.len() {
+        return Ok(returned);
+    }
+    Err(error(
+        span,
+        format_args!(
+            "the pullback returns {}, but {} passed by value",
+            count(returned.len(), "cotangent"),
+            match values.len() {
+                0 => "no argument is".to_owned(),
+                1 => "1 argument is".to_owned(),
+                number => format!("{number} arguments are"),
+            }
+        ),
+        match values {
+            [] => "it adds to the shadows of references, and returns nothing".to_owned(),
+            [one] => format!("it returns the cotangent of `{one}`, or `NoTangent`"),
+            several => {
+                format!("it returns a tuple with the cotangents of {}, or `NoTangent`", list(several.iter().copied()))
+            }
+        },
+    ))
+}

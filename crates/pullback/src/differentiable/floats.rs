@@ -1,0 +1,46 @@
+//! The floats of a value, one after the other, with their places in a shadow.
+
+use super::pointers::address_comes_first;
+use std::ops::AddAssign;
+
+/// `f32` or `f64`.
+pub trait Float: Copy + AddAssign + Default + 'static {}
+
+impl Float for f32 {}
+impl Float for f64 {}
+
+/// What is done with each float of a value and its place in a shadow.
+pub trait VisitFloats {
+    /// `count` floats in a row at `primal`, whose shadows lie at `shadow`.
+    ///
+    /// # Safety
+    /// `primal` may be read and `shadow` written, for `count` floats.
+    unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize);
+
+    /// Whether the shared value at `address` is met for the first time.
+    fn is_new(&mut self, address: *const ()) -> bool;
+}
+
+/// The place in `shadow` that lies there as `part` lies in `whole`.
+///
+/// # Safety
+/// `part` lies in `whole`, and `shadow` points to memory of the same type.
+#[inline(always)]
+pub unsafe fn corresponding<W, P>(whole: &W, part: &P, shadow: *mut W) -> *mut P {
+    let offset = (&raw const *part).addr() - (&raw const *whole).addr();
+    // SAFETY: an offset within `W`.
+    unsafe { shadow.byte_add(offset).cast() }
+}
+
+/// What the pointer at `place`, thin or wide, points to, if it has the length that `primal` has.
+///
+/// # Safety
+/// `place` holds an address.
+#[inline(always)]
+pub(crate) unsafe fn pointee<T: ?Sized>(primal: *const T, place: *const *mut ()) -> *mut T {
+    const { assert!(address_comes_first()) }
+    let mut pointer = primal.cast_mut();
+    // SAFETY: the first word of a pointer is its address.
+    unsafe { (&raw mut pointer).cast::<*mut ()>().write(place.read()) };
+    pointer
+}

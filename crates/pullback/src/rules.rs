@@ -1,0 +1,77 @@
+//! What rules are written with: tangents and cotangents that are known to be nothing, zero, or not needed yet.
+//!
+//! A rule tells Pullback how to differentiate a function, where its body should not be differentiated, cannot be, or can be
+//! differentiated better by hand. A rule for reverse mode, [`rrule`](crate::rrule), is one function that returns the value and the
+//! pullback, and what that closure captures is all that is kept between the two sweeps:
+//!
+//! ```
+//! use pullback::rrule;
+//!
+//! fn sigmoid(x: f64) -> f64 {
+//!     1.0 / (1.0 + (-x).exp())
+//! }
+//!
+//! #[rrule(for = sigmoid)]
+//! fn sigmoid_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+//!     let y = sigmoid(x);
+//!     (y, move |dy| dy * y * (1.0 - y))
+//! }
+//!
+//! let (y, pullback) = sigmoid_rrule(0.0);
+//! assert_eq!((y, pullback(1.0)), (0.5, 0.25));
+//! ```
+//!
+//! A rule is an ordinary function: it can be called, as here, and tested by itself. Every derivative of a function that calls
+//! `sigmoid` then uses it.
+
+pub(crate) mod closure;
+pub(crate) mod cotangent;
+pub(crate) mod shadow;
+pub(crate) mod tangent;
+
+pub use cotangent::{Cotangent, Thunk};
+pub use shadow::Reached;
+pub use tangent::Tangent;
+
+/// The tangent, cotangent or shadow of what has none: an integer, a function, a string.
+///
+/// In a rule for reverse mode it is what the pullback returns for such an argument, or takes as its shadow; in a rule for forward
+/// mode it is what comes in as its tangent.
+///
+/// ```
+/// use pullback::rrule;
+/// use pullback::rules::NoTangent;
+///
+/// fn power(x: f64, n: i32) -> f64 {
+///     x.powi(n)
+/// }
+///
+/// #[rrule(for = power)]
+/// fn power_rrule(x: f64, n: i32) -> (f64, impl Fn(f64) -> (f64, NoTangent)) {
+///     (x.powi(n), move |dy| (dy * f64::from(n) * x.powi(n - 1), NoTangent))
+/// }
+/// # assert_eq!(power_rrule(3.0, 2).1(1.0).0, 6.0);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct NoTangent;
+
+/// The tangent or cotangent that is zero whatever the inputs are. Nothing is computed with it.
+///
+/// ```
+/// use pullback::rrule;
+/// use pullback::rules::ZeroTangent;
+///
+/// /// `x`, in steps of `step`.
+/// fn quantize(x: f64, step: f64) -> f64 {
+///     (x / step).round() * step
+/// }
+///
+/// /// The straight-through estimator: as if it were `x`.
+/// #[rrule(for = quantize)]
+/// fn quantize_rrule(x: f64, step: f64) -> (f64, impl Fn(f64) -> (f64, ZeroTangent)) {
+///     (quantize(x, step), |dy| (dy, ZeroTangent))
+/// }
+/// # assert_eq!(quantize_rrule(3.2, 1.0).1(2.0).0, 2.0);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ZeroTangent;
