@@ -8,12 +8,13 @@
 //!     const fn record<Rule, Closure>(_: Rule) -> &'static Rule // generic, since nobody can name the type of a closure
 //!     where Rule: Fn(&[f64], &[f64]) -> (f64, Closure) …
 //!
-//!     impl dot_rrule { pub const fn record() -> &'static Rule { record(dot_rrule) } }
-//!
 //!     const _: () = {                                          // once for each listed instance of a generic rule
 //!         const TARGET: unsafe fn(&[f64], &[f64]) -> f64 = dot;
-//!         fn wrapper(a0: &[f64], a1: &[f64]) -> f64 { … __pullback_rule(record(), &a0, &a1, &mut out) … }
+//!         unsafe extern "C-unwind" fn primal(…) { … }          // the target with everything by pointer
+//!         const RECORD: &Rule = &record(dot_rrule).with_primal(primal);
+//!         fn wrapper(a0: &[f64], a1: &[f64]) -> f64 { … __pullback_rule(RECORD)(&a0, &a1, &mut out) … }
 //!         #[used] static __PULLBACK_RULE: RuleEntry = RuleEntry::new(…, TARGET, wrapper, …);
+//!         impl dot_rrule { pub const fn record() -> &'static Rule { RECORD } }
 //!     };
 //! };
 //! ```
@@ -73,7 +74,7 @@ impl Frame<'_> {
         let attributes: Vec<_> =
             function.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
         let record = self.record(parts);
-        let entries = self.entries();
+        let entries = self.entries(parts);
         quote! {
             #(#attributes)*
             #[doc(hidden)]
@@ -90,7 +91,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The record as a function of the rule, and as a function that is reached by the rule's name.
+    /// The record as a function of the rule. That of a generic rule is reached by the rule's name; it lacks the primal.
     fn record(&self, parts: &Parts) -> TokenStream {
         let Parts { parameters, bounds, record, span, .. } = parts;
         let name = self.rule.name();
@@ -100,9 +101,20 @@ impl Frame<'_> {
         let predicates = self.predicates();
         let turbofish = &self.rule.function.turbofish;
         let rule_type = &parameters[0];
-        // The call has the span of what is asked of the rule, so that this is where the compiler says what does not hold.
         let call = quote_spanned!(*span=> __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData));
         let types = self.rule.arguments().iter().map(|argument| &argument.ty);
+        let generic = (!turbofish.is_empty()).then(|| {
+            quote! {
+                impl #name {
+                    pub const fn record<#(#own),*>() -> &'static ::pullback::abi::Rule
+                    where
+                        #predicates
+                    {
+                        #call
+                    }
+                }
+            }
+        });
         quote! {
             // With the arguments' types in its signature, what they imply (`T: 'a` for a `&'a [T]`) holds in it.
             const fn __pullback_record<#(#all,)* #(#parameters),*>(
@@ -116,14 +128,7 @@ impl Frame<'_> {
                 const { #record }
             }
 
-            impl #name {
-                pub const fn record<#(#own),*>() -> &'static ::pullback::abi::Rule
-                where
-                    #predicates
-                {
-                    #call
-                }
-            }
+            #generic
         }
     }
 
@@ -134,16 +139,16 @@ impl Frame<'_> {
     }
 
     /// For each listed instance, the target's signature is checked, and the driver told.
-    fn entries(&self) -> TokenStream {
+    fn entries(&self, parts: &Parts) -> TokenStream {
         let mut instances = vec![TokenStream::new()];
         for (parameter, types) in &self.attribute.instances {
             let with = |before: &TokenStream, ty: &Type| quote!(#before type #parameter = #ty;);
             instances = instances.iter().flat_map(|before| types.iter().map(move |ty| with(before, ty))).collect();
         }
-        instances.iter().map(|instance| self.entry(instance)).collect()
+        instances.iter().map(|instance| self.entry(instance, parts)).collect()
     }
 
-    fn entry(&self, instance: &TokenStream) -> TokenStream {
+    fn entry(&self, instance: &TokenStream, parts: &Parts) -> TokenStream {
         let Frame { attribute, kind, result, .. } = self;
         let name = self.rule.name();
         let turbofish = &self.rule.function.turbofish;
@@ -152,14 +157,28 @@ impl Frame<'_> {
         let types: Vec<&Type> = self.arguments.iter().map(|(_, ty)| *ty).collect();
         let abi = attribute.abi.as_ref().map(|abi| quote!(extern #abi));
         let target_type = quote_spanned!(self.span()=> for<#(#lifetimes),*> unsafe #abi fn(#(#types),*) -> #result);
-        let wrapper = self.wrapper();
+        let (primal, wrapper) = (self.primal(), self.wrapper());
+        // The call has the span of what is asked of the rule, so that this is where the compiler says what does not hold.
+        let record =
+            quote_spanned!(parts.span=> __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData));
+        let reached = turbofish.is_empty().then(|| {
+            quote! {
+                impl #name {
+                    pub const fn record() -> &'static ::pullback::abi::Rule {
+                        RECORD
+                    }
+                }
+            }
+        });
         let text = crate::parse::pretty(&quote!(#target));
         quote! {
             const _: () = {
                 #instance
                 const TARGET: #target_type = #target;
-                const RECORD: &::pullback::abi::Rule = #name::record::<#(#turbofish),*>();
+                #primal
+                const RECORD: &::pullback::abi::Rule = &#record.with_primal(__pullback_primal as *const ());
                 let _ = (TARGET, RECORD);
+                #reached
                 ::pullback::__private::with_driver! {
                     #wrapper
                     #[used]
@@ -175,6 +194,19 @@ impl Frame<'_> {
         }
     }
 
+    /// The target, with everything by pointer.
+    fn primal(&self) -> TokenStream {
+        let (places, _) = places(self.arguments.len());
+        let types = self.arguments.iter().map(|(_, ty)| ty);
+        let (lifetimes, target, result, out) =
+            (self.rule.generics().lifetimes(), &self.attribute.target, self.result, local("out"));
+        quote! {
+            unsafe extern "C-unwind" fn __pullback_primal<#(#lifetimes),*>(#(#places: *const #types,)* #out: *mut #result) {
+                unsafe { #out.write(#target(#(#places.read()),*)) }
+            }
+        }
+    }
+
     /// A function with the signature of the target, which is differentiated in its place.
     fn wrapper(&self) -> TokenStream {
         let generics = self.rule.generics();
@@ -183,6 +215,7 @@ impl Frame<'_> {
         let places: Vec<Ident> = (0..self.arguments.len()).map(|index| local(&format!("a{index}"))).collect();
         let out = local("out");
         let result = self.result;
+        let pointers = places.iter().map(|_| quote!(*const ()));
         // The rule may panic, though its target may not.
         let abi = self.attribute.abi.as_ref().map(|abi| match abi.value() {
             text if text == "Rust" || text.ends_with("-unwind") => quote!(extern #abi),
@@ -192,12 +225,15 @@ impl Frame<'_> {
             }
         });
         quote! {
+            #[inline(always)]
             #[allow(improper_ctypes_definitions)]
             unsafe #abi fn __pullback_wrapper<#(#lifetimes),*>(#(#places: #types),*) -> #result {
                 #(let #places = ::core::mem::ManuallyDrop::new(#places);)*
                 let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
                 unsafe {
-                    ::pullback::abi::__pullback_rule(RECORD, #(&raw const #places,)* #out.as_mut_ptr());
+                    ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers,)* *mut ())>(
+                        ::pullback::abi::__pullback_rule(RECORD),
+                    )(#((&raw const #places).cast(),)* #out.as_mut_ptr().cast());
                     #out.assume_init()
                 }
             }

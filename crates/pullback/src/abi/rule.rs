@@ -1,7 +1,7 @@
 //! A rule as the driver and the engine read it.
 //!
-//! An attribute such as `#[rrule]` makes a **wrapper** with the signature of the rule's target, whose only work is a call of
-//! [`__pullback_rule`] with a [`Rule`] and the places of the arguments and of the result; and a static `__PULLBACK_RULE`, a
+//! An attribute such as `#[rrule]` makes a **wrapper** with the signature of the rule's target, whose only work is to call what
+//! the marker [`__pullback_rule`] returns for a [`Rule`], with the places of the arguments and of the result; and a static `__PULLBACK_RULE`, a
 //! [`RuleEntry`], which tells the driver that the wrapper is to be differentiated in the place of the target.
 
 use super::{Arg, Str};
@@ -72,13 +72,14 @@ impl RuleEntry {
 
 /// The functions of a rule, with everything by pointer. `docs/architecture.md` has their signatures.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Rule {
     version: u32,
     flags: u32,
     name: Str,
     args: *const Arg,
     arg_count: usize,
+    primal: *const (),
     augmented: *const (),
     view: *const (),
     pullback: *const (),
@@ -122,6 +123,7 @@ impl Rule {
             name: Str::new(name),
             args: args.as_ptr(),
             arg_count: args.len(),
+            primal: null(),
             augmented,
             view,
             pullback,
@@ -139,6 +141,11 @@ impl Rule {
         Rule { tangent, ..Self::reverse(name, 0, args, [null(); 3], nothing, nothing) }
     }
 
+    /// The same rule, for the function that `primal` calls.
+    pub const fn with_primal(&self, primal: *const ()) -> Self {
+        Rule { primal, ..*self }
+    }
+
     /// The name of the rule's function.
     pub const fn name(&self) -> &'static str {
         self.name.get()
@@ -153,6 +160,11 @@ impl Rule {
     pub const fn args(&self) -> &'static [Arg] {
         // SAFETY: the constructors took both from a `&'static [Arg]`.
         unsafe { std::slice::from_raw_parts(self.args, self.arg_count) }
+    }
+
+    /// The function that calls the target itself.
+    pub const fn primal(&self) -> *const () {
+        self.primal
     }
 
     /// The function that computes the value and keeps the pullback; null in a rule for forward mode, as the next two.
@@ -188,10 +200,10 @@ impl Rule {
 
 // The engine reads a rule, and nobody calls this.
 #[expect(improper_ctypes)]
-unsafe extern "C-unwind" {
-    /// Stands, in a wrapper, for what `rule` does with the places that follow it: those of the arguments and of the result. It is
-    /// never defined: a wrapper is differentiated, not run.
-    pub fn __pullback_rule(rule: *const Rule, ...);
+unsafe extern "C" {
+    /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. It is never
+    /// defined: a wrapper is differentiated, not run.
+    pub fn __pullback_rule(rule: *const Rule) -> *const ();
 }
 
 #[cfg(test)]
@@ -223,6 +235,7 @@ mod tests {
                 offset_of!(Rule, name),
                 offset_of!(Rule, args),
                 offset_of!(Rule, arg_count),
+                offset_of!(Rule, primal),
                 offset_of!(Rule, augmented),
                 offset_of!(Rule, view),
                 offset_of!(Rule, pullback),
@@ -233,7 +246,7 @@ mod tests {
                 offset_of!(Rule, view_align),
                 size_of::<Rule>(),
             ],
-            [0, 4, 8, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104]
+            [0, 4, 8, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112]
         );
     }
 }

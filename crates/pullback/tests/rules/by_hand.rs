@@ -55,6 +55,7 @@ macro_rules! call {
 fn call_with_pointers(function: *const (), pointers: &[P]) {
     assert!(!function.is_null());
     call! { function, pointers;
+        2: a b;
         3: a b c;
         4: a b c d;
         5: a b c d e;
@@ -101,6 +102,15 @@ impl Call {
         let shadows = places.iter().map(|place| place.1);
         call_with_pointers(self.rule.pullback(), &[closure, view].into_iter().chain(shadows).collect::<Vec<P>>());
     }
+}
+
+/// The target itself.
+///
+/// # Safety
+/// The places are those of the rule's arguments and of its result.
+pub unsafe fn primal(rule: &'static Rule, places: &[Place]) {
+    assert_eq!(places.len(), rule.args().len());
+    call_with_pointers(rule.primal(), &places.iter().map(|place| place.0).collect::<Vec<P>>());
 }
 
 /// Both sweeps.

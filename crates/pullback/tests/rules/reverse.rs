@@ -1,6 +1,6 @@
 //! Rules for reverse mode.
 
-use super::by_hand::{Call, Place, assert_close, difference, reverse};
+use super::by_hand::{Call, Place, assert_close, difference, primal, reverse};
 use pullback::abi::{Activity, Rule};
 use pullback::rules::{NoTangent, Thunk, ZeroTangent};
 use pullback::{Differentiable, rrule};
@@ -24,8 +24,13 @@ fn a_scalar() {
     assert_eq!((rule.closure().size, rule.closure().align, rule.viewed().size), (8, 4, 0));
     assert_eq!(rule.args().iter().map(|arg| arg.name()).collect::<Vec<_>>(), ["x", "return"]);
     let (mut x, mut dx, mut y, mut dy) = (4.0_f32, 1.0_f32, f32::NAN, 2.0_f32);
+    let places = [Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)];
     // SAFETY: the places of `x` and of the result.
-    unsafe { reverse(rule, &[Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)]) };
+    unsafe { primal(rule, &places) };
+    assert_eq!((y, dx, dy), (fast_inv_sqrt(4.0), 1.0, 2.0));
+    y = f32::NAN;
+    // SAFETY: likewise.
+    unsafe { reverse(rule, &places) };
     assert_eq!(y, fast_inv_sqrt(4.0));
     assert_eq!(dx, 1.0 + 2.0 * -0.5 * y / 4.0, "the cotangent is added");
     assert_eq!(dy, 0.0, "and taken out of the result's shadow");
