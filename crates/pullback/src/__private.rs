@@ -28,12 +28,11 @@ pub use crate::__with_driver as with_driver;
 
 /// What the expansion of a rule's attribute refers to.
 pub mod rules {
-    pub use crate::abi::{__pullback_rule, Rule, RuleEntry, RuleKind};
     pub use crate::rules::closure::{kept_closure, shared_closure, store_closure, take_closure};
-    pub use crate::rules::cotangent::{Cotangent, take_cotangent};
-    pub use crate::rules::shadow::{Reached, Shadow, kept_view, read_view, view};
-    pub use crate::rules::tangent::{Tangent, reference_tangent, value_tangent};
-    pub use crate::rules::{NoTangent, ZeroTangent};
+    pub use crate::rules::cotangent::take_cotangent;
+    pub use crate::rules::result::{Cotangents, view_result};
+    pub use crate::rules::shadow::{Shadow, kept_view, read_view, view};
+    pub use crate::rules::tangent::reference_tangent;
 
     /// A rule's function, of which there is nothing to know but its type.
     ///

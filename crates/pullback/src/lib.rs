@@ -142,7 +142,9 @@ pub use pullback_macros::autodiff_reverse;
 /// assert_eq!(weighted_frule(&[1.0, 2.0], &[1.0, 0.0], 3.0, 0.0, 2, NoTangent), (9.0, 3.0));
 /// ```
 /// The tangent of an argument that is a reference may also be taken as an `Option`, which is `None` where the argument has none
-/// at a call; `&[f64]` is zeros there.
+/// at a call; `&[f64]` is zeros there. That of a `&mut` is a `&mut`, in which the rule leaves the tangent of what it leaves in the
+/// argument. A tangent that is always zero is returned as [`ZeroTangent`](rules::ZeroTangent). The path after `for`, `abi` and lists of
+/// types are as in [`rrule`](macro@rrule).
 pub use pullback_macros::frule;
 
 /// # Example
@@ -174,6 +176,27 @@ pub use pullback_macros::frule;
 /// - A shadow may also be taken as an `Option<&mut T>`, which is `None` where nobody asks for it, and as [`NoTangent`](rules::NoTangent).
 /// - What is returned for an argument that is passed by value is of its type, or [`NoTangent`](rules::NoTangent),
 ///   [`ZeroTangent`](rules::ZeroTangent) or a [`Thunk`](rules::Thunk).
+/// - The cotangent of a result that is more than floats is taken by reference: `impl Fn(&Fit) -> f64`, and `&[f64]` or `&Vec<f64>` for a
+///   `Vec<f64>`. Where the result is `()`, there is none.
+/// - Through a `&mut` argument a function changes what it refers to. When the pullback runs, the shadow holds the cotangent of what the
+///   function has left there, and the pullback leaves there the cotangent of what the function has found:
+///
+///   ```
+///   # use pullback::rrule;
+///   fn double(x: &mut [f64]) {
+///       x.iter_mut().for_each(|x| *x *= 2.0);
+///   }
+///
+///   #[rrule(for = double)]
+///   fn double_rrule(x: &mut [f64]) -> ((), impl Fn(&mut [f64]) + use<>) {
+///       double(x);
+///       ((), |dx| dx.iter_mut().for_each(|dx| *dx *= 2.0))
+///   }
+///   # let mut dx = [3.0];
+///   # double_rrule(&mut [1.0]).1(&mut dx);
+///   # assert_eq!(dx, [6.0]);
+///   ```
+/// - An argument that owns memory is passed by reference.
 /// - A pullback that is an `Fn` can be called more than once, as a derivative with a width does. One that is an `FnOnce` can be, too,
 ///   unless it owns memory.
 /// - A rule for a generic function holds for the types that the attribute lists: `#[rrule(for = norm, T = [f32, f64])]`.

@@ -26,12 +26,15 @@
 
 pub(crate) mod closure;
 pub(crate) mod cotangent;
+pub(crate) mod result;
+mod runs;
 pub(crate) mod shadow;
 pub(crate) mod tangent;
 
 pub use cotangent::{Cotangent, Thunk};
+pub use result::Lend;
 pub use shadow::Reached;
-pub use tangent::Tangent;
+pub use tangent::{ResultTangent, Tangent};
 
 /// The tangent, cotangent or shadow of what has none: an integer, a function, a string.
 ///

@@ -3,5 +3,6 @@
 mod rules {
     mod by_hand;
     mod forward;
+    mod memory;
     mod reverse;
 }

@@ -25,6 +25,7 @@ pub mod reverse;
 
 use crate::parse::rule::attribute::RuleAttribute;
 use crate::parse::rule::function::RuleFunction;
+use crate::parse::rule::reverse::Access;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -277,6 +278,26 @@ pub fn arg(name: &str, activity: TokenStream, ty: &Type, constant: bool) -> Toke
 /// An assertion that is shown at `span`.
 pub fn assertion(span: Span, holds: TokenStream, message: &str) -> TokenStream {
     quote_spanned!(span=> ::core::assert!(#holds, #message);)
+}
+
+/// The activity of an argument that is a reference with a shadow.
+pub fn activity_of(access: Access) -> TokenStream {
+    match access {
+        Access::Shared => quote!(::pullback::__private::Activity::Duplicated),
+        // It may be written.
+        Access::Exclusive => quote!(::pullback::__private::Activity::DuplicatedNoNeed),
+    }
+}
+
+/// That there are floats only behind a `&mut`.
+pub fn floats_behind_mut(label: &str, ty: &Type, referred: &Type) -> TokenStream {
+    assertion(
+        ty.span(),
+        quote!(<#referred as ::pullback::Differentiable>::PLAIN),
+        &format!(
+            "`{label}` is a `&mut` to more than floats, which a rule cannot have: a `Vec` may get another length in it"
+        ),
+    )
 }
 
 /// That an argument which is passed by value owns no memory.

@@ -219,3 +219,98 @@ fn a_vec_that_can_grow_needs_room_in_its_shadow() {
     let through_a_reference = <&Vec<f64>>::check_shadow(&&primal, &&shadow, &Path::argument("v"));
     assert_eq!(through_a_reference, Ok(()));
 }
+
+/// The floats of a value, and those of the shadow in the same order. A shared value is visited once.
+#[derive(Default)]
+struct Pairs(Vec<(f64, f64)>, Vec<*const ()>);
+
+impl VisitFloats for Pairs {
+    unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize) {
+        let read = |place: *const F, index| {
+            // SAFETY: asked of the caller; a float of 4 bytes is an `f32`.
+            unsafe {
+                let place = place.add(index);
+                if size_of::<F>() == 4 { f64::from(*place.cast::<f32>()) } else { *place.cast::<f64>() }
+            }
+        };
+        self.0.extend((0..count).map(|index| (read(primal, index), read(shadow, index))));
+    }
+
+    fn is_new(&mut self, address: *const ()) -> bool {
+        let new = !self.1.contains(&address);
+        self.1.push(address);
+        new
+    }
+}
+
+/// What [`Differentiable::floats`] visits.
+fn pairs<T: Differentiable>(primal: &T, mut shadow: T) -> Vec<(f64, f64)> {
+    let mut pairs = Pairs::default();
+    // SAFETY: shadows here have the shape of their primals.
+    unsafe { primal.floats(&mut shadow, &mut pairs) };
+    pairs.0
+}
+
+#[test]
+fn floats_are_visited_with_their_shadows() {
+    assert_eq!(pairs(&1.0f32, 2.0), [(1.0, 2.0)]);
+    assert_eq!(pairs(&(1.0, 7u8, [2.0f32, 3.0]), (10.0, 9, [20.0, 30.0])), [(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)]);
+    assert_eq!(
+        pairs(&vec![(1.0, Some(2.0)), (3.0, None)], vec![(4.0, Some(5.0)), (6.0, None)]),
+        [(1.0, 4.0), (2.0, 5.0), (3.0, 6.0)]
+    );
+    assert_eq!(pairs(&Box::new([Cell::new(1.0)]), Box::new([Cell::new(2.0)])), [(1.0, 2.0)]);
+    assert_eq!(pairs(&(&[1.0, 2.0][..], 3.0..4.0), (&[5.0, 6.0][..], 7.0..8.0)).len(), 4);
+    assert_eq!(pairs(&Ok::<f64, f32>(1.0), Ok(2.0)), [(1.0, 2.0)]);
+    assert_eq!(pairs(&("text".to_owned(), 1u64), ("other".to_owned(), 2)), []);
+    let (one, other) = (Rc::new(1.0), Rc::new(2.0));
+    assert_eq!(pairs(&[one.clone(), one], [other.clone(), other]), [(1.0, 2.0)]);
+}
+
+#[test]
+fn of_a_shadow_only_pointers_are_read() {
+    let primal = (vec![1.0, 2.0], Some(3.0));
+    let mut shadow = (vec![4.0, 5.0], Some(6.0));
+    // SAFETY: shorter than it is.
+    unsafe { shadow.0.set_len(0) };
+    assert_eq!(pairs(&primal, shadow), [(1.0, 4.0), (2.0, 5.0), (3.0, 6.0)]);
+}
+
+#[test]
+fn floats_of_derived_types_are_visited() {
+    #[derive(Differentiable)]
+    struct Layer {
+        weights: Vec<f64>,
+        #[pullback(skip)]
+        name: &'static str,
+        activation: Activation,
+    }
+    #[derive(Differentiable)]
+    enum Activation {
+        Linear,
+        Leaky { slope: f32 },
+    }
+    let layer = |weight, slope| Layer { weights: vec![weight], name: "x", activation: Activation::Leaky { slope } };
+    assert_eq!(layer(1.0, 1.0).name, "x");
+    assert_eq!(pairs(&layer(1.0, 2.0), layer(3.0, 4.0)), [(1.0, 3.0), (2.0, 4.0)]);
+    assert_eq!(pairs(&Activation::Linear, Activation::Linear), []);
+}
+
+#[test]
+fn plain_is_floats_and_nothing_else() {
+    #[derive(Differentiable)]
+    struct Point {
+        _x: f64,
+        _y: [f32; 3],
+        #[pullback(skip)]
+        _unit: (),
+    }
+    #[derive(Differentiable)]
+    struct Counted {
+        _x: f64,
+        _count: u32,
+    }
+    assert_eq!([Point::PLAIN, <[(f64, Point); 2]>::PLAIN, <[Cell<f32>]>::PLAIN, <()>::PLAIN], [true; 4]);
+    let not = [Counted::PLAIN, <(f64, u8)>::PLAIN, Option::<f64>::PLAIN, Vec::<f64>::PLAIN, <&f64>::PLAIN];
+    assert_eq!(not, [false; 5]);
+}

@@ -107,6 +107,24 @@ fn the_tape_owns_shadows_and_deferred_memory() {
     assert_eq!(tape.owned.len(), 2);
 }
 
+#[test]
+fn values_are_dropped_with_the_tape_the_youngest_first() {
+    struct Noted<'a>(&'a std::cell::RefCell<Vec<u32>>, u32);
+    impl Drop for Noted<'_> {
+        fn drop(&mut self) {
+            self.0.borrow_mut().push(self.1);
+        }
+    }
+    let dropped = std::cell::RefCell::new(Vec::new());
+    let mut tape = Tape::new();
+    let places = [1, 2, 3].map(|number| tape.own(Noted(&dropped, number)));
+    // SAFETY: the tape is still there.
+    assert_eq!(places.map(|place| unsafe { (*place).1 }), [1, 2, 3]);
+    assert!(dropped.borrow().is_empty());
+    drop(tape);
+    assert_eq!(*dropped.borrow(), [3, 2, 1]);
+}
+
 /// The meaning of an adjoint copy, with a copy of everything.
 fn adjoint_copy_by_definition(memory: &[f64], dst: usize, src: usize, count: usize) -> Vec<f64> {
     let mut result = memory.to_vec();

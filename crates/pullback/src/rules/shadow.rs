@@ -1,14 +1,19 @@
 //! The shadows of arguments that are references.
 //!
 //! While a reverse derivative runs, memory that the primal made itself has shadows in which only floats and pointers can be
-//! relied on. So a shadow's length is noted when the rule runs, from its primal: a *view*. When the pullback runs, the view becomes
-//! a `&mut`: of the shadow itself, or of zeros that are added to it afterwards or thrown away.
+//! relied on. So when the rule runs, a *view* of the shadow is made: its address with the length that the primal has. When the
+//! pullback runs, the view becomes a `&mut`: of the shadow itself, or of zeros that are added to it afterwards or thrown away.
+//!
+//! If there is more than floats behind the reference, the view is a zero shadow of its own, which the tape owns, with a list of
+//! where the floats of the shadow lie. The pullback is given that one, and what it adds is added to the shadow afterwards.
 
 use super::cotangent::Add;
+use super::runs::Runs;
 use crate::abi::Kept;
-use crate::differentiable::{Differentiable, MakeZero, ToZero, pointee};
+use crate::differentiable::{MakeZero, ToZero, make_zero, pointee};
+use crate::rt::Tape;
 use std::borrow::BorrowMut;
-use std::mem::{align_of, size_of, size_of_val};
+use std::mem::{align_of, size_of};
 use std::ops::Range;
 
 /// What an argument with a shadow may refer to: a value that owns all it reaches, or a slice of such values.
@@ -18,11 +23,7 @@ use std::ops::Range;
     note = "take `NoTangent` in the place of the shadow of an argument that has none"
 )]
 pub trait Reached: ToZero<Zero: BorrowMut<Self>> {
-    /// Whether it is floats and nothing else.
-    #[doc(hidden)]
-    const PLAIN: bool;
-
-    /// Zeros in the number that the pointer, which may be null, says.
+    /// Zeros in the number that the pointer, which may be null, says. For floats only.
     #[doc(hidden)]
     fn zeros(shape: *mut Self) -> Self::Zero;
 
@@ -32,11 +33,9 @@ pub trait Reached: ToZero<Zero: BorrowMut<Self>> {
 }
 
 impl<T: MakeZero> Reached for T {
-    const PLAIN: bool = <T as Differentiable>::PLAIN;
-
     #[inline]
     fn zeros(_: *mut Self) -> T {
-        const { assert!(<T as Differentiable>::PLAIN) }
+        assert!(T::PLAIN, "internal error in Pullback: zeros of more than floats");
         // SAFETY: floats only, of which zero bytes are zeros.
         unsafe { std::mem::zeroed() }
     }
@@ -48,8 +47,6 @@ impl<T: MakeZero> Reached for T {
 }
 
 impl<T: MakeZero> Reached for [T] {
-    const PLAIN: bool = <T as Differentiable>::PLAIN;
-
     #[inline]
     fn zeros(shape: *mut Self) -> Vec<T> {
         (0..shape.len()).map(|_| T::zeros(std::ptr::null_mut())).collect()
@@ -61,16 +58,34 @@ impl<T: MakeZero> Reached for [T] {
     }
 }
 
-/// What is to be kept of the shadow of an argument: its address, null without a shadow, with the length that the primal has.
+/// A zero shadow that the pullback is given in the place of one that is more than floats.
+struct Detached<T: Reached + ?Sized> {
+    zero: T::Zero,
+    /// The floats of the shadow, if somebody asks for it.
+    shadow: Option<Runs>,
+}
+
+/// A view of a shadow. For floats only: its address, null without a shadow, with the primal's length. Else the address of a
+/// `Detached` value.
 ///
 /// # Safety
-/// `primal` is the place of the argument. `shadow` is null or the place of its shadow, which holds an address.
+/// `tape` is a tape that nobody else uses. `primal` is the place of the argument; `shadow` is null or the place of its shadow, in
+/// which pointers are right.
 #[inline(always)]
-pub unsafe fn view<T: Reached + ?Sized>(primal: *const &T, shadow: *mut &T) -> *mut T {
+pub unsafe fn view<T: Reached + ?Sized>(tape: *mut Tape, primal: *const *const T, shadow: *const *mut ()) -> *mut T {
     let none = std::ptr::null_mut::<()>();
-    let address = if shadow.is_null() { &raw const none } else { shadow.cast_const().cast() };
     // SAFETY: asked of the caller.
-    unsafe { pointee(*primal, address) }
+    unsafe {
+        let primal = primal.read();
+        let place = pointee(primal, if shadow.is_null() { &raw const none } else { shadow });
+        if T::PLAIN {
+            return place;
+        }
+        let primal = &*primal;
+        let runs = (!shadow.is_null()).then(|| Runs::of(primal, place));
+        let detached: *mut () = (*tape).own(Detached::<T> { zero: make_zero(primal), shadow: runs }).cast();
+        pointee(primal, &raw const detached)
+    }
 }
 
 /// What is kept of the shadows, by the type of all views together.
@@ -90,9 +105,8 @@ pub unsafe fn read_view<V: Copy>(place: *const V) -> V {
 
 /// A shadow on its way to the pullback.
 pub struct Shadow<T: Reached + ?Sized> {
-    /// Null if nobody asks for it.
-    place: *mut T,
-    /// Zeros that the pullback is given in the place of a shadow that it cannot have.
+    view: *mut T,
+    /// Zeros that the pullback is given in the place of floats that it cannot have.
     zeros: Option<T::Zero>,
 }
 
@@ -101,32 +115,45 @@ impl<T: Reached + ?Sized> Shadow<T> {
     /// which are added to the shadow afterwards: of two `&mut` neither may be the other.
     #[inline(always)]
     pub fn new(view: *mut T, others: &[Range<usize>]) -> Self {
-        let shadow = Shadow { place: view, zeros: None };
+        let shadow = Shadow { view, zeros: None };
         let range = shadow.range();
         let overlaps = others.iter().any(|other| other.start < range.end && range.start < other.end);
         Shadow { zeros: if overlaps { Some(T::zeros(view)) } else { None }, ..shadow }
     }
 
-    /// The addresses that it covers.
+    /// The addresses that the pullback is given. (A zero shadow of its own is nobody else's.)
     #[inline(always)]
     pub fn range(&self) -> Range<usize> {
-        let start = self.place.cast::<()>().addr();
-        if start == 0 { 0..0 } else { start..start + T::bytes(self.place) }
+        let start = self.view.cast::<()>().addr();
+        if start == 0 || !T::PLAIN { 0..0 } else { start..start + T::bytes(self.view) }
+    }
+
+    /// What the view is for a value of more than floats.
+    ///
+    /// # Safety
+    /// `T` is more than floats, and the tape is still there.
+    unsafe fn detached(&mut self) -> &mut Detached<T> {
+        // SAFETY: `view` made it.
+        unsafe { &mut *self.view.cast() }
     }
 
     /// The shadow, or zeros if nobody asks for it.
     ///
     /// # Safety
-    /// The shadow is there, and nobody else uses it.
+    /// The shadow is there, nobody else uses it, and the tape is still there.
     #[inline(always)]
     pub unsafe fn always(&mut self) -> &mut T {
-        if self.place.is_null() && self.zeros.is_none() {
-            self.zeros = Some(T::zeros(self.place));
+        if !T::PLAIN {
+            // SAFETY: asked of the caller.
+            return unsafe { self.detached() }.zero.borrow_mut();
+        }
+        if self.view.is_null() && self.zeros.is_none() {
+            self.zeros = Some(T::zeros(self.view));
         }
         match &mut self.zeros {
             Some(zeros) => zeros.borrow_mut(),
             // SAFETY: asked of the caller.
-            None => unsafe { &mut *self.place },
+            None => unsafe { &mut *self.view },
         }
     }
 
@@ -137,22 +164,45 @@ impl<T: Reached + ?Sized> Shadow<T> {
     #[inline(always)]
     pub unsafe fn if_asked(&mut self) -> Option<&mut T> {
         // SAFETY: asked of the caller.
-        if self.place.is_null() { None } else { Some(unsafe { self.always() }) }
+        unsafe {
+            let asked = if T::PLAIN { !self.view.is_null() } else { self.detached().shadow.is_some() };
+            if asked { Some(self.always()) } else { None }
+        }
     }
 
     /// The pullback has run: what it was given in the place of the shadow is added to it.
     ///
     /// # Safety
     /// As for [`always`](Self::always).
+    ///
+    /// # Panics
+    /// If the pullback has changed the shape of what it was given.
     #[inline(always)]
-    pub unsafe fn finish(mut self) {
-        if let Some(zeros) = &mut self.zeros
-            && !self.place.is_null()
-        {
-            let zeros: &T = (*zeros).borrow_mut();
-            assert!(size_of_val(zeros) == T::bytes(self.place), "a pullback must not change the length of a shadow");
-            // SAFETY: asked of the caller; they have the same length.
-            unsafe { zeros.floats(self.place, &mut Add) }
+    pub unsafe fn finish(mut self, rule: &str, argument: &str) {
+        // SAFETY: asked of the caller.
+        unsafe {
+            if !T::PLAIN {
+                let Detached { zero, shadow } = self.detached();
+                let added = Runs::of_value::<T>(zero.borrow_mut());
+                match shadow {
+                    None => added.clear(),
+                    Some(shadow) if added.fit(shadow) => added.add_to(shadow),
+                    Some(_) => changed_shape(rule, argument),
+                }
+            } else if !self.view.is_null()
+                && let Some(zeros) = &mut self.zeros
+            {
+                let zeros: &T = (*zeros).borrow_mut();
+                zeros.floats(self.view, &mut Add);
+            }
         }
     }
+}
+
+#[cold]
+fn changed_shape(rule: &str, argument: &str) -> ! {
+    panic!(
+        "the pullback of rule `{rule}` has changed the shape of the shadow of `{argument}`\n\
+         help: add to its floats, and leave lengths and variants as they are"
+    )
 }

@@ -1,9 +1,10 @@
 //! Forward mode: the tangents of the arguments.
 
-use super::NoTangent;
-use super::shadow::{Reached, view};
+use super::runs::Runs;
+use super::shadow::Reached;
+use super::{NoTangent, ZeroTangent};
 use crate::abi::Activity;
-use crate::differentiable::{Differentiable, MakeZero, make_zero};
+use crate::differentiable::{MakeZero, make_zero, pointee};
 use std::borrow::BorrowMut;
 
 /// What follows an argument of type `A`, passed by value, in a rule for forward mode: an `A` or [`NoTangent`].
@@ -20,19 +21,26 @@ pub trait Tangent<A>: Sized {
     /// The tangent of the value at `primal`, zero where `shadow` is null.
     ///
     /// # Safety
-    /// `primal` holds a value. `shadow` is null or holds its tangent.
+    /// `primal` holds a value. `shadow` is null or holds its tangent, of which floats and pointers are read.
     #[doc(hidden)]
-    unsafe fn read(primal: *const A, shadow: *const A) -> Self;
+    unsafe fn read(primal: *const A, shadow: *mut A) -> Self;
 }
 
 impl<A: MakeZero> Tangent<A> for A {
     const ACTIVITY: Activity = Activity::Duplicated;
 
     #[inline(always)]
-    unsafe fn read(primal: *const A, shadow: *const A) -> A {
-        const { assert!(<A as Differentiable>::PLAIN) }
+    unsafe fn read(primal: *const A, shadow: *mut A) -> A {
         // SAFETY: asked of the caller.
-        unsafe { if shadow.is_null() { make_zero(&*primal) } else { shadow.read() } }
+        unsafe {
+            if shadow.is_null() {
+                make_zero(&*primal)
+            } else if A::PLAIN {
+                shadow.read()
+            } else {
+                gather(&*primal, shadow)
+            }
+        }
     }
 }
 
@@ -40,61 +48,121 @@ impl<A> Tangent<A> for NoTangent {
     const ACTIVITY: Activity = Activity::Const;
 
     #[inline(always)]
-    unsafe fn read(_: *const A, _: *const A) -> Self {
+    unsafe fn read(_: *const A, _: *mut A) -> Self {
         NoTangent
     }
 }
 
-/// The tangent of an argument that is passed by value.
-///
-/// # Safety
-/// As for [`Tangent::read`].
-#[inline(always)]
-pub unsafe fn value_tangent<A, D: Tangent<A>>(primal: *const A, shadow: *const A) -> D {
-    // SAFETY: asked of the caller.
-    unsafe { D::read(primal, shadow) }
+/// What a rule for forward mode may return as the tangent of its value: a value of the same type, or [`ZeroTangent`].
+#[diagnostic::on_unimplemented(
+    message = "the rule returns a `{Self}` as the tangent of a `{R}`",
+    label = "not a tangent of `{R}`",
+    note = "a rule for forward mode returns the value and its tangent, which have the same type; or `ZeroTangent`"
+)]
+pub trait ResultTangent<R> {
+    /// The tangent of `value`.
+    #[doc(hidden)]
+    fn tangent_of(self, rule: &str, value: &R) -> R;
 }
 
-/// The tangent of what a reference refers to: the shadow, or zeros.
+impl<R: MakeZero> ResultTangent<R> for R {
+    #[inline(always)]
+    fn tangent_of(self, rule: &str, value: &R) -> R {
+        super::result::fitting_tangent(rule, value, self)
+    }
+}
+
+impl<R: MakeZero> ResultTangent<R> for ZeroTangent {
+    #[inline(always)]
+    fn tangent_of(self, rule: &str, value: &R) -> R {
+        super::result::fitting_tangent(rule, value, make_zero(value))
+    }
+}
+
+/// A valid value with the floats of the shadow at `shadow`, of which nothing but floats and pointers is looked at.
+///
+/// # Safety
+/// `shadow` has the shape of `primal`, as far as pointers go.
+unsafe fn gather<T: Reached + ?Sized>(primal: &T, shadow: *mut T) -> T::Zero {
+    let mut tangent = make_zero(primal);
+    // SAFETY: asked of the caller; a zero has the shape of its primal.
+    unsafe { Runs::of(primal, shadow).copy_to(&Runs::of_value::<T>(tangent.borrow_mut())) };
+    tangent
+}
+
+/// The tangent of what a reference refers to.
 pub struct TangentPlace<T: Reached + ?Sized> {
-    place: *mut T,
-    zeros: Option<T::Zero>,
+    primal: *const T,
+    /// Null where there is none.
+    shadow: *mut T,
+    /// A value in the place of the shadow: zeros, or its floats with what lies between them.
+    value: Option<T::Zero>,
 }
 
 /// The tangent of an argument that is a reference.
 ///
 /// # Safety
-/// `primal` is the place of the argument. `shadow` is null or the place of its shadow.
+/// `primal` is the place of the argument. `shadow` is null or the place of its shadow, in which pointers are right.
 #[inline(always)]
-pub unsafe fn reference_tangent<T: Reached + ?Sized>(primal: *const &T, shadow: *const &T) -> TangentPlace<T> {
+pub unsafe fn reference_tangent<T: Reached + ?Sized>(
+    primal: *const *const T,
+    shadow: *const *mut (),
+) -> TangentPlace<T> {
+    let none = std::ptr::null_mut::<()>();
     // SAFETY: asked of the caller.
-    TangentPlace { place: unsafe { view(primal, shadow.cast_mut()) }, zeros: None }
+    unsafe {
+        let primal = primal.read();
+        let shadow = pointee(primal, if shadow.is_null() { &raw const none } else { shadow });
+        TangentPlace { primal, shadow, value: None }
+    }
 }
 
 impl<T: Reached + ?Sized> TangentPlace<T> {
-    /// The tangent, zeros where there is none.
+    /// Where the tangent lies, zeros where there is none.
     ///
     /// # Safety
-    /// The shadow is there, and during `'a` nobody writes to it and `self` stays where it is. (A rule names lifetimes as it likes:
-    /// they are those of a call.)
+    /// The primal and the shadow are there, and nobody writes to them.
     #[inline(always)]
-    pub unsafe fn always<'a>(&mut self) -> &'a T {
-        let place = if self.place.is_null() {
-            &raw const *(*self.zeros.insert(T::zeros(self.place))).borrow_mut()
-        } else {
-            self.place
-        };
+    unsafe fn place(&mut self) -> *mut T {
         // SAFETY: asked of the caller.
-        unsafe { &*place }
+        let value = unsafe {
+            match (self.shadow.is_null(), T::PLAIN) {
+                (false, true) => return self.shadow,
+                (false, false) => gather(&*self.primal, self.shadow),
+                (true, _) => make_zero(&*self.primal),
+            }
+        };
+        self.value.insert(value).borrow_mut()
     }
 
-    /// The tangent, if there is one.
+    /// The tangent of an argument that is a `&mut`, in which the rule leaves the tangent of what it leaves in the argument.
     ///
     /// # Safety
-    /// As for [`always`](Self::always).
+    /// The primal and the shadow are there. During `'a` nobody else uses the shadow, and `self` stays where it is. (A rule names
+    /// lifetimes as it likes: they are those of a call.)
     #[inline(always)]
-    pub unsafe fn if_there<'a>(&self) -> Option<&'a T> {
+    pub unsafe fn exclusive<'a>(&mut self) -> &'a mut T {
         // SAFETY: asked of the caller.
-        unsafe { self.place.as_ref() }
+        unsafe { &mut *self.place() }
+    }
+
+    /// The tangent of an argument that is a `&`. Two arguments may have the same one.
+    ///
+    /// # Safety
+    /// The primal and the shadow are there. During `'a` nobody writes to the shadow, and `self` stays where it is.
+    #[inline(always)]
+    pub unsafe fn shared<'a>(&mut self) -> &'a T {
+        // SAFETY: asked of the caller.
+        unsafe { &*self.place() }
+    }
+
+    /// [`shared`](Self::shared), if there is a tangent.
+    ///
+    /// # Safety
+    /// As for [`shared`](Self::shared).
+    #[inline(always)]
+    pub unsafe fn if_there<'a>(&mut self) -> Option<&'a T> {
+        // SAFETY: asked of the caller.
+        if self.shadow.is_null() { None } else { Some(unsafe { self.shared() }) }
     }
 }

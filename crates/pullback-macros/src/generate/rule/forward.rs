@@ -1,8 +1,9 @@
 //! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
 
-use super::{Frame, Parts, arg, assertion, local, owns_nothing, places, rule_parameter};
+use super::{Frame, Parts, activity_of, arg, floats_behind_mut, local, owns_nothing, places, rule_parameter};
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
 use crate::parse::rule::is_no_tangent;
+use crate::parse::rule::reverse::Access;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -32,7 +33,7 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
                 __pullback_tangent::<#(#turbofish,)* #rule_type> as *const (),
             )
         },
-        span: rule.rule.output.span(),
+        span: rule.rule.output.as_ref().map_or_else(|| rule.rule.name().span(), Spanned::span),
     })
 }
 
@@ -40,7 +41,8 @@ fn rule_bound(rule: &ForwardRule) -> TokenStream {
     let rule_type = rule_parameter();
     let types = rule.rule.arguments().iter().map(|argument| &argument.ty);
     let (result, tangent) = (&rule.result, &rule.result_tangent);
-    quote!(#rule_type: ::core::ops::Fn(#(#types),*) -> (#result, #tangent) + ::core::marker::Copy,)
+    let output = if rule.rule.output.is_none() { quote!(()) } else { quote!((#result, #tangent)) };
+    quote!(#rule_type: ::core::ops::Fn(#(#types),*) -> #output + ::core::marker::Copy,)
 }
 
 /// The tangent of each argument, by the target's arguments.
@@ -56,14 +58,24 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     let result = frame.result;
     let (out, result_shadow) = (local("out"), local("result_shadow"));
     let (value, tangent) = (local("value"), local("tangent"));
+    let name = rule.rule.name().to_string();
+    let result_tangent = &rule.result_tangent;
+    let fitting = quote_spanned! {result_tangent.span()=>
+        <#result_tangent as ::pullback::rules::ResultTangent<#result>>::tangent_of(#tangent, #name, &#value)
+    };
+    let (returned, written) = if rule.rule.output.is_none() {
+        (quote!(()), quote!())
+    } else {
+        (quote!((#value, #tangent)), quote!(#result_shadow.write(#fitting); #out.write(#value);))
+    };
     let guests: Vec<Ident> = (0..primals.len()).map(|index| local(&format!("tangent{index}"))).collect();
     let made = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
         let (guest, primal, shadow) = (&guests[index], &primals[index], &shadows[index]);
         match way {
             TangentWay::Value => quote_spanned! {tangent.span()=>
-                let #guest = ::pullback::__private::rules::value_tangent::<_, #tangent>(#primal, #shadow);
+                let #guest = <#tangent as ::pullback::rules::Tangent<_>>::read(#primal, #shadow);
             },
-            TangentWay::Reference(ty) | TangentWay::IfThere(ty) => quote! {
+            TangentWay::Reference(ty, _) | TangentWay::IfThere(ty) => quote! {
                 let mut #guest =
                     ::pullback::__private::rules::reference_tangent::<#ty>(#primal.cast(), #shadow.cast());
             },
@@ -72,12 +84,14 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     });
     let passed = rule.tangents.iter().zip(&guests).map(|(way, guest)| match way {
         TangentWay::Value | TangentWay::Nothing => quote!(#guest),
-        TangentWay::Reference(_) => quote!(#guest.always()),
+        TangentWay::Reference(_, Access::Shared) => quote!(#guest.shared()),
+        TangentWay::Reference(_, Access::Exclusive) => quote!(#guest.exclusive()),
         TangentWay::IfThere(_) => quote!(#guest.if_there()),
     });
     quote! {
+        #[allow(unused_variables)]
         unsafe extern "C-unwind" fn __pullback_tangent<#(#generics,)* #rule_type>(
-            #(#primals: *const #types, #shadows: *const #types,)*
+            #(#primals: *const #types, #shadows: *mut #types,)*
             #out: *mut #result,
             #result_shadow: *mut #result,
         )
@@ -87,10 +101,9 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
         {
             unsafe {
                 #(#made)*
-                let (#value, #tangent) =
+                let #returned =
                     ::pullback::__private::rules::function::<#rule_type>()(#(#primals.read(), #passed),*);
-                #out.write(#value);
-                #result_shadow.write(#tangent);
+                #written
             }
         }
     }
@@ -107,7 +120,8 @@ fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
                 let activity = quote!(<#tangent as ::pullback::rules::Tangent<#ty>>::ACTIVITY);
                 arg(label, activity, ty, false)
             }
-            TangentWay::Reference(_) | TangentWay::IfThere(_) => arg(label, active.clone(), ty, false),
+            TangentWay::Reference(_, access) => arg(label, activity_of(*access), ty, false),
+            TangentWay::IfThere(_) => arg(label, active.clone(), ty, false),
         })
         .collect();
     args.push(arg("return", active, frame.result, false));
@@ -119,12 +133,10 @@ fn assertions(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     for (&(label, ty), way) in frame.arguments.iter().zip(&rule.tangents) {
         assertions.extend(match way {
             TangentWay::Value => owns_nothing(label, ty),
-            TangentWay::Nothing => TokenStream::new(),
-            TangentWay::Reference(referred) | TangentWay::IfThere(referred) => assertion(
-                ty.span(),
-                quote!(<#referred as ::pullback::rules::Reached>::PLAIN),
-                &format!("`{label}` refers to more than floats, and has a tangent: that is not there yet for rules"),
-            ),
+            TangentWay::Nothing | TangentWay::Reference(_, Access::Shared) | TangentWay::IfThere(_) => {
+                TokenStream::new()
+            }
+            TangentWay::Reference(referred, Access::Exclusive) => floats_behind_mut(label, ty, referred),
         });
     }
     assertions

@@ -6,9 +6,12 @@
 //! pullback(closure, view, a0', a1', out')            in the reverse sweep: calls the pullback, and adds to the shadows
 //! ```
 
-use super::{Frame, Parts, arg, assertion, local, owns_nothing, places, rule_parameter};
+use super::{
+    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, local, owns_nothing, places, rule_parameter,
+};
+use crate::parse::pretty;
 use crate::parse::rule::is_no_tangent;
-use crate::parse::rule::reverse::{Calls, CotangentParameter, ReverseRule, ShadowParameter, Way};
+use crate::parse::rule::reverse::{Access, Calls, CotangentParameter, ReverseRule, ShadowParameter, Way};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -57,15 +60,30 @@ impl Reverse<'_> {
     /// The arguments that are references with shadows: position, what it refers to, and how the pullback takes it.
     fn written(&self) -> impl Iterator<Item = (usize, &Type, ShadowParameter)> {
         self.rule.arguments.iter().enumerate().filter_map(|(index, way)| match way {
-            Way::Written(_, ShadowParameter::Nothing) | Way::Returned(_) => None,
-            Way::Written(ty, shadow) => Some((index, ty, *shadow)),
+            Way::Written(_, _, ShadowParameter::Nothing) | Way::Returned(_) => None,
+            Way::Written(ty, _, shadow) => Some((index, ty, *shadow)),
         })
     }
 
     /// The type of all views.
     fn view_type(&self) -> TokenStream {
         let types = self.written().map(|(_, ty, _)| ty);
-        quote!((#(*mut #types,)*))
+        let result = self.frame.result;
+        let result = self.lent_result().map(|_| quote!(*mut #result,));
+        quote!((#(*mut #types,)* #result))
+    }
+
+    /// What the pullback takes the cotangent of the result as, if it takes a reference.
+    fn lent_result(&self) -> Option<&Type> {
+        match &self.rule.cotangent {
+            CotangentParameter::Nothing | CotangentParameter::Value => None,
+            CotangentParameter::Reference(ty) => Some(ty),
+        }
+    }
+
+    /// Whether there is anything to view.
+    fn has_view(&self) -> bool {
+        self.written().next().is_some() || self.lent_result().is_some()
     }
 
     fn rule_bound(&self) -> TokenStream {
@@ -77,21 +95,22 @@ impl Reverse<'_> {
     fn closure_bound(&self) -> TokenStream {
         let result = self.frame.result;
         let cotangent = match &self.rule.cotangent {
-            CotangentParameter::Value => quote!(#result),
-            CotangentParameter::Reference(ty) => quote!(&#ty),
+            CotangentParameter::Nothing => quote!(),
+            CotangentParameter::Value => quote!(#result,),
+            CotangentParameter::Reference(ty) => quote!(&#ty,),
         };
         let shadows = self.rule.arguments.iter().filter_map(|way| match way {
             Way::Returned(_) => None,
-            Way::Written(ty, ShadowParameter::Always) => Some(quote!(&mut #ty)),
-            Way::Written(ty, ShadowParameter::IfAsked) => Some(quote!(::core::option::Option<&mut #ty>)),
-            Way::Written(_, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
+            Way::Written(ty, _, ShadowParameter::Always) => Some(quote!(&mut #ty)),
+            Way::Written(ty, _, ShadowParameter::IfAsked) => Some(quote!(::core::option::Option<&mut #ty>)),
+            Way::Written(_, _, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
         });
         let (closure, returned) = (&self.closure, &self.rule.returned);
         let function = match self.rule.calls {
             Calls::Once => quote!(FnOnce),
             Calls::Shared => quote!(Fn),
         };
-        quote!(#closure: ::core::ops::#function(#cotangent, #(#shadows),*) -> #returned,)
+        quote!(#closure: ::core::ops::#function(#cotangent #(#shadows),*) -> #returned,)
     }
 
     fn augmented(&self) -> TokenStream {
@@ -122,7 +141,7 @@ impl Reverse<'_> {
     }
 
     fn view(&self) -> TokenStream {
-        if self.written().next().is_none() {
+        if !self.has_view() {
             return TokenStream::new();
         }
         let generics = self.frame.rule.generics().params.iter();
@@ -132,8 +151,10 @@ impl Reverse<'_> {
         let (view, result) = (self.view_type(), self.frame.result);
         let views = self.written().map(|(index, ty, _)| {
             let (primal, shadow) = (&primals[index], &shadows[index]);
-            quote!(::pullback::__private::rules::view::<#ty>(#primal.cast(), #shadow.cast()))
+            quote!(::pullback::__private::rules::view::<#ty>(#tape, #primal.cast(), #shadow.cast()))
         });
+        let viewed_result =
+            self.lent_result().map(|_| quote!(::pullback::__private::rules::view_result(#tape, #out, #result_shadow),));
         quote! {
             #[allow(unused_variables)]
             unsafe extern "C-unwind" fn __pullback_view<#(#generics),*>(
@@ -146,7 +167,7 @@ impl Reverse<'_> {
             where
                 #predicates
             {
-                unsafe { #place.write((#(#views,)*)) }
+                unsafe { #place.write((#(#views,)* #viewed_result)) }
             }
         }
     }
@@ -163,6 +184,20 @@ impl Reverse<'_> {
             let (guest, others) = (&guests[position], &guests[..position]);
             quote!(let mut #guest = ::pullback::__private::rules::Shadow::new(#view, &[#(#others.range()),*]);)
         });
+        let name = self.frame.rule.name().to_string();
+        let finished = self.written().map(|(index, ..)| {
+            let (guest, label) = (local(&format!("shadow{index}")), self.frame.arguments[index].0);
+            quote!(#guest.finish(#name, #label);)
+        });
+        let (zero, cotangents) = (local("zero"), local("cotangents"));
+        let (result_view, result_taken, result_finished) = match self.lent_result() {
+            None => (quote!(), quote!(), quote!()),
+            Some(_) => (
+                quote!(#zero,),
+                quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);),
+                quote!(#cotangents.finish();),
+            ),
+        };
         let call = self.call(&place, &out);
         let components: Vec<Ident> = (0..self.rule.arguments.len()).map(|index| local(&format!("c{index}"))).collect();
         let returned: Vec<(usize, &Type)> = (self.rule.arguments.iter().enumerate())
@@ -199,11 +234,13 @@ impl Reverse<'_> {
                 #predicates
             {
                 unsafe {
-                    let (#(#views,)*) = ::pullback::__private::rules::read_view(#view_place);
+                    let (#(#views,)* #result_view) = ::pullback::__private::rules::read_view(#view_place);
                     #(#made)*
+                    #result_taken
                     let #pattern = #call;
                     #(#added)*
-                    #(#guests.finish();)*
+                    #(#finished)*
+                    #result_finished
                 }
             }
         }
@@ -217,17 +254,22 @@ impl Reverse<'_> {
             Calls::Once => quote!(::pullback::__private::rules::take_closure::<#closure>(#place, #name)),
             Calls::Shared => quote!((::pullback::__private::rules::shared_closure::<#closure>(#place))),
         };
-        let cotangent = quote!(::pullback::__private::rules::take_cotangent(#out));
+        let cotangents = local("cotangents");
+        let cotangent = match &self.rule.cotangent {
+            CotangentParameter::Nothing => quote!(),
+            CotangentParameter::Value => quote!(::pullback::__private::rules::take_cotangent(#out),),
+            CotangentParameter::Reference(ty) => quote_spanned!(ty.span()=> #cotangents.lend::<#ty>(),),
+        };
         let shadows = self.rule.arguments.iter().enumerate().filter_map(|(index, way)| {
             let guest = local(&format!("shadow{index}"));
             match way {
                 Way::Returned(_) => None,
-                Way::Written(_, ShadowParameter::Always) => Some(quote!(#guest.always())),
-                Way::Written(_, ShadowParameter::IfAsked) => Some(quote!(#guest.if_asked())),
-                Way::Written(_, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
+                Way::Written(_, _, ShadowParameter::Always) => Some(quote!(#guest.always())),
+                Way::Written(_, _, ShadowParameter::IfAsked) => Some(quote!(#guest.if_asked())),
+                Way::Written(_, _, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
             }
         });
-        quote!(#pullback(#cotangent, #(#shadows),*))
+        quote!(#pullback(#cotangent #(#shadows),*))
     }
 
     fn record(&self) -> TokenStream {
@@ -237,9 +279,10 @@ impl Reverse<'_> {
         let assertions = self.assertions();
         let args = self.args();
         let view_type = self.view_type();
-        let view = match self.written().next() {
-            None => quote!(::core::ptr::null()),
-            Some(_) => quote!(__pullback_view::<#(#turbofish),*> as *const ()),
+        let view = if self.has_view() {
+            quote!(__pullback_view::<#(#turbofish),*> as *const ())
+        } else {
+            quote!(::core::ptr::null())
         };
         let borrows = self.rule.borrows;
         quote! {
@@ -270,8 +313,8 @@ impl Reverse<'_> {
                     let activity = quote!(<#component as ::pullback::rules::Cotangent<#ty>>::ACTIVITY);
                     arg(label, activity, ty, false)
                 }
-                Way::Written(_, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
-                Way::Written(..) => arg(label, active.clone(), ty, false),
+                Way::Written(_, _, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
+                Way::Written(_, access, _) => arg(label, activity_of(*access), ty, false),
             })
             .collect();
         args.push(arg("return", active, self.frame.result, false));
@@ -283,20 +326,21 @@ impl Reverse<'_> {
         for (&(label, ty), way) in self.frame.arguments.iter().zip(&self.rule.arguments) {
             assertions.extend(match way {
                 Way::Returned(_) => owns_nothing(label, ty),
-                Way::Written(_, ShadowParameter::Nothing) => TokenStream::new(),
-                Way::Written(referred, _) => assertion(
-                    ty.span(),
-                    quote!(<#referred as ::pullback::rules::Reached>::PLAIN),
-                    &format!("`{label}` refers to more than floats, and has a shadow: that is not there yet for rules"),
-                ),
+                Way::Written(_, Access::Shared, _) | Way::Written(_, _, ShadowParameter::Nothing) => TokenStream::new(),
+                Way::Written(referred, Access::Exclusive, _) => floats_behind_mut(label, ty, referred),
             });
         }
-        let result = self.frame.result;
-        assertions.extend(assertion(
-            result.span(),
-            quote!(<#result as ::pullback::Differentiable>::PLAIN),
-            "the result of the rule is more than floats: that is not there yet for rules",
-        ));
+        if self.lent_result().is_none() {
+            let result = self.frame.result;
+            let written = pretty(&quote!(#result));
+            assertions.extend(assertion(
+                result.span(),
+                quote!(<#result as ::pullback::Differentiable>::PLAIN),
+                &format!(
+                    "the result is more than floats, so the pullback takes its cotangent as a reference: `&{written}`"
+                ),
+            ));
+        }
         assertions
     }
 }

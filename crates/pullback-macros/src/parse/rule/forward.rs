@@ -2,21 +2,21 @@
 
 use super::attribute::RuleAttribute;
 use super::function::RuleFunction;
-use super::reverse::refuse_references;
+use super::reverse::{Access, access, refuse_references, refuse_untracked};
 use super::{inside_option, is_no_tangent};
 use crate::parse::error;
 use crate::parse::function::Argument;
 use crate::parse::types::as_reference;
 use proc_macro2::TokenStream;
-use syn::Type;
 use syn::spanned::Spanned;
+use syn::{Type, parse_quote};
 
 /// A rule for forward mode.
 pub struct ForwardRule {
     pub attribute: RuleAttribute,
     /// Its arguments are those of the target, each followed by its tangent.
     pub rule: RuleFunction,
-    /// The type of the value, and what is returned as its tangent.
+    /// The type of the value, and what is returned as its tangent: `()` and `()` if the rule returns nothing.
     pub result: Type,
     pub result_tangent: Type,
     /// How the tangent of each argument of the target comes in.
@@ -27,8 +27,8 @@ pub struct ForwardRule {
 pub enum TangentWay {
     /// By value, for an argument that is passed by value.
     Value,
-    /// `&T`, for a reference to `T`.
-    Reference(Type),
+    /// `&T` or `&mut T`, for such a reference to `T`.
+    Reference(Type, Access),
     /// `Option<&T>`, for a reference to `T`.
     IfThere(Type),
     /// `NoTangent`, for a reference.
@@ -40,11 +40,14 @@ const RETURNS: &str = "a rule for forward mode returns the value and its tangent
 impl ForwardRule {
     pub fn parse(attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
         let attribute = RuleAttribute::parse("frule", attribute)?;
-        let rule = RuleFunction::parse(item, RETURNS)?;
+        let rule = RuleFunction::parse(item)?;
         rule.check_instances(&attribute)?;
         let (result, result_tangent) = match &rule.output {
-            Type::Tuple(tuple) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), tuple.elems[1].clone()),
-            other => return Err(error(other.span(), "the rule does not return a value and its tangent", RETURNS)),
+            None => (parse_quote!(()), parse_quote!(())),
+            Some(Type::Tuple(tuple)) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), tuple.elems[1].clone()),
+            Some(other) => {
+                return Err(error(other.span(), "the rule does not return a value and its tangent", RETURNS));
+            }
         };
         refuse_references(&result)?;
         let tangents = rule.arguments().chunks(2).map(tangent_way).collect::<syn::Result<_>>()?;
@@ -66,28 +69,28 @@ fn tangent_way(pair: &[Argument]) -> syn::Result<TangentWay> {
         ));
     };
     let Some(reference) = as_reference(&argument.ty) else { return Ok(TangentWay::Value) };
-    if reference.mutability.is_some() {
-        return Err(error(
-            argument.span,
-            format_args!(
-                "`{}` is a `&mut`: a rule for a function that changes its argument is not there yet",
-                argument.label
-            ),
-            "let the function return what it computes",
-        ));
-    }
+    let access = access(reference);
     let elem = (*reference.elem).clone();
     if is_no_tangent(&tangent.ty) {
-        Ok(TangentWay::Nothing)
-    } else if as_reference(&tangent.ty).is_some() {
-        Ok(TangentWay::Reference(elem))
-    } else if inside_option(&tangent.ty).is_some_and(|inside| as_reference(inside).is_some()) {
-        Ok(TangentWay::IfThere(elem))
-    } else {
-        Err(error(
+        if access == Access::Exclusive {
+            refuse_untracked(&argument.label, reference, tangent.ty.span())?;
+        }
+        return Ok(TangentWay::Nothing);
+    }
+    let is_option = inside_option(&tangent.ty).is_some_and(|inside| as_reference(inside).is_some());
+    match (access, as_reference(&tangent.ty)) {
+        (Access::Shared, Some(_)) => Ok(TangentWay::Reference(elem, access)),
+        (Access::Exclusive, Some(tangent)) if tangent.mutability.is_some() => Ok(TangentWay::Reference(elem, access)),
+        (Access::Shared, None) if is_option => Ok(TangentWay::IfThere(elem)),
+        (Access::Shared, _) => Err(error(
             tangent.ty.span(),
             format_args!("this is the tangent of `{}`, which is a reference", argument.label),
             "it is a reference, an `Option<&…>` (`None` where there is no tangent), or `NoTangent`",
-        ))
+        )),
+        (Access::Exclusive, _) => Err(error(
+            tangent.ty.span(),
+            format_args!("this is the tangent of `{}`, which is a `&mut`", argument.label),
+            "it is a `&mut`, in which the rule leaves the tangent of what it leaves in the argument",
+        )),
     }
 }

@@ -12,13 +12,12 @@ use syn::{
 /// A rule's function.
 pub struct RuleFunction {
     pub function: Function,
-    /// What the function returns.
-    pub output: Type,
+    /// What the function returns, if that is not nothing.
+    pub output: Option<Type>,
 }
 
 impl RuleFunction {
-    /// `returns` is what the message says if it returns nothing.
-    pub fn parse(item: TokenStream, returns: &str) -> syn::Result<Self> {
+    pub fn parse(item: TokenStream) -> syn::Result<Self> {
         let mut function = Function::parse(item)?;
         if function.is_unsafe {
             return Err(error(
@@ -49,9 +48,7 @@ impl RuleFunction {
             ));
         }
         name_lifetimes(&mut function)?;
-        let Some(output) = function.result.take() else {
-            return Err(error(function.name.span(), "the rule returns nothing", returns));
-        };
+        let output = function.result.take();
         Ok(RuleFunction { function, output })
     }
 

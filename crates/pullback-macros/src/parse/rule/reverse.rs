@@ -4,7 +4,7 @@ use super::attribute::RuleAttribute;
 use super::function::RuleFunction;
 use super::{inside_option, is_no_tangent, list};
 use crate::parse::error;
-use crate::parse::types::as_reference;
+use crate::parse::types::{as_reference, is_inactive};
 use proc_macro2::{Span, TokenStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -43,6 +43,8 @@ pub enum Calls {
 
 /// How the pullback takes the cotangent of the result.
 pub enum CotangentParameter {
+    /// Not at all: the result is `()`.
+    Nothing,
     /// By value.
     Value,
     /// Through a reference to this type.
@@ -54,7 +56,17 @@ pub enum Way {
     /// It is passed by value, and the pullback returns a value of this type.
     Returned(Type),
     /// It is a reference to this type, and the pullback takes its shadow.
-    Written(Type, ShadowParameter),
+    Written(Type, Access, ShadowParameter),
+}
+
+/// What a function may do with what an argument refers to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// `&T`: read it. The pullback adds to the shadow.
+    Shared,
+    /// `&mut T`: change it. The pullback finds in the shadow the cotangent of what the function left there, and leaves there the
+    /// cotangent of what the function found.
+    Exclusive,
 }
 
 /// How a pullback takes the shadow of an argument.
@@ -73,17 +85,20 @@ const RETURNS: &str = "a rule for reverse mode returns the value and the pullbac
 impl ReverseRule {
     pub fn parse(attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
         let attribute = RuleAttribute::parse("rrule", attribute)?;
-        let rule = RuleFunction::parse(item, RETURNS)?;
+        let rule = RuleFunction::parse(item)?;
         rule.check_instances(&attribute)?;
         let (result, pullback) = match &rule.output {
-            Type::Tuple(tuple) if tuple.elems.len() == 2 => (&tuple.elems[0], &tuple.elems[1]),
-            other => return Err(error(other.span(), "the rule does not return a value and a pullback", RETURNS)),
+            Some(Type::Tuple(tuple)) if tuple.elems.len() == 2 => (&tuple.elems[0], &tuple.elems[1]),
+            other => {
+                let span = other.as_ref().map_or_else(|| rule.name().span(), Spanned::span);
+                return Err(error(span, "the rule does not return a value and a pullback", RETURNS));
+            }
         };
         refuse_references(result)?;
         let (calls, bounds, signature) = closure(pullback)?;
         let borrows = may_borrow(&rule, bounds);
         let cotangent = cotangent(result, signature)?;
-        let arguments = ways(&rule, signature)?;
+        let arguments = ways(&rule, &cotangent, signature)?;
         let returned = match &signature.output {
             ReturnType::Default => parse_quote!(()),
             ReturnType::Type(_, ty) => (**ty).clone(),
@@ -155,6 +170,9 @@ fn may_borrow(rule: &RuleFunction, bounds: &Bounds) -> bool {
 }
 
 fn cotangent(result: &Type, signature: &ParenthesizedGenericArguments) -> syn::Result<CotangentParameter> {
+    if matches!(result, Type::Tuple(tuple) if tuple.elems.is_empty()) {
+        return Ok(CotangentParameter::Nothing);
+    }
     match signature.inputs.first() {
         None => Err(error(
             signature.span(),
@@ -172,15 +190,23 @@ fn cotangent(result: &Type, signature: &ParenthesizedGenericArguments) -> syn::R
 }
 
 /// How each argument gets its cotangent, from what the pullback takes and returns.
-fn ways(rule: &RuleFunction, signature: &ParenthesizedGenericArguments) -> syn::Result<Vec<Way>> {
+fn ways(
+    rule: &RuleFunction,
+    cotangent: &CotangentParameter,
+    signature: &ParenthesizedGenericArguments,
+) -> syn::Result<Vec<Way>> {
+    let (first_shadow, after) = match cotangent {
+        CotangentParameter::Nothing => (0, ""),
+        _ => (1, " after the cotangent of the result"),
+    };
     let references: Vec<&str> = labels(rule, true);
     let values: Vec<&str> = labels(rule, false);
-    let shadows: Vec<&NamedArg> = signature.inputs.iter().skip(1).collect();
+    let shadows: Vec<&NamedArg> = signature.inputs.iter().skip(first_shadow).collect();
     if shadows.len() != references.len() {
         return Err(error(
             signature.inputs.span(),
             format_args!(
-                "the pullback takes {} after the cotangent of the result, but should take {}",
+                "the pullback takes {}{after}, but should take {}",
                 count(shadows.len(), "shadow"),
                 references.len()
             ),
@@ -198,21 +224,35 @@ fn ways(rule: &RuleFunction, signature: &ParenthesizedGenericArguments) -> syn::
     rule.arguments()
         .iter()
         .map(|argument| match as_reference(&argument.ty) {
-            Some(reference) if reference.mutability.is_some() => Err(error(
-                argument.span,
-                format_args!(
-                    "`{}` is a `&mut`: a rule for a function that changes its argument is not there yet",
-                    argument.label
-                ),
-                "let the function return what it computes",
-            )),
             Some(reference) => {
-                let shadow = shadows.next().expect("they were counted");
-                Ok(Way::Written((*reference.elem).clone(), shadow_parameter(&argument.label, shadow)?))
+                let parameter = shadows.next().expect("they were counted");
+                let shadow = shadow_parameter(&argument.label, parameter)?;
+                let access = access(reference);
+                if (access, shadow) == (Access::Exclusive, ShadowParameter::Nothing) {
+                    refuse_untracked(&argument.label, reference, parameter.ty.span())?;
+                }
+                Ok(Way::Written((*reference.elem).clone(), access, shadow))
             }
             None => Ok(Way::Returned(components.next().expect("they were counted"))),
         })
         .collect()
+}
+
+/// What a reference lets a function do.
+pub fn access(reference: &TypeReference) -> Access {
+    if reference.mutability.is_some() { Access::Exclusive } else { Access::Shared }
+}
+
+/// Floats that a function writes have a tangent: if there were none, that of what it overwrites would be left behind.
+pub fn refuse_untracked(label: &str, reference: &TypeReference, span: Span) -> syn::Result<()> {
+    if is_inactive(&reference.elem) {
+        return Ok(());
+    }
+    Err(error(
+        span,
+        format_args!("`{label}` is a `&mut`, so what the function writes there has a tangent"),
+        "take the shadow as a `&mut`",
+    ))
 }
 
 fn labels(rule: &RuleFunction, references: bool) -> Vec<&str> {

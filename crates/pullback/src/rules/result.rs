@@ -1,0 +1,120 @@
+//! The result of a rule, where its cotangent is taken by reference: a `Vec`, or anything else that owns what it reaches.
+//!
+//! When the rule has run, a shadow of the result is made, and its bits are written to the place of the result's shadow; the
+//! derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
+
+use super::runs::Runs;
+use crate::differentiable::{MakeZero, Path, make_zero};
+use crate::rt::Tape;
+use std::borrow::Borrow;
+
+/// A result whose cotangent a pullback may take as `&D`: `&[f64]` or `&Vec<f64>` for a `Vec<f64>`.
+#[diagnostic::on_unimplemented(
+    message = "the pullback takes the cotangent of a result of type `{Self}` as a `&{D}`",
+    label = "not a cotangent of `{Self}`",
+    note = "the cotangent of a result has the result's type; that of a `Vec<T>` may be taken as a `&[T]`"
+)]
+pub trait Lend<D: ?Sized>: MakeZero {
+    /// The cotangent, as the pullback takes it.
+    #[doc(hidden)]
+    fn lend(&self) -> &D;
+}
+
+impl<R: MakeZero + Borrow<D>, D: ?Sized> Lend<D> for R {
+    #[inline(always)]
+    fn lend(&self) -> &D {
+        self.borrow()
+    }
+}
+
+/// Make the shadow of a result. What is kept of it is where the tape has it.
+///
+/// # Safety
+/// `tape` is a tape that nobody else uses, `out` holds the result, and `shadow` may be written.
+#[inline]
+pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *mut R) -> *mut R {
+    // SAFETY: asked of the caller. The bits at `shadow` own nothing.
+    unsafe {
+        let zero = make_zero(&*out);
+        if R::CHECKED {
+            // The shadow has room for what the result may grow to, and zeros in it.
+            if let Err(mismatch) = (*out).check_shadow(&zero, &Path::argument("return")) {
+                panic!("internal error in Pullback: {mismatch}");
+            }
+        }
+        let zero = (*tape).own(zero);
+        shadow.copy_from(zero, 1);
+        zero
+    }
+}
+
+/// The cotangent of a result on its way to the pullback.
+pub struct Cotangents<R: MakeZero> {
+    zero: *mut R,
+    runs: Runs,
+}
+
+impl<R: MakeZero> Cotangents<R> {
+    /// The cotangent: what lies in the place of the result's shadow, and what is behind the pointers that it was made with.
+    ///
+    /// # Safety
+    /// `zero` is from [`view_result`], the tape is still there, and `shadow` is the place of the result's shadow.
+    #[inline]
+    pub unsafe fn take(zero: *mut R, shadow: *mut R) -> Self {
+        // SAFETY: asked of the caller. By now other pointers may lie in the place, but the floats in it are those of this call.
+        unsafe {
+            let runs = Runs::of_value(&mut *zero);
+            runs.take_inline(zero, shadow);
+            Cotangents { zero, runs }
+        }
+    }
+
+    /// The cotangent, as the pullback takes it.
+    #[inline]
+    pub fn lend<D: ?Sized>(&self) -> &D
+    where
+        R: Lend<D>,
+    {
+        // SAFETY: the tape has it, and nobody writes to it before `finish`.
+        unsafe { (*self.zero).lend() }
+    }
+
+    /// The pullback has run: no cotangent is left behind.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    #[inline]
+    pub unsafe fn finish(self) {
+        // SAFETY: asked of the caller.
+        unsafe { self.runs.clear() }
+    }
+}
+
+/// The tangent of a result that a rule for forward mode has returned, with the shape and the room of the result.
+///
+/// # Panics
+/// If lengths or variants differ.
+#[inline(always)]
+pub fn fitting_tangent<R: MakeZero>(rule: &str, value: &R, tangent: R) -> R {
+    if !R::CHECKED || value.check_shadow(&tangent, &Path::argument("return")).is_ok() {
+        return tangent;
+    }
+    with_room(rule, value, tangent)
+}
+
+#[cold]
+fn with_room<R: MakeZero>(rule: &str, value: &R, mut tangent: R) -> R {
+    // What is reached through a shared reference cannot grow, so no room is asked for.
+    if let Err(mismatch) = value.check_shadow(&tangent, &Path::argument("return").shared()) {
+        panic!("the tangent that rule `{rule}` returns does not fit its value: {mismatch}");
+    }
+    let mut roomy = make_zero(value);
+    let (from, to) = (Runs::of_value(&mut tangent), Runs::of_value(&mut roomy));
+    assert!(from.fit(&to), "internal error in Pullback: values of one shape have the same floats");
+    // SAFETY: they fit, and both values are ours.
+    unsafe { from.copy_to(&to) };
+    if let Err(mismatch) = value.check_shadow(&roomy, &Path::argument("return")) {
+        panic!("internal error in Pullback: {mismatch}");
+    }
+    roomy
+}
