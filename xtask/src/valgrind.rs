@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 9] = [
+const TESTS: [&str; 10] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -18,6 +18,7 @@ const TESTS: [&str; 9] = [
     "enums",
     "slices_and_memory",
     "unwinding",
+    "unwinding_algorithms",
 ];
 
 /// How cargo is told to run tests under valgrind. Memory that is still reachable at the end is the test runner's.

@@ -329,3 +329,63 @@ b3:
 }";
     assert_gradient(text, &[3.0], &[6.0]);
 }
+
+/// The same where one of the addresses is of what a function returns, as in `sort_unstable` and its pivots: of that nothing is known
+/// when the difference is read for the first time.
+#[test]
+fn a_distance_to_what_a_function_returns_keeps_its_stride() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 32 align 8
+  v3 = load f64 v0
+  store v2, v3
+  v4 = ptradd v2, 8:i64
+  store v4, 5:i64
+  v5 = ptradd v2, 16:i64
+  store v5, v3
+  v6 = ptradd v2, 24:i64
+  store v6, 8:i64
+  v7 = fcmp ogt v3, 1.0f64
+  v8 = call @pivot(v7, v2, v5)
+  v9 = ptrtoint i64 v8
+  v10 = ptrtoint i64 v2
+  v11 = sub nuw v9, v10
+  v12 = ptradd nuw v2, v11
+  v13 = load f64 v12
+  v14 = ptradd v12, 8:i64
+  v15 = load i64 v14
+  v16 = sitofp f64 v15
+  v17 = fmul v13, v16
+  store v1, v17
+  return
+}
+fn @pivot(v0: i1, v1: ptr, v2: ptr) -> ptr {
+b0:
+  v3 = select v0, v2, v1
+  return v3
+}";
+    assert_eq!(words_of(text, 2, 32), [Kinds::F64, Kinds::INT, Kinds::F64, Kinds::INT]);
+    assert_gradient(text, &[1.5, 0.0], &[8.0, 0.0]);
+    assert_gradient(text, &[0.5, 0.0], &[5.0, 0.0]);
+}
+
+/// The distance of addresses in different objects may be any number: what is stored at that distance may lie anywhere.
+#[test]
+fn a_distance_between_objects_is_any_number() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 16 align 8
+  v3 = load f64 v0
+  v4 = ptradd v2, 8:i64
+  store v4, 5:i64
+  v5 = ptrtoint i64 v0
+  v6 = ptrtoint i64 v1
+  v7 = sub v5, v6
+  v8 = ptradd v2, v7
+  store v8, v3
+  return
+}";
+    assert_eq!(words_of(text, 2, 16), [Kinds::F64.union(Kinds::INT); 2]);
+}

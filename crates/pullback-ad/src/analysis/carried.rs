@@ -10,12 +10,11 @@ use std::collections::HashSet;
 /// The integers of the live blocks of a function that are passed on. `group` are the functions that are looked at.
 pub(super) fn passed_on(func: &Function, blocks: &[Block], group: &[FuncId]) -> HashSet<Value> {
     let mut found: HashSet<Value> = HashSet::new();
-    let mut passed: Vec<(Value, Value)> = Vec::new();
     for block in blocks {
         for inst in &func.block(*block).insts {
-            let data = func.inst(*inst);
-            found.extend(data.op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
-            match &data.op {
+            let op = &func.inst(*inst).op;
+            found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
+            match op {
                 Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => {
                     found.insert(*from);
                 }
@@ -23,21 +22,47 @@ pub(super) fn passed_on(func: &Function, blocks: &[Block], group: &[FuncId]) -> 
                     found.insert(*value);
                 }
                 Op::Call(Callee::Direct(callee), args, _) if group.contains(callee) => found.extend(args),
-                Op::Select(_, a, b) => passed.extend(data.result.into_iter().flat_map(|r| [(r, *a), (r, *b)])),
-                Op::Freeze(a) => passed.extend(data.result.map(|r| (r, *a))),
                 Op::InsertValue(_, value, _) => {
                     found.insert(*value);
                 }
                 _ => {}
             }
         }
-        let term = &func.block(*block).term;
-        for target in term.targets() {
+        if let Terminator::Return(Some(value)) = &func.block(*block).term {
+            found.insert(*value);
+        }
+    }
+    with_sources(func, blocks, found)
+}
+
+/// The integers of these blocks that become pointers there, or are handed to a clean-up, which may make them pointers.
+pub(super) fn to_cleanups(func: &Function, blocks: &[Block]) -> HashSet<Value> {
+    let mut found: HashSet<Value> = HashSet::new();
+    for inst in blocks.iter().flat_map(|block| &func.block(*block).insts) {
+        let op = &func.inst(*inst).op;
+        found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
+        if let Op::Cast(CastOp::IntToPtr, from) = op {
+            found.insert(*from);
+        }
+    }
+    with_sources(func, blocks, found)
+}
+
+/// The integers among these values that may carry something, and those that may have become one of them in these blocks.
+fn with_sources(func: &Function, blocks: &[Block], mut found: HashSet<Value>) -> HashSet<Value> {
+    let mut passed: Vec<(Value, Value)> = Vec::new();
+    for block in blocks {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            match &data.op {
+                Op::Select(_, a, b) => passed.extend(data.result.into_iter().flat_map(|r| [(r, *a), (r, *b)])),
+                Op::Freeze(a) => passed.extend(data.result.map(|r| (r, *a))),
+                _ => {}
+            }
+        }
+        for target in func.block(*block).term.targets() {
             let params = &func.block(target.block).params;
             passed.extend(params.iter().copied().zip(target.args.iter().copied()));
-        }
-        if let Terminator::Return(Some(value)) = term {
-            found.insert(*value);
         }
     }
     found.retain(|v| may_carry(func.ty(*v)));

@@ -5,6 +5,8 @@
 //! joins all calls of a function. What it promises: every pointer or float that a live instruction may read or write
 //! at a place is recorded in the cell of that place.
 
+mod settle;
+
 use super::computed::Numbers;
 use super::lanes::last_start;
 use super::numbers;
@@ -162,7 +164,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
             changed |= pass.changed;
         }
         facts.objects.spread_origins();
-        if !facts.objects.take_changed() && !changed && !unknown_is_foreign(&mut facts, module) {
+        if !facts.objects.take_changed() && !changed && !settle::settle(&mut facts, module, &shapes) {
             break;
         }
     }
@@ -176,28 +178,6 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
         evidence::in_floats(&mut facts, module.func(*id), *id, &shape.scope.blocks);
     }
     facts
-}
-
-/// Pointers made from integers of which nothing became known reach foreign memory. Whether there were any.
-fn unknown_is_foreign(facts: &mut Facts, module: &Module) -> bool {
-    let mut found = false;
-    for id in facts.functions.clone() {
-        let func = module.func(id);
-        for block in func.blocks() {
-            for inst in &func.block(block).insts {
-                let data = func.inst(*inst);
-                let (Op::Cast(CastOp::IntToPtr, from), Some(result)) = (&data.op, data.result) else { continue };
-                if func.as_const(*from).is_none() && facts.object(id, result).is_none() {
-                    let object = facts.objects.add(Origins { foreign: true, ..Origins::default() });
-                    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
-                    values.object[result.index()] = Some(object);
-                    values.offset[result.index()] = Some(Offsets::zero());
-                    found = true;
-                }
-            }
-        }
-    }
-    found
 }
 
 /// Give each parameter of the primal an object with the cells of its layout.
@@ -314,9 +294,8 @@ impl Pass<'_> {
         Some(known)
     }
 
-    /// `a − b`, where both are addresses in one object.
-    fn pointer_distance(&mut self, a: Value, b: Value) -> Option<Offsets> {
-        let (a, b) = (self.shape.addresses(self.func, a)?, self.shape.addresses(self.func, b)?);
+    /// `a − b`, where all that these addresses are of reaches one object.
+    fn distance(&mut self, (a, b): (Vec<Value>, Vec<Value>)) -> Option<Offsets> {
         let ((object, a), (other, b)) = (self.reached(&a)?, self.reached(&b)?);
         (self.facts.objects.find(object) == self.facts.objects.find(other)).then(|| a.combine(&b, Residue::minus))
     }
@@ -482,10 +461,11 @@ impl Pass<'_> {
             Op::Freeze(a) => self.assign(result.expect("a freeze has a result"), *a, &[]),
             Op::Cast(op, a) => self.cast(*op, *a, result.expect("a cast has a result")),
             Op::Bin(op, a, b) if !op.is_float() => {
-                if *op == BinOp::Sub
-                    && let Some(distance) = self.pointer_distance(*a, *b)
-                {
-                    self.set_offset(result.expect("arithmetic has a result"), distance);
+                if let Some(addresses) = self.shape.subtracted(self.func, &data.op) {
+                    // What does not reach one object yet may do so later; in the end nothing is known of the others.
+                    if let Some(distance) = self.distance(addresses) {
+                        self.set_offset(result.expect("arithmetic has a result"), distance);
+                    }
                     return;
                 }
                 let (Some(x), Some(y)) = (self.residue(*a), self.residue(*b)) else { return };
@@ -763,11 +743,9 @@ impl Pass<'_> {
     fn terminator(&mut self, term: &Terminator) {
         for (index, target) in term.targets().iter().enumerate().filter(|(_, t)| self.shape.scope.contains(t.block)) {
             let bounds = ranges::on_edge(self.func, term, index);
-            let returns = self.shape.can_return(target.block);
             let params = self.func.block(target.block).params.clone();
             for (arg, param) in target.args.iter().zip(params) {
-                // On the way to a panic numbers and addresses meet as integers; nothing follows from that for either.
-                if returns || !self.func.ty(param).is_int() {
+                if self.shape.joins(self.func, target.block, param) {
                     self.assign(param, *arg, &bounds);
                 } else {
                     self.set_offset(param, Residue::ANY);

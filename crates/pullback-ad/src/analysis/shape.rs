@@ -1,9 +1,10 @@
 //! What can be read off one function before anything is known of memory: computed once, used in every round of [`super::flow`].
 
+use super::carried;
 use super::ranges::Ranges;
 use super::scope::{OnPanic, Scope};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, CastOp, FuncId, Function, Module, Op, Value, ValueDef};
+use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
 
 /// The shape of one function.
@@ -12,6 +13,8 @@ pub struct Shape {
     /// The blocks that matter.
     pub scope: Scope,
     returning: HashSet<Block>,
+    /// The integers that are brought to clean-ups on the way to a panic.
+    to_cleanups: HashSet<Value>,
     /// Between which numbers integers lie.
     pub ranges: Ranges,
     /// What a block parameter may be, by the parameter.
@@ -30,17 +33,33 @@ impl Shape {
                 incoming.entry(*param).or_default().push(*arg);
             }
         }
-        let returning = scope.blocks.iter().copied().filter(|b| cfg.can_return(*b)).collect();
-        Shape { scope, returning, ranges: Ranges::new(func), incoming }
+        let (returning, panicking): (Vec<Block>, Vec<Block>) = scope.blocks.iter().partition(|b| cfg.can_return(**b));
+        let to_cleanups = carried::to_cleanups(func, &panicking);
+        let returning = returning.into_iter().collect();
+        Shape { scope, returning, to_cleanups, ranges: Ranges::new(func), incoming }
     }
 
     /// Whether the function can return from a block.
-    pub fn can_return(&self, block: Block) -> bool {
+    fn can_return(&self, block: Block) -> bool {
         self.returning.contains(&block)
     }
 
+    /// Whether what is passed to a parameter of `block` says what the parameter is.
+    ///
+    /// On the way to a panic all kinds of numbers and addresses meet as integers, to be printed; nothing follows from that for
+    /// either. But what a clean-up is given means the same on every way to it.
+    pub fn joins(&self, func: &Function, block: Block, param: Value) -> bool {
+        self.can_return(block) || !func.ty(param).is_int() || self.to_cleanups.contains(&param)
+    }
+
+    /// The pointers one of whose addresses is subtracted from another by `op`, after those of the other.
+    pub fn subtracted(&self, func: &Function, op: &Op) -> Option<(Vec<Value>, Vec<Value>)> {
+        let Op::Bin(BinOp::Sub, a, b) = op else { return None };
+        Some((self.addresses(func, *a)?, self.addresses(func, *b)?))
+    }
+
     /// The pointers one of whose addresses the integer `value` is; `None` if it may be something else.
-    pub fn addresses(&self, func: &Function, value: Value) -> Option<Vec<Value>> {
+    fn addresses(&self, func: &Function, value: Value) -> Option<Vec<Value>> {
         let mut found = Vec::new();
         let mut seen = HashSet::from([value]);
         let mut open = vec![value];
