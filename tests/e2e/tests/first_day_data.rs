@@ -454,6 +454,14 @@ pullback_e2e::differentiated! {
         scored.iter().enumerate().map(|(i, (s, n))| s * s / (i + n.len()) as f64).sum()
     } at [1.5, 2.5];
 
+    fn sort_tuple_vec(x) {
+        let mut v: Vec<(usize, f64, bool)> = x.iter().enumerate().map(|(i, a)| (i, a.sin(), i % 2 == 0)).collect();
+        v.sort_by(|a, b| a.1.total_cmp(&b.1));
+        v.sort_unstable_by_key(|t| t.2);
+        v.reverse();
+        v.iter().enumerate().map(|(r, (i, s, b))| s * (r * 3 + i) as f64 * if *b { 2.0 } else { 1.0 }).sum()
+    } at [3.0, 1.0, 2.0, 0.5];
+
     fn trait_static_dispatch(x) {
         trait Shape {
             fn area(&self) -> f64;
