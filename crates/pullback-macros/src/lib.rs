@@ -7,8 +7,10 @@ mod generate;
 mod parse;
 
 use parse::attribute::Family;
+use parse::rule::attached::Attached;
 use parse::rule::forward::ForwardRule;
 use parse::rule::reverse::ReverseRule;
+use parse::rule::scalar::ScalarRule;
 use proc_macro::TokenStream;
 
 /// Differentiate a function: `#[autodiff(df, Reverse, Active, Duplicated, Active)]` adds the function `df` beside it.
@@ -71,6 +73,52 @@ pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
     generate::rule::expand(item.into(), rule, generate::rule::forward::generate).into()
 }
 
+/// A rule for both modes for a function of numbers, from its partial derivatives:
+/// `scalar_rule!(hypot(x, y) => r; d/dx = x / r, d/dy = y / r)`.
+///
+/// `r` is the function's result. Arguments are `f64` unless they say otherwise: `f(x: f32, n: i32) => r`; those that are not floats have no
+/// partial derivative. The result is of the type of the first float, unless it says otherwise: `f(x: f32) -> f64 => r`. A foreign
+/// function is written `extern "C" cbrt(x) => r`.
+#[proc_macro]
+pub fn scalar_rule(rule: TokenStream) -> TokenStream {
+    ScalarRule::parse(rule.into())
+        .map_or_else(|error| error.to_compile_error(), |rule| generate::rule::scalar::generate(&rule))
+        .into()
+}
+
+/// Attach a rule for reverse mode to a function: `#[has_rrule(map_rrule)]`, where `map_rrule` is a function with `#[rrule(generic)]`.
+///
+/// For generic functions, whatever their parameters are: the rule has the same type parameters in the same order.
+#[proc_macro_attribute]
+pub fn has_rrule(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    attach("has_rrule", attribute, item)
+}
+
+/// Attach a rule for forward mode to a function, as [`macro@has_rrule`] does for reverse mode.
+#[proc_macro_attribute]
+pub fn has_frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    attach("has_frule", attribute, item)
+}
+
+/// Say that what a function returns carries no derivative, whatever it is computed from.
+#[proc_macro_attribute]
+pub fn non_differentiable(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    attach("non_differentiable", attribute, item)
+}
+
+/// Say of functions of other crates, of methods, or of instances of generic functions, what
+/// [`#[non_differentiable]`](macro@non_differentiable) says.
+#[proc_macro]
+pub fn non_differentiable_fn(paths: TokenStream) -> TokenStream {
+    mark("non_differentiable_fn", "NonDifferentiable", paths)
+}
+
+/// Have functions differentiated as if there were no rules for them.
+#[proc_macro]
+pub fn opt_out(paths: TokenStream) -> TokenStream {
+    mark("opt_out", "OptOut", paths)
+}
+
 /// Make a struct or enum `Differentiable`.
 ///
 /// Every field has to be `Differentiable` too. A field that carries no derivative and is of some other type gets
@@ -79,6 +127,20 @@ pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
 pub fn differentiable(item: TokenStream) -> TokenStream {
     parse::type_def::parse(item.into())
         .map_or_else(|error| error.to_compile_error(), |definition| generate::differentiable::generate(&definition))
+        .into()
+}
+
+fn attach(name: &str, attribute: TokenStream, item: TokenStream) -> TokenStream {
+    match Attached::parse(name, attribute.into(), item.clone().into()) {
+        Ok(attached) => generate::rule::attached::generate(&attached, item.into()).into(),
+        Err(error) => [item, error.to_compile_error().into()].into_iter().collect(),
+    }
+}
+
+fn mark(name: &str, kind: &str, paths: TokenStream) -> TokenStream {
+    let kind = quote::format_ident!("{kind}");
+    parse::rule::marks::paths(name, paths.into())
+        .map_or_else(|error| error.to_compile_error(), |paths| generate::rule::marks::entries(&kind, &paths))
         .into()
 }
 

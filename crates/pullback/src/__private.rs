@@ -24,7 +24,27 @@ macro_rules! __with_driver {
     ($($items:item)*) => {};
 }
 
-pub use crate::__with_driver as with_driver;
+/// The first of two blocks in a build by the driver, else the second.
+#[cfg(pullback)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_driver_or {
+    ($with:block $without:block) => {
+        $with
+    };
+}
+
+/// The second of two blocks: this build is not by the driver.
+#[cfg(not(pullback))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __with_driver_or {
+    ($with:block $without:block) => {
+        $without
+    };
+}
+
+pub use crate::{__with_driver as with_driver, __with_driver_or as with_driver_or};
 
 /// What the expansion of a rule's attribute refers to.
 pub mod rules {
@@ -32,7 +52,12 @@ pub mod rules {
     pub use crate::rules::cotangent::take_cotangent;
     pub use crate::rules::result::{Cotangents, view_result};
     pub use crate::rules::shadow::{Shadow, kept_view, read_view, view};
-    pub use crate::rules::tangent::reference_tangent;
+    pub use crate::rules::tangent::TangentPlace;
+
+    /// Whether a value is the one of a function's own type.
+    pub const fn is_function<F: Copy>(_: &F) -> bool {
+        size_of::<F>() == 0
+    }
 
     /// A rule's function, of which there is nothing to know but its type.
     ///

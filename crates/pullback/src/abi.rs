@@ -6,7 +6,7 @@
 
 mod rule;
 
-pub use rule::{__pullback_rule, Kept, Rule, RuleEntry, RuleKind};
+pub use rule::{__pullback_rule, __pullback_ruled, Kept, Rule, RuleEntry, RuleKind};
 
 use std::mem::{align_of, size_of};
 

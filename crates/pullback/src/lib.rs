@@ -199,11 +199,92 @@ pub use pullback_macros::frule;
 /// - An argument that owns memory is passed by reference.
 /// - A pullback that is an `Fn` can be called more than once, as a derivative with a width does. One that is an `FnOnce` can be, too,
 ///   unless it owns memory.
-/// - A rule for a generic function holds for the types that the attribute lists: `#[rrule(for = norm, T = [f32, f64])]`.
+/// - A rule for a generic function holds for the types that the attribute lists: `#[rrule(for = norm, T = [f32, f64])]`. One that holds
+///   for all types, those of closures too, is `#[rrule(generic)]`, and the function names it: [`has_rrule`](macro@has_rrule).
 ///
 /// The closure is all that is kept between the two sweeps. If it captures nothing, nothing is kept. It may refer to what the arguments
 /// refer to.
 pub use pullback_macros::rrule;
+
+pub use pullback_macros::has_frule;
+
+/// # Example
+///
+/// ```
+/// use pullback::rules::NoTangent;
+/// use pullback::{has_rrule, rrule};
+///
+/// #[has_rrule(newton_rrule)]
+/// fn newton<F: Fn(f64, f64) -> (f64, f64)>(f: F, a: f64) -> f64 {
+///     (0..20).fold(1.0, |x, _| {
+///         let (value, slope) = f(x, a);
+///         x - value / slope
+///     })
+/// }
+///
+/// /// `f(x, a) = 0` gives `dx = -(∂f/∂a) / (∂f/∂x) da`, however `x` was found. Here `∂f/∂a` is -1.
+/// #[rrule(generic)]
+/// fn newton_rrule<F: Fn(f64, f64) -> (f64, f64)>(f: F, a: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64)) {
+///     let x = newton(&f, a);
+///     let (_, slope) = f(x, a);
+///     (x, move |dx| (NoTangent, dx / slope))
+/// }
+///
+/// let (root, pullback) = newton_rrule(|x, a| (x * x - a, 2.0 * x), 4.0);
+/// assert_eq!((root, pullback(1.0).1), (2.0, 0.25));
+/// ```
+pub use pullback_macros::has_rrule;
+
+/// # Example
+///
+/// ```
+/// use pullback::non_differentiable;
+///
+/// /// How many of them are positive, as a number to compute with.
+/// #[non_differentiable]
+/// fn positive<T: PartialOrd + Default>(values: &[T]) -> f64 {
+///     values.iter().filter(|value| **value > T::default()).count() as f64
+/// }
+///
+/// assert_eq!(positive(&[1.0, -1.0]), 1.0);
+/// ```
+pub use pullback_macros::non_differentiable;
+
+/// # Example
+///
+/// ```
+/// pullback::non_differentiable_fn!(f64::to_bits, <f64 as Default>::default, Vec::<f64>::with_capacity);
+/// ```
+pub use pullback_macros::non_differentiable_fn;
+
+/// # Example
+///
+/// ```
+/// mod library {
+///     pub fn norm(x: f64, y: f64) -> f64 {
+///         (x * x + y * y).sqrt()
+///     }
+///
+///     // A smooth one is wanted there.
+///     pullback::scalar_rule!(norm(x, y) => r; d/dx = x / (r + 1e-9), d/dy = y / (r + 1e-9));
+/// }
+///
+/// // Here it is not.
+/// pullback::opt_out!(library::norm);
+/// ```
+pub use pullback_macros::opt_out;
+
+/// # Example
+///
+/// ```
+/// use pullback::scalar_rule;
+///
+/// scalar_rule!(f64::hypot(x, y) => r; d/dx = x / r, d/dy = y / r);
+/// scalar_rule!(f32::powi(x: f32, n: i32) => _y; d/dx = n as f32 * x.powi(n - 1));
+/// ```
+/// A partial derivative that nobody asks for is not computed. Between the two sweeps those of the arguments, and the result, are kept
+/// that the partial derivatives mention.
+pub use pullback_macros::scalar_rule;
 
 // The examples on the repository's front page run with those of the documentation.
 #[cfg(all(doctest, pullback))]

@@ -21,6 +21,15 @@
 //! assert_eq!((y, pullback(1.0)), (0.5, 0.25));
 //! ```
 //!
+//! | | |
+//! |---|---|
+//! | [`rrule`](macro@crate::rrule) | a rule for reverse mode |
+//! | [`frule`](macro@crate::frule) | a rule for forward mode |
+//! | [`scalar_rule!`](crate::scalar_rule) | both, for a function of numbers, from its partial derivatives |
+//! | [`has_rrule`](macro@crate::has_rrule), [`has_frule`](macro@crate::has_frule) | the rule of a function that is generic over anything |
+//! | [`non_differentiable`](macro@crate::non_differentiable), [`non_differentiable_fn!`](crate::non_differentiable_fn) | that a function's result carries no derivative |
+//! | [`opt_out!`](crate::opt_out) | that a function is differentiated although it has a rule |
+//!
 //! A rule is an ordinary function: it can be called, as here, and tested by itself. Every derivative of a function that calls
 //! `sigmoid` then uses it.
 
@@ -34,7 +43,7 @@ pub(crate) mod tangent;
 pub use cotangent::{Cotangent, Thunk};
 pub use result::Lend;
 pub use shadow::Reached;
-pub use tangent::{ResultTangent, Tangent};
+pub use tangent::{ReferenceTangent, ResultTangent, Tangent};
 
 /// The tangent, cotangent or shadow of what has none: an integer, a function, a string.
 ///

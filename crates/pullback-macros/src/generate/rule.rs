@@ -20,16 +20,19 @@
 //! ```
 //! The wrapper and the static are there only in a build by the driver.
 
+pub mod attached;
 pub mod forward;
+pub mod marks;
 pub mod reverse;
+pub mod scalar;
 
-use crate::parse::rule::attribute::RuleAttribute;
+use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::RuleFunction;
 use crate::parse::rule::reverse::Access;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Type;
 use syn::spanned::Spanned;
+use syn::{ExprPath, LitStr, Type};
 
 /// The function as it was, and its record or what is wrong.
 pub fn expand<R>(item: TokenStream, rule: syn::Result<R>, generate: impl FnOnce(&R) -> TokenStream) -> TokenStream {
@@ -54,13 +57,16 @@ pub struct Frame<'a> {
 }
 
 /// What is particular to a mode.
-pub struct Parts {
+pub struct Parts<'a> {
     /// The functions of the rule.
     pub shims: TokenStream,
     /// Further type parameters of the record, after those of the rule: the type of the rule, and what it returns.
     pub parameters: Vec<Ident>,
     /// What holds for them.
     pub bounds: TokenStream,
+    /// Those of them that stand for types that can be named, and these types. In generic code the compiler takes the bounds for
+    /// granted, so it complains of each type once, where it is put in.
+    pub named: Vec<(Ident, &'a Type)>,
     /// An expression for the record.
     pub record: TokenStream,
     /// Where errors about the bounds are shown.
@@ -68,7 +74,7 @@ pub struct Parts {
 }
 
 impl Frame<'_> {
-    pub fn generate(&self, parts: &Parts) -> TokenStream {
+    pub fn generate(&self, parts: &Parts<'_>) -> TokenStream {
         let Parts { shims, .. } = parts;
         let function = &self.rule.function;
         let (name, visibility) = (&function.name, &function.visibility);
@@ -93,8 +99,8 @@ impl Frame<'_> {
     }
 
     /// The record as a function of the rule. That of a generic rule is reached by the rule's name; it lacks the primal.
-    fn record(&self, parts: &Parts) -> TokenStream {
-        let Parts { parameters, bounds, record, span, .. } = parts;
+    fn record(&self, parts: &Parts<'_>) -> TokenStream {
+        let Parts { parameters, bounds, named, record, .. } = parts;
         let name = self.rule.name();
         let generics = self.rule.generics();
         let all = generics.params.iter();
@@ -102,9 +108,11 @@ impl Frame<'_> {
         let predicates = self.predicates();
         let turbofish = &self.rule.function.turbofish;
         let rule_type = &parameters[0];
-        let call = quote_spanned!(*span=> __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData));
+        let call = self.call(parts);
+        let named = named.iter().map(|(parameter, _)| parameter);
         let types = self.rule.arguments().iter().map(|argument| &argument.ty);
-        let generic = (!turbofish.is_empty()).then(|| {
+        let reached_here = !turbofish.is_empty() || matches!(self.attribute.target, Target::Named);
+        let generic = reached_here.then(|| {
             quote! {
                 impl #name {
                     pub const fn record<#(#own),*>() -> &'static ::pullback::abi::Rule
@@ -121,6 +129,7 @@ impl Frame<'_> {
             const fn __pullback_record<#(#all,)* #(#parameters),*>(
                 _: #rule_type,
                 _: ::core::marker::PhantomData<(#(#types,)*)>,
+                #(_: ::core::marker::PhantomData<#named>,)*
             ) -> &'static ::pullback::abi::Rule
             where
                 #bounds
@@ -133,6 +142,16 @@ impl Frame<'_> {
         }
     }
 
+    /// The call that makes the record. It has the span of what is asked of the rule, so that this is where the compiler says what does
+    /// not hold.
+    fn call(&self, parts: &Parts<'_>) -> TokenStream {
+        let (name, turbofish) = (self.rule.name(), &self.rule.function.turbofish);
+        let named = parts.named.iter().map(|(_, ty)| quote_spanned!(ty.span()=> ::core::marker::PhantomData::<#ty>));
+        quote_spanned! {parts.span=>
+            __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData, #(#named),*)
+        }
+    }
+
     /// What the rule's own where clause says.
     pub fn predicates(&self) -> TokenStream {
         let predicates = self.rule.generics().where_clause.iter().flat_map(|clause| &clause.predicates);
@@ -140,28 +159,27 @@ impl Frame<'_> {
     }
 
     /// For each listed instance, the target's signature is checked, and the driver told.
-    fn entries(&self, parts: &Parts) -> TokenStream {
+    fn entries(&self, parts: &Parts<'_>) -> TokenStream {
+        let Target::Function { path, abi } = &self.attribute.target else { return TokenStream::new() };
         let mut instances = vec![TokenStream::new()];
         for (parameter, types) in &self.attribute.instances {
             let with = |before: &TokenStream, ty: &Type| quote!(#before type #parameter = #ty;);
             instances = instances.iter().flat_map(|before| types.iter().map(move |ty| with(before, ty))).collect();
         }
-        instances.iter().map(|instance| self.entry(instance, parts)).collect()
+        instances.iter().map(|instance| self.entry(path, abi.as_ref(), instance, parts)).collect()
     }
 
-    fn entry(&self, instance: &TokenStream, parts: &Parts) -> TokenStream {
-        let Frame { attribute, kind, result, .. } = self;
+    fn entry(&self, target: &ExprPath, abi: Option<&LitStr>, instance: &TokenStream, parts: &Parts<'_>) -> TokenStream {
+        let Frame { kind, result, .. } = self;
         let name = self.rule.name();
         let turbofish = &self.rule.function.turbofish;
-        let target = &attribute.target;
         let lifetimes: Vec<_> = self.rule.generics().lifetimes().map(|parameter| &parameter.lifetime).collect();
         let types: Vec<&Type> = self.arguments.iter().map(|(_, ty)| *ty).collect();
-        let abi = attribute.abi.as_ref().map(|abi| quote!(extern #abi));
-        let target_type = quote_spanned!(self.span()=> for<#(#lifetimes),*> unsafe #abi fn(#(#types),*) -> #result);
-        let (primal, wrapper) = (self.primal(), self.wrapper());
-        // The call has the span of what is asked of the rule, so that this is where the compiler says what does not hold.
-        let record =
-            quote_spanned!(parts.span=> __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData));
+        let extern_abi = abi.map(|abi| quote!(extern #abi));
+        let target_type =
+            quote_spanned!(target.span()=> for<#(#lifetimes),*> unsafe #extern_abi fn(#(#types),*) -> #result);
+        let (primal, wrapper) = (self.primal(), self.wrapper(abi));
+        let record = self.call(parts);
         let reached = turbofish.is_empty().then(|| {
             quote! {
                 impl #name {
@@ -199,17 +217,16 @@ impl Frame<'_> {
     fn primal(&self) -> TokenStream {
         let (places, _) = places(self.arguments.len());
         let types = self.arguments.iter().map(|(_, ty)| ty);
-        let (lifetimes, target, result, out) =
-            (self.rule.generics().lifetimes(), &self.attribute.target, self.result, local("out"));
+        let (lifetimes, result, out) = (self.rule.generics().lifetimes(), self.result, local("out"));
         quote! {
             unsafe extern "C-unwind" fn __pullback_primal<#(#lifetimes),*>(#(#places: *const #types,)* #out: *mut #result) {
-                unsafe { #out.write(#target(#(#places.read()),*)) }
+                unsafe { #out.write(TARGET(#(#places.read()),*)) }
             }
         }
     }
 
     /// A function with the signature of the target, which is differentiated in its place.
-    fn wrapper(&self) -> TokenStream {
+    fn wrapper(&self, abi: Option<&LitStr>) -> TokenStream {
         let generics = self.rule.generics();
         let lifetimes = generics.lifetimes();
         let types = self.arguments.iter().map(|(_, ty)| ty);
@@ -218,7 +235,7 @@ impl Frame<'_> {
         let result = self.result;
         let pointers = places.iter().map(|_| quote!(*const ()));
         // The rule may panic, though its target may not.
-        let abi = self.attribute.abi.as_ref().map(|abi| match abi.value() {
+        let abi = abi.map(|abi| match abi.value() {
             text if text == "Rust" || text.ends_with("-unwind") => quote!(extern #abi),
             text => {
                 let unwinding = format!("{text}-unwind");
@@ -240,15 +257,16 @@ impl Frame<'_> {
             }
         }
     }
-
-    fn span(&self) -> Span {
-        self.attribute.target.span()
-    }
 }
 
 /// A name that cannot collide with the user's variables.
 pub fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
+}
+
+/// A name for code whose errors are shown at `span`, which a name of another hygiene in it would prevent.
+pub fn local_at(name: &str, span: Span) -> Ident {
+    format_ident!("__pullback_{name}", span = span)
 }
 
 /// Names for the places of arguments and of their shadows.

@@ -139,3 +139,37 @@ fn an_error_leaves_the_function_as_it_was() {
     let text = expanded(Family::Pullback, quote!(df, Reverse, Dual, Active), item.clone());
     assert!(text.starts_with(&item.to_string()) && text.contains("compile_error"));
 }
+
+/// The two rules that `scalar_rule!` writes are reached by nobody's name, so this is where they are seen.
+#[test]
+fn a_scalar_rule() {
+    use crate::parse::rule::scalar::ScalarRule;
+    let rule =
+        ScalarRule::parse(quote!(f64::atan2(y, x) => r; d/dx = -y / (x * x + y * y), d/dy = x / (x * x + y * y)));
+    let thunk = quote!(::pullback::rules::Thunk<f64, (f64, f64, f64)>);
+    let expected = quote! {
+        const _: () = {
+            #[allow(unused_variables, unused_parens, clippy::all)]
+            #[::pullback::rrule(for = f64::atan2)]
+            fn __pullback_scalar_rrule(y: f64, x: f64) -> (f64, impl Fn(f64) -> (#thunk, #thunk)) {
+                let r: f64 = f64::atan2(y, x);
+                (r, move |d: f64| (
+                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (x / (x * x + y * y)) }),
+                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (-y / (x * x + y * y)) })
+                ))
+            }
+            #[allow(unused_variables, unused_mut, unused_parens, clippy::all)]
+            #[::pullback::frule(for = f64::atan2)]
+            fn __pullback_scalar_frule(
+                y: f64, d_y: ::core::option::Option<f64>, x: f64, d_x: ::core::option::Option<f64>
+            ) -> (f64, f64) {
+                let r: f64 = f64::atan2(y, x);
+                let mut tangent: f64 = 0.0;
+                if let ::core::option::Option::Some(d_y) = d_y { tangent += (x / (x * x + y * y)) * d_y; }
+                if let ::core::option::Option::Some(d_x) = d_x { tangent += (-y / (x * x + y * y)) * d_x; }
+                (r, tangent)
+            }
+        };
+    };
+    assert_eq!(super::rule::scalar::generate(&rule.unwrap()).to_string(), expected.to_string());
+}

@@ -1,9 +1,12 @@
 //! Rules: `#[rrule(for = dot)]` and `#[frule(for = dot)]` with the functions under them.
 
+pub mod attached;
 pub mod attribute;
 pub mod forward;
 pub mod function;
+pub mod marks;
 pub mod reverse;
+pub mod scalar;
 
 use crate::parse::types::path_name;
 use syn::{GenericArgument, PathArguments, Type};

@@ -204,6 +204,9 @@ unsafe extern "C" {
     /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. It is never
     /// defined: a wrapper is differentiated, not run.
     pub fn __pullback_rule(rule: *const Rule) -> *const ();
+
+    /// Stands for the address of the target of `entry`, and tells the driver of the entry. It is never defined.
+    pub fn __pullback_ruled(entry: *const RuleEntry) -> *const ();
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use crate::abi::Activity;
 use crate::differentiable::{MakeZero, make_zero, pointee};
 use std::borrow::BorrowMut;
 
-/// What follows an argument of type `A`, passed by value, in a rule for forward mode: an `A` or [`NoTangent`].
+/// What follows an argument of type `A`, passed by value, in a rule for forward mode: an `A`, an `Option<A>` or [`NoTangent`].
 #[diagnostic::on_unimplemented(
     message = "an argument of type `{A}` is followed by a `{Self}`",
     label = "not a tangent of `{A}`",
-    note = "in a rule for forward mode each argument is followed by its tangent: a value of the argument's type, or `NoTangent`"
+    note = "in a rule for forward mode each argument is followed by its tangent: a value of the argument's type, an `Option` of one, or `NoTangent`"
 )]
 pub trait Tangent<A>: Sized {
     /// Whether the argument has a tangent at all.
@@ -41,6 +41,17 @@ impl<A: MakeZero> Tangent<A> for A {
                 gather(&*primal, shadow)
             }
         }
+    }
+}
+
+/// `None` where the argument has no tangent at a call.
+impl<A: MakeZero> Tangent<A> for Option<A> {
+    const ACTIVITY: Activity = Activity::Duplicated;
+
+    #[inline(always)]
+    unsafe fn read(primal: *const A, shadow: *mut A) -> Self {
+        // SAFETY: asked of the caller.
+        if shadow.is_null() { None } else { Some(unsafe { A::read(primal, shadow) }) }
     }
 }
 
@@ -99,25 +110,22 @@ pub struct TangentPlace<T: Reached + ?Sized> {
     value: Option<T::Zero>,
 }
 
-/// The tangent of an argument that is a reference.
-///
-/// # Safety
-/// `primal` is the place of the argument. `shadow` is null or the place of its shadow, in which pointers are right.
-#[inline(always)]
-pub unsafe fn reference_tangent<T: Reached + ?Sized>(
-    primal: *const *const T,
-    shadow: *const *mut (),
-) -> TangentPlace<T> {
-    let none = std::ptr::null_mut::<()>();
-    // SAFETY: asked of the caller.
-    unsafe {
-        let primal = primal.read();
-        let shadow = pointee(primal, if shadow.is_null() { &raw const none } else { shadow });
-        TangentPlace { primal, shadow, value: None }
-    }
-}
-
 impl<T: Reached + ?Sized> TangentPlace<T> {
+    /// The tangent of an argument that is a reference.
+    ///
+    /// # Safety
+    /// `primal` is the place of the argument. `shadow` is null or the place of its shadow, in which pointers are right.
+    #[inline(always)]
+    pub unsafe fn new(primal: *const *const T, shadow: *const *mut ()) -> Self {
+        let none = std::ptr::null_mut::<()>();
+        // SAFETY: asked of the caller.
+        unsafe {
+            let primal = primal.read();
+            let shadow = pointee(primal, if shadow.is_null() { &raw const none } else { shadow });
+            TangentPlace { primal, shadow, value: None }
+        }
+    }
+
     /// Where the tangent lies, zeros where there is none.
     ///
     /// # Safety
@@ -134,35 +142,45 @@ impl<T: Reached + ?Sized> TangentPlace<T> {
         };
         self.value.insert(value).borrow_mut()
     }
+}
 
-    /// The tangent of an argument that is a `&mut`, in which the rule leaves the tangent of what it leaves in the argument.
+/// What follows an argument that refers to a `T` in a rule for forward mode: a `&T` or an `Option<&T>`, a `&mut T` if the argument is
+/// one, or [`NoTangent`].
+#[diagnostic::on_unimplemented(
+    message = "an argument that refers to `{T}` is followed by a `{Self}`",
+    label = "not a tangent of a reference to `{T}`",
+    note = "in a rule for forward mode a `&T` is followed by its tangent, a `&T`, an `Option<&T>`, or `NoTangent`; and a `&mut T` by a `&mut T`"
+)]
+pub trait ReferenceTangent<T: Reached + ?Sized> {
+    /// The tangent.
     ///
     /// # Safety
-    /// The primal and the shadow are there. During `'a` nobody else uses the shadow, and `self` stays where it is. (A rule names
-    /// lifetimes as it likes: they are those of a call.)
+    /// The primal and the shadow are there. As long as the reference is used, `place` stays where it is, and nobody else uses the shadow,
+    /// or if it is a `&`, writes to it. (A rule names lifetimes as it likes: they are those of a call.)
+    #[doc(hidden)]
+    unsafe fn lend(place: &mut TangentPlace<T>) -> Self;
+}
+
+impl<T: Reached + ?Sized> ReferenceTangent<T> for &T {
     #[inline(always)]
-    pub unsafe fn exclusive<'a>(&mut self) -> &'a mut T {
+    unsafe fn lend(place: &mut TangentPlace<T>) -> Self {
         // SAFETY: asked of the caller.
-        unsafe { &mut *self.place() }
+        unsafe { &*place.place() }
     }
+}
 
-    /// The tangent of an argument that is a `&`. Two arguments may have the same one.
-    ///
-    /// # Safety
-    /// The primal and the shadow are there. During `'a` nobody writes to the shadow, and `self` stays where it is.
+impl<T: Reached + ?Sized> ReferenceTangent<T> for &mut T {
     #[inline(always)]
-    pub unsafe fn shared<'a>(&mut self) -> &'a T {
+    unsafe fn lend(place: &mut TangentPlace<T>) -> Self {
         // SAFETY: asked of the caller.
-        unsafe { &*self.place() }
+        unsafe { &mut *place.place() }
     }
+}
 
-    /// [`shared`](Self::shared), if there is a tangent.
-    ///
-    /// # Safety
-    /// As for [`shared`](Self::shared).
+impl<T: Reached + ?Sized> ReferenceTangent<T> for Option<&T> {
     #[inline(always)]
-    pub unsafe fn if_there<'a>(&mut self) -> Option<&'a T> {
+    unsafe fn lend(place: &mut TangentPlace<T>) -> Self {
         // SAFETY: asked of the caller.
-        if self.shadow.is_null() { None } else { Some(unsafe { self.shared() }) }
+        if place.shadow.is_null() { None } else { Some(unsafe { &*place.place() }) }
     }
 }

@@ -1,9 +1,10 @@
 //! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
 
-use super::{Frame, Parts, activity_of, arg, floats_behind_mut, local, owns_nothing, places, rule_parameter};
+use super::{Frame, Parts, activity_of, arg, floats_behind_mut, local, local_at, owns_nothing, places, rule_parameter};
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
 use crate::parse::rule::is_no_tangent;
-use crate::parse::rule::reverse::Access;
+use crate::parse::rule::reverse::{Access, access};
+use crate::parse::types::as_reference;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -25,6 +26,7 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
         shims: tangent(rule, &frame),
         parameters: vec![rule_type.clone()],
         bounds: bound,
+        named: Vec::new(),
         record: quote! {
             #assertions
             &::pullback::abi::Rule::forward(
@@ -68,25 +70,33 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     } else {
         (quote!((#value, #tangent)), quote!(#result_shadow.write(#fitting); #out.write(#value);))
     };
-    let guests: Vec<Ident> = (0..primals.len()).map(|index| local(&format!("tangent{index}"))).collect();
-    let made = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
+    let guests: Vec<Ident> =
+        tangent_types(rule).enumerate().map(|(index, ty)| local_at(&format!("tangent{index}"), ty.span())).collect();
+    let made = rule.tangents.iter().enumerate().map(|(index, way)| {
         let (guest, primal, shadow) = (&guests[index], &primals[index], &shadows[index]);
         match way {
-            TangentWay::Value => quote_spanned! {tangent.span()=>
-                let #guest = <#tangent as ::pullback::rules::Tangent<_>>::read(#primal, #shadow);
-            },
-            TangentWay::Reference(ty, _) | TangentWay::IfThere(ty) => quote! {
+            TangentWay::Reference(ty) => quote_spanned! {ty.span()=>
                 let mut #guest =
-                    ::pullback::__private::rules::reference_tangent::<#ty>(#primal.cast(), #shadow.cast());
+                    ::pullback::__private::rules::TangentPlace::<#ty>::new(#primal.cast(), #shadow.cast());
             },
-            TangentWay::Nothing => quote!(let #guest = ::pullback::rules::NoTangent;),
+            TangentWay::Value | TangentWay::Nothing => TokenStream::new(),
         }
     });
-    let passed = rule.tangents.iter().zip(&guests).map(|(way, guest)| match way {
-        TangentWay::Value | TangentWay::Nothing => quote!(#guest),
-        TangentWay::Reference(_, Access::Shared) => quote!(#guest.shared()),
-        TangentWay::Reference(_, Access::Exclusive) => quote!(#guest.exclusive()),
-        TangentWay::IfThere(_) => quote!(#guest.if_there()),
+    let passed = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
+        let span = tangent.span();
+        let (primal, shadow, ty) = (&primals[index], &shadows[index], types[index]);
+        match way {
+            TangentWay::Nothing => quote!(::pullback::rules::NoTangent),
+            TangentWay::Value => {
+                quote_spanned!(span=> <#tangent as ::pullback::rules::Tangent<#ty>>::read(#primal, #shadow))
+            }
+            TangentWay::Reference(referred) => {
+                let guest = &guests[index];
+                quote_spanned! {span=>
+                    <#tangent as ::pullback::rules::ReferenceTangent<#referred>>::lend(&mut #guest)
+                }
+            }
+        }
     });
     quote! {
         #[allow(unused_variables)]
@@ -109,6 +119,11 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     }
 }
 
+/// What an argument that is a reference lets the function do.
+fn access_of(ty: &Type) -> Access {
+    as_reference(ty).map_or(Access::Shared, access)
+}
+
 fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
     let active = quote!(::pullback::__private::Activity::Duplicated);
     let constant = quote!(::pullback::__private::Activity::Const);
@@ -120,8 +135,7 @@ fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
                 let activity = quote!(<#tangent as ::pullback::rules::Tangent<#ty>>::ACTIVITY);
                 arg(label, activity, ty, false)
             }
-            TangentWay::Reference(_, access) => arg(label, activity_of(*access), ty, false),
-            TangentWay::IfThere(_) => arg(label, active.clone(), ty, false),
+            TangentWay::Reference(_) => arg(label, activity_of(access_of(ty)), ty, false),
         })
         .collect();
     args.push(arg("return", active, frame.result, false));
@@ -133,10 +147,10 @@ fn assertions(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     for (&(label, ty), way) in frame.arguments.iter().zip(&rule.tangents) {
         assertions.extend(match way {
             TangentWay::Value => owns_nothing(label, ty),
-            TangentWay::Nothing | TangentWay::Reference(_, Access::Shared) | TangentWay::IfThere(_) => {
-                TokenStream::new()
+            TangentWay::Reference(referred) if access_of(ty) == Access::Exclusive => {
+                floats_behind_mut(label, ty, referred)
             }
-            TangentWay::Reference(referred, Access::Exclusive) => floats_behind_mut(label, ty, referred),
+            TangentWay::Nothing | TangentWay::Reference(_) => TokenStream::new(),
         });
     }
     assertions

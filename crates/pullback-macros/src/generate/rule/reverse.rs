@@ -7,7 +7,7 @@
 //! ```
 
 use super::{
-    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, local, owns_nothing, places, rule_parameter,
+    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, local, local_at, owns_nothing, places, rule_parameter,
 };
 use crate::parse::pretty;
 use crate::parse::rule::is_no_tangent;
@@ -43,11 +43,15 @@ impl Reverse<'_> {
     fn generate(&self) -> TokenStream {
         let (rule_type, closure) = (rule_parameter(), &self.closure);
         let (augmented, view, pullback) = (self.augmented(), self.view(), self.pullback());
-        let (rule_bound, closure_bound) = (self.rule_bound(), self.closure_bound());
+        let (rule_bound, closure_bound, referred_bounds) =
+            (self.rule_bound(), self.closure_bound(), self.referred_bounds());
+        let named: Vec<(Ident, &Type)> = self.written().map(|(index, ty, _)| (referred_parameter(index), ty)).collect();
+        let parameters = [rule_type, closure.clone()].into_iter().chain(self.referred()).collect();
         self.frame.generate(&Parts {
             shims: quote!(#augmented #view #pullback),
-            parameters: vec![rule_type, closure.clone()],
-            bounds: quote!(#rule_bound #closure_bound),
+            parameters,
+            bounds: quote!(#rule_bound #closure_bound #referred_bounds),
+            named,
             record: self.record(),
             span: self.rule.pullback,
         })
@@ -65,9 +69,19 @@ impl Reverse<'_> {
         })
     }
 
+    /// Type parameters for what these arguments refer to.
+    fn referred(&self) -> impl Iterator<Item = Ident> {
+        self.written().map(|(index, ..)| referred_parameter(index))
+    }
+
+    fn referred_bounds(&self) -> TokenStream {
+        let referred = self.referred();
+        quote!(#(#referred: ::pullback::rules::Reached + ?::core::marker::Sized,)*)
+    }
+
     /// The type of all views.
     fn view_type(&self) -> TokenStream {
-        let types = self.written().map(|(_, ty, _)| ty);
+        let types = self.referred();
         let result = self.frame.result;
         let result = self.lent_result().map(|_| quote!(*mut #result,));
         quote!((#(*mut #types,)* #result))
@@ -99,11 +113,14 @@ impl Reverse<'_> {
             CotangentParameter::Value => quote!(#result,),
             CotangentParameter::Reference(ty) => quote!(&#ty,),
         };
-        let shadows = self.rule.arguments.iter().filter_map(|way| match way {
-            Way::Returned(_) => None,
-            Way::Written(ty, _, ShadowParameter::Always) => Some(quote!(&mut #ty)),
-            Way::Written(ty, _, ShadowParameter::IfAsked) => Some(quote!(::core::option::Option<&mut #ty>)),
-            Way::Written(_, _, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
+        let shadows = self.rule.arguments.iter().enumerate().filter_map(|(index, way)| {
+            let ty = referred_parameter(index);
+            match way {
+                Way::Returned(_) => None,
+                Way::Written(_, _, ShadowParameter::Always) => Some(quote!(&mut #ty)),
+                Way::Written(_, _, ShadowParameter::IfAsked) => Some(quote!(::core::option::Option<&mut #ty>)),
+                Way::Written(_, _, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
+            }
         });
         let (closure, returned) = (&self.closure, &self.rule.returned);
         let function = match self.rule.calls {
@@ -145,19 +162,20 @@ impl Reverse<'_> {
             return TokenStream::new();
         }
         let generics = self.frame.rule.generics().params.iter();
+        let (referred, referred_bounds) = (self.referred(), self.referred_bounds());
         let predicates = self.frame.predicates();
         let (primals, shadows, types) = (&self.primals, &self.shadows, self.types());
         let (tape, place, out, result_shadow) = (local("tape"), local("place"), local("out"), local("result_shadow"));
         let (view, result) = (self.view_type(), self.frame.result);
-        let views = self.written().map(|(index, ty, _)| {
-            let (primal, shadow) = (&primals[index], &shadows[index]);
+        let views = self.written().map(|(index, ..)| {
+            let (primal, shadow, ty) = (&primals[index], &shadows[index], referred_parameter(index));
             quote!(::pullback::__private::rules::view::<#ty>(#tape, #primal.cast(), #shadow.cast()))
         });
         let viewed_result =
             self.lent_result().map(|_| quote!(::pullback::__private::rules::view_result(#tape, #out, #result_shadow),));
         quote! {
             #[allow(unused_variables)]
-            unsafe extern "C-unwind" fn __pullback_view<#(#generics),*>(
+            unsafe extern "C-unwind" fn __pullback_view<#(#generics,)* #(#referred),*>(
                 #tape: *mut ::pullback::rt::Tape,
                 #place: *mut #view,
                 #(#primals: *const #types, #shadows: *mut #types,)*
@@ -165,6 +183,7 @@ impl Reverse<'_> {
                 #result_shadow: *mut #result,
             )
             where
+                #referred_bounds
                 #predicates
             {
                 unsafe { #place.write((#(#views,)* #viewed_result)) }
@@ -175,6 +194,7 @@ impl Reverse<'_> {
     fn pullback(&self) -> TokenStream {
         let generics = self.frame.rule.generics().params.iter();
         let (bound, predicates) = (self.closure_bound(), self.frame.predicates());
+        let (referred, referred_bounds) = (self.referred(), self.referred_bounds());
         let (closure, result, view) = (&self.closure, self.frame.result, self.view_type());
         let (shadows, types) = (&self.shadows, self.types());
         let (place, view_place, out) = (local("place"), local("view"), local("result_shadow"));
@@ -185,17 +205,23 @@ impl Reverse<'_> {
             quote!(let mut #guest = ::pullback::__private::rules::Shadow::new(#view, &[#(#others.range()),*]);)
         });
         let name = self.frame.rule.name().to_string();
-        let finished = self.written().map(|(index, ..)| {
-            let (guest, label) = (local(&format!("shadow{index}")), self.frame.arguments[index].0);
+        let finished = self.written().zip(&guests).map(|((index, ..), guest)| {
+            let label = self.frame.arguments[index].0;
             quote!(#guest.finish(#name, #label);)
         });
-        let (zero, cotangents) = (local("zero"), local("cotangents"));
+        let zero = local("zero");
         let (result_view, result_taken, result_finished) = match self.lent_result() {
             None => (quote!(), quote!(), quote!()),
-            Some(_) => (
+            Some(ty) => (
                 quote!(#zero,),
-                quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);),
-                quote!(#cotangents.finish();),
+                {
+                    let cotangents = local_at("cotangents", ty.span());
+                    quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);)
+                },
+                {
+                    let cotangents = local_at("cotangents", ty.span());
+                    quote!(#cotangents.finish();)
+                },
             ),
         };
         let call = self.call(&place, &out);
@@ -223,7 +249,7 @@ impl Reverse<'_> {
         });
         quote! {
             #[allow(unused_variables)]
-            unsafe extern "C-unwind" fn __pullback_pullback<#(#generics,)* #closure>(
+            unsafe extern "C-unwind" fn __pullback_pullback<#(#generics,)* #closure, #(#referred),*>(
                 #place: *const u8,
                 #view_place: *const #view,
                 #(#shadows: *mut #types,)*
@@ -231,6 +257,7 @@ impl Reverse<'_> {
             )
             where
                 #bound
+                #referred_bounds
                 #predicates
             {
                 unsafe {
@@ -254,11 +281,15 @@ impl Reverse<'_> {
             Calls::Once => quote!(::pullback::__private::rules::take_closure::<#closure>(#place, #name)),
             Calls::Shared => quote!((::pullback::__private::rules::shared_closure::<#closure>(#place))),
         };
-        let cotangents = local("cotangents");
         let cotangent = match &self.rule.cotangent {
             CotangentParameter::Nothing => quote!(),
             CotangentParameter::Value => quote!(::pullback::__private::rules::take_cotangent(#out),),
-            CotangentParameter::Reference(ty) => quote_spanned!(ty.span()=> #cotangents.lend::<#ty>(),),
+            CotangentParameter::Reference(ty) => {
+                let cotangents = local_at("cotangents", ty.span());
+                quote_spanned! {ty.span()=>
+                    ::pullback::__private::rules::Cotangents::lend::<#ty>(&#cotangents),
+                }
+            }
         };
         let shadows = self.rule.arguments.iter().enumerate().filter_map(|(index, way)| {
             let guest = local(&format!("shadow{index}"));
@@ -279,8 +310,9 @@ impl Reverse<'_> {
         let assertions = self.assertions();
         let args = self.args();
         let view_type = self.view_type();
+        let referred: Vec<Ident> = self.referred().collect();
         let view = if self.has_view() {
-            quote!(__pullback_view::<#(#turbofish),*> as *const ())
+            quote!(__pullback_view::<#(#turbofish,)* #(#referred),*> as *const ())
         } else {
             quote!(::core::ptr::null())
         };
@@ -295,7 +327,7 @@ impl Reverse<'_> {
                 [
                     __pullback_augmented::<#(#turbofish,)* #rule, #closure> as *const (),
                     #view,
-                    __pullback_pullback::<#(#turbofish,)* #closure> as *const (),
+                    __pullback_pullback::<#(#turbofish,)* #closure, #(#referred),*> as *const (),
                 ],
                 ::pullback::__private::rules::kept_closure::<#closure>(),
                 ::pullback::__private::rules::kept_view::<#view_type>(),
@@ -343,4 +375,9 @@ impl Reverse<'_> {
         }
         assertions
     }
+}
+
+/// The type parameter that stands for what an argument refers to.
+fn referred_parameter(index: usize) -> Ident {
+    format_ident!("__PullbackReferred{index}")
 }

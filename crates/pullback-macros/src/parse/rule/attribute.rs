@@ -7,25 +7,48 @@ use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{ExprPath, LitStr, Token, Type, bracketed};
 
+mod kw {
+    syn::custom_keyword!(generic);
+}
+
 /// A rule's attribute.
 pub struct RuleAttribute {
-    /// The function that the rule is for.
-    pub target: ExprPath,
-    /// The ABI of the target, if it is not Rust's.
-    pub abi: Option<LitStr>,
+    /// `rrule` or `frule`.
+    pub name: &'static str,
+    pub target: Target,
     /// The types for which a generic rule holds, by parameter.
     pub instances: Vec<(Ident, Vec<Type>)>,
 }
 
+/// What a rule is for.
+pub enum Target {
+    /// A function with this path, and with this ABI if it is not Rust's.
+    Function { path: ExprPath, abi: Option<LitStr> },
+    /// Functions that name the rule themselves, with `#[has_rrule]` or `#[has_frule]`.
+    Named,
+}
+
 impl RuleAttribute {
     /// `name` is that of the attribute.
-    pub fn parse(name: &str, tokens: TokenStream) -> syn::Result<Self> {
+    pub fn parse(name: &'static str, tokens: TokenStream) -> syn::Result<Self> {
         let example = format!("for example `#[{name}(for = f)]`");
         (|input: ParseStream<'_>| Self::parse_from(name, &example, input)).parse2(tokens)
     }
 
-    fn parse_from(name: &str, example: &str, input: ParseStream<'_>) -> syn::Result<Self> {
-        let (mut target, mut abi, mut instances) = (None, None, Vec::new());
+    fn parse_from(name: &'static str, example: &str, input: ParseStream<'_>) -> syn::Result<Self> {
+        let (mut path, mut abi, mut instances) = (None, None, Vec::new());
+        if input.peek(kw::generic) {
+            input.parse::<kw::generic>()?;
+            return if input.is_empty() {
+                Ok(RuleAttribute { name, target: Target::Named, instances })
+            } else {
+                Err(error(
+                    input.span(),
+                    format_args!("`#[{name}(generic)]` has no further options"),
+                    format_args!("it is a rule for the functions that say `#[has_{name}]`"),
+                ))
+            };
+        }
         while !input.is_empty() {
             let word = input
                 .call(Ident::parse_any)
@@ -35,7 +58,7 @@ impl RuleAttribute {
                 .map_err(|cause| error(cause.span(), format_args!("expected `=` after `{word}`"), example))?;
             match word.to_string().as_str() {
                 "for" => {
-                    target = Some(input.parse::<ExprPath>().map_err(|cause| {
+                    path = Some(input.parse::<ExprPath>().map_err(|cause| {
                         error(cause.span(), "expected the path of the function that the rule is for", example)
                     })?);
                 }
@@ -64,13 +87,13 @@ impl RuleAttribute {
                     .map_err(|cause| error(cause.span(), "expected a comma", "separate the options by commas"))?;
             }
         }
-        let Some(target) = target else {
+        let Some(path) = path else {
             return Err(error(
                 Span::call_site(),
                 format_args!("`#[{name}]` does not say which function the rule is for"),
                 example,
             ));
         };
-        Ok(RuleAttribute { target, abi, instances })
+        Ok(RuleAttribute { name, target: Target::Function { path, abi }, instances })
     }
 }

@@ -27,10 +27,8 @@ pub struct ForwardRule {
 pub enum TangentWay {
     /// By value, for an argument that is passed by value.
     Value,
-    /// `&T` or `&mut T`, for such a reference to `T`.
-    Reference(Type, Access),
-    /// `Option<&T>`, for a reference to `T`.
-    IfThere(Type),
+    /// By reference, for a reference to this type: `&T`, `Option<&T>` or `&mut T`.
+    Reference(Box<Type>),
     /// `NoTangent`, for a reference.
     Nothing,
 }
@@ -70,7 +68,7 @@ fn tangent_way(pair: &[Argument]) -> syn::Result<TangentWay> {
     };
     let Some(reference) = as_reference(&argument.ty) else { return Ok(TangentWay::Value) };
     let access = access(reference);
-    let elem = (*reference.elem).clone();
+    let elem = reference.elem.clone();
     if is_no_tangent(&tangent.ty) {
         if access == Access::Exclusive {
             refuse_untracked(&argument.label, reference, tangent.ty.span())?;
@@ -79,9 +77,9 @@ fn tangent_way(pair: &[Argument]) -> syn::Result<TangentWay> {
     }
     let is_option = inside_option(&tangent.ty).is_some_and(|inside| as_reference(inside).is_some());
     match (access, as_reference(&tangent.ty)) {
-        (Access::Shared, Some(_)) => Ok(TangentWay::Reference(elem, access)),
-        (Access::Exclusive, Some(tangent)) if tangent.mutability.is_some() => Ok(TangentWay::Reference(elem, access)),
-        (Access::Shared, None) if is_option => Ok(TangentWay::IfThere(elem)),
+        (Access::Shared, Some(tangent)) if tangent.mutability.is_none() => Ok(TangentWay::Reference(elem)),
+        (Access::Exclusive, Some(tangent)) if tangent.mutability.is_some() => Ok(TangentWay::Reference(elem)),
+        (Access::Shared, None) if is_option => Ok(TangentWay::Reference(elem)),
         (Access::Shared, _) => Err(error(
             tangent.ty.span(),
             format_args!("this is the tangent of `{}`, which is a reference", argument.label),

@@ -1,6 +1,6 @@
 //! The function under a rule's attribute, with a name for every lifetime.
 
-use super::attribute::RuleAttribute;
+use super::attribute::{RuleAttribute, Target};
 use crate::parse::error;
 use crate::parse::function::{Argument, ArgumentKind, Function};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -82,12 +82,19 @@ impl RuleFunction {
                 ));
             }
         }
+        let Target::Function { .. } = attribute.target else { return Ok(()) };
         for name in &self.function.turbofish {
             if !attribute.instances.iter().any(|(listed, _)| listed == name) {
                 return Err(error(
                     name.span(),
                     format_args!("the rule does not say for which `{name}` it holds"),
-                    format_args!("list them in the attribute: `{name} = [f32, f64]`"),
+                    format_args!(
+                        "list them in the attribute, `{name} = [f32, f64]`; or write `#[{}(generic)]`, and \
+                         `#[has_{}({})]` on the function",
+                        attribute.name,
+                        attribute.name,
+                        self.name()
+                    ),
                 ));
             }
         }
@@ -97,7 +104,7 @@ impl RuleFunction {
 
 /// Gives each lifetime that is left out in an argument a name. `'static` is refused: the rule is called with whatever the target is
 /// called with.
-fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
+pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
     let mut naming = NameLifetimes { added: Vec::new(), is_static: None };
     for argument in &mut function.arguments {
         naming.visit_type_mut(&mut argument.ty);

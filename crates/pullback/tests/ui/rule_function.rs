@@ -1,0 +1,68 @@
+//! What a rule's function is.
+
+use pullback::{has_rrule, non_differentiable, rrule};
+
+struct Point(f64);
+
+impl Point {
+    fn norm(&self) -> f64 {
+        self.0
+    }
+
+    #[rrule(for = Point::norm)]
+    fn norm_rrule(&self) -> (f64, impl Fn(f64, &mut Point)) {
+        (self.0, |dy, dx| dx.0 += dy)
+    }
+
+    #[has_rrule(norm_rrule)]
+    fn length(&self) -> f64 {
+        self.0
+    }
+
+    #[non_differentiable]
+    fn steps(&self) -> f64 {
+        self.0.floor()
+    }
+}
+
+fn f(x: f64) -> f64 {
+    x
+}
+
+fn apply(f: impl Fn(f64) -> f64, x: f64) -> f64 {
+    f(x)
+}
+
+fn first(x: &[f64]) -> &f64 {
+    &x[0]
+}
+
+#[rrule(for = f)]
+unsafe fn unsafe_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (x, |dy| dy)
+}
+
+#[rrule(for = f)]
+const RULE: f64 = 1.0;
+
+#[rrule(for = apply)]
+fn apply_rrule(f: impl Fn(f64) -> f64, x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (f(x), |dy| dy)
+}
+
+#[rrule(for = first)]
+fn first_rrule(x: &[f64]) -> (&f64, impl Fn(&f64, &mut [f64])) {
+    (&x[0], |dy, dx| dx[0] += dy)
+}
+
+#[rrule(for = f)]
+fn forever_rrule(x: &'static f64) -> (f64, impl Fn(f64, &mut f64)) {
+    (*x, |dy, dx| *dx += dy)
+}
+
+#[has_rrule(f_rrule)]
+const fn constant(x: f64) -> f64 {
+    x
+}
+
+fn main() {}
