@@ -315,20 +315,21 @@ pub unsafe extern "C" fn __pullback_defer_dealloc(tape: *mut Tape, pointer: *mut
 /// A float of a lane, by its width in bytes.
 trait Lane: Copy {
     const ZERO: Self;
-    fn add(self, other: Self) -> Self;
+    /// `self + cotangent`. The bits stay as they are if the cotangent is zero: they may be those of a number in an enum.
+    fn add(self, cotangent: Self) -> Self;
 }
 
 impl Lane for f32 {
     const ZERO: Self = 0.0;
-    fn add(self, other: Self) -> Self {
-        self + other
+    fn add(self, cotangent: Self) -> Self {
+        if cotangent == 0.0 { self } else { self + cotangent }
     }
 }
 
 impl Lane for f64 {
     const ZERO: Self = 0.0;
-    fn add(self, other: Self) -> Self {
-        self + other
+    fn add(self, cotangent: Self) -> Self {
+        if cotangent == 0.0 { self } else { self + cotangent }
     }
 }
 

@@ -10,7 +10,7 @@ use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Module, Op, Terminato
 use std::collections::HashSet;
 
 /// How far to look for what a number was computed from.
-const DEPTH: u32 = 8;
+pub(super) const DEPTH: u32 = 8;
 
 /// Note the numbers that the live blocks of a function store or pass on.
 pub(super) fn find(facts: &mut Facts, module: &Module, id: FuncId, blocks: &[Block], numbers: &Numbers) {
@@ -153,7 +153,7 @@ fn dangles(func: &Function, value: Value) -> bool {
 }
 
 /// Whether a number was not computed from what may be a float's bits.
-fn is_independent(facts: &Facts, func: &Function, id: FuncId, value: Value, depth: u32) -> bool {
+pub(super) fn is_independent(facts: &Facts, func: &Function, id: FuncId, value: Value, depth: u32) -> bool {
     if facts.kinds(id, value).has_float() {
         return false;
     }

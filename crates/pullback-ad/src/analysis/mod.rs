@@ -6,6 +6,7 @@
 //! | [`offsets`] | … or, at a few places? |
 //! | [`objects`] | what memory is there, and what lies in it? |
 //! | [`computed`] | which integers are numbers, not bits? |
+//! | [`plain`] | … for sure? |
 //! | [`flow`] | which pointer reaches which object? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`numbers`] | what comes out of integer arithmetic? |
@@ -24,6 +25,7 @@ pub mod lanes;
 pub mod numbers;
 pub mod objects;
 pub mod offsets;
+pub mod plain;
 pub mod ranges;
 pub mod residue;
 pub mod scope;

@@ -12,8 +12,10 @@
 
 use super::linear::{Coefficient, Linear};
 use super::session::{Form, Session};
+use crate::analysis::computed::Numbers;
 use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;
+use crate::analysis::plain;
 use crate::analysis::scope::Scope;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Activity, Mode};
@@ -67,6 +69,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
         cfg,
         scope,
         func: Function::new(name, Vec::new(), None),
+        numbers: Numbers::new(&old),
         old,
         values: HashMap::new(),
         shadows: HashMap::new(),
@@ -109,6 +112,8 @@ pub(super) struct Augmenter<'s, 'a> {
     cfg: Cfg,
     scope: Scope,
     pub(super) old: Function,
+    /// The numbers of `old`.
+    numbers: Numbers,
     pub(super) func: Function,
     /// Old value to new.
     pub(super) values: HashMap<Value, Value>,
@@ -352,7 +357,8 @@ impl Augmenter<'_, '_> {
             };
         }
         if self.is_forward() {
-            return Ok(self.tangent(new));
+            let mirrored = self.old.ty(old).is_int() && !self.tangents.contains_key(&new) && self.is_number(old);
+            return Ok(if mirrored { vec![new; self.width()] } else { self.tangent(new) });
         }
         match self.shadows.get(&new) {
             Some(shadows) => Ok(shadows.clone()),
@@ -361,6 +367,11 @@ impl Augmenter<'_, '_> {
                 Ok(vec![self.func.zero(&ty); self.width()])
             }
         }
+    }
+
+    /// Whether an integer is sure not to be the bits of a float: in forward mode its shadow is a copy.
+    fn is_number(&self, old: Value) -> bool {
+        plain::is_number(self.session.module, self.session.facts, self.id, &self.numbers, old)
     }
 
     /// Note the companions of a value.
@@ -579,6 +590,7 @@ impl Augmenter<'_, '_> {
                 a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
             }
             Op::Freeze(a) => self.companion(*a)?,
+            _ if self.is_forward() && self.is_number(old_result) => vec![result; self.width()],
             // A float's bits, a number, or a pointer to what has no shadow.
             _ => vec![self.func.zero(&ty); self.width()],
         };

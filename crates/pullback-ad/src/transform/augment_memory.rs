@@ -56,6 +56,9 @@ impl Augmenter<'_, '_> {
             self.refuse_pointers(old_result)?;
             let places = self.shadow(ptr)?;
             self.linear(inst, Linear::Load(result, places));
+        } else if self.is_forward() && self.session.facts.is_word(self.id, self.old.ty(old_result), old_result) {
+            // Whether it is a number or a constant float, its shadow knows.
+            self.load_word(data, inst, ptr, old_result, result)?;
         } else {
             self.refuse_pointers(old_result)?;
         }
@@ -132,10 +135,9 @@ impl Augmenter<'_, '_> {
         let at = self.session.facts.place(self.id, ptr, align);
         if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size()) {
             if self.is_forward() {
-                // A number in an enum's payload, or the bits of a constant float: either has no tangent.
-                let zero = self.func.zero(&ty);
-                for place in self.shadow(ptr)? {
-                    self.push(Op::Store { ptr: place, value: zero, align }, None, data);
+                // A number in an enum's payload, or the bits of a constant float, which has no tangent.
+                for (place, value) in self.shadow(ptr)?.into_iter().zip(self.companion(value)?) {
+                    self.push(Op::Store { ptr: place, value, align }, None, data);
                 }
                 return Ok(());
             }

@@ -7,7 +7,10 @@ use super::reverse::Sweeps;
 use super::session::cotangent_type;
 use super::slots::alloca;
 use crate::analysis::activity::holds_float;
-use pullback_ir::{BinOp, Builder, CastOp, Constant, Flags, Function, IntPred, Loop, Op, SourceLoc, Type, Value};
+use crate::analysis::objects::{Cell, Kinds};
+use pullback_ir::{
+    BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, IntPred, Loop, Op, SourceLoc, Type, Value,
+};
 
 impl Sweeps<'_, '_> {
     fn width(&self) -> usize {
@@ -44,16 +47,16 @@ impl Sweeps<'_, '_> {
     pub(super) fn accumulate(&mut self, value: Value, lane: usize, g: Value) {
         let slot = self.adjoint(value, lane);
         let ty = self.cotangent_type(value);
-        self.accumulate_at(slot, 0, &ty, g, Flags::NONE);
+        self.accumulate_at(slot, 0, &ty, g, Flags::NONE, Beside::Floats);
     }
 
     /// Add `g` to what is at `slot + offset`; aggregates field by field.
-    fn accumulate_at(&mut self, slot: Value, offset: u64, ty: &Type, g: Value, flags: Flags) {
+    fn accumulate_at(&mut self, slot: Value, offset: u64, ty: &Type, g: Value, flags: Flags, beside: Beside) {
         match ty {
             Type::Struct(fields) => {
                 for (i, field) in fields.iter().enumerate().filter(|(_, f)| holds_float(f)) {
                     let part = self.build().value(Op::ExtractValue(g, i as u32), field.clone());
-                    self.accumulate_at(slot, offset + ty.field_offset(i), field, part, flags);
+                    self.accumulate_at(slot, offset + ty.field_offset(i), field, part, flags, beside);
                 }
             }
             Type::F32 | Type::F64 => {
@@ -61,7 +64,7 @@ impl Sweeps<'_, '_> {
                 b.flags = flags;
                 let place = b.offset(slot, offset as i64);
                 let old = b.load(ty.clone(), place);
-                let new = b.fadd(old, g);
+                let new = beside.add(&mut b, old, g);
                 b.store(place, new);
             }
             _ => {}
@@ -160,7 +163,8 @@ impl Sweeps<'_, '_> {
                 let ty = self.cotangent_type(*result);
                 for (lane, g) in self.take(*result).into_iter().enumerate() {
                     let place = self.value(shadow[lane], level);
-                    self.accumulate_at(place, 0, &ty, g, flags);
+                    let beside = self.beside(shadow[lane], Some(ty.size()));
+                    self.accumulate_at(place, 0, &ty, g, flags, beside);
                 }
             }
             Linear::Store { value, ty, shadow } => {
@@ -187,7 +191,10 @@ impl Sweeps<'_, '_> {
                     let to = self.value(dst[lane], level);
                     let from = src.as_ref().map(|src| self.value(src[lane], level));
                     match small {
-                        Some(small) => self.transpose_small_copy(to, from, small, &lanes.floats),
+                        Some(small) => {
+                            let beside = src.as_ref().map_or(Beside::Floats, |src| self.beside(src[lane], None));
+                            self.transpose_small_copy(to, from, small, &lanes.floats, beside);
+                        }
                         None => self.transpose_copy(to, from, bytes, &lanes.floats),
                     }
                 }
@@ -273,7 +280,7 @@ impl Sweeps<'_, '_> {
                 let (offset, field) = (ty.field_offset(*index as usize), ty.field(*index as usize).clone());
                 for (lane, g) in self.take(*result).into_iter().enumerate() {
                     let slot = self.adjoint(*from, lane);
-                    self.accumulate_at(slot, offset, &field, g, flags);
+                    self.accumulate_at(slot, offset, &field, g, flags, Beside::Floats);
                 }
             }
             Linear::Insert(result, into, value, index) => {
@@ -292,6 +299,20 @@ impl Sweeps<'_, '_> {
                 }
             }
         }
+    }
+
+    /// What may lie in a shadow, at `shadow` or anywhere in its object.
+    fn beside(&self, shadow: Value, width: Option<u64>) -> Beside {
+        let Some((object, at)) = self.aug.places.get(&shadow) else { return Beside::Floats };
+        let objects = &self.session.facts.objects;
+        let number = |cell: &Cell| {
+            let kinds = objects.kinds(cell.content);
+            kinds.has_float()
+                && kinds.contains(Kinds::INT)
+                && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
+        };
+        let callers = !objects.origins(*object).args.is_empty();
+        if callers && objects.cells(*object).iter().any(number) { Beside::Numbers } else { Beside::Floats }
     }
 
     /// Add a cotangent to the shadow of a word, if the word is a float: its shadow was zero then.
@@ -352,6 +373,7 @@ impl Sweeps<'_, '_> {
         src: Option<Value>,
         len: u64,
         lanes: &[crate::analysis::lanes::Lane],
+        beside: Beside,
     ) {
         // Take everything before anything is added: the regions may overlap.
         let mut taken = Vec::new();
@@ -371,7 +393,7 @@ impl Sweeps<'_, '_> {
             let mut b = self.build();
             let place = b.offset(src, at as i64);
             let old = b.value(Op::Load { ptr: place, align: 1 }, ty);
-            let new = b.fadd(old, g);
+            let new = beside.add(&mut b, old, g);
             b.push(Op::Store { ptr: place, value: new, align: 1 }, None);
         }
     }
@@ -386,6 +408,29 @@ impl Sweeps<'_, '_> {
                 None => b.call_void(runtime.zero_lanes, vec![dst, len, stride, offset, width]),
             }
         }
+    }
+}
+
+/// What may lie where a cotangent is added.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// A float.
+    Floats,
+    /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not enough, for that
+    /// changes the bits of −0 and of some that are not a number.
+    Numbers,
+}
+
+impl Beside {
+    fn add(self, b: &mut Builder, old: Value, g: Value) -> Value {
+        let new = b.fadd(old, g);
+        if self == Beside::Floats {
+            return new;
+        }
+        let ty = b.func.ty(g).clone();
+        let zero = b.func.zero(&ty);
+        let nothing = b.fcmp(FloatPred::Oeq, g, zero);
+        b.select(nothing, old, new)
     }
 }
 

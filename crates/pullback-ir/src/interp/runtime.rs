@@ -220,8 +220,11 @@ fn adjoint_copy(memory: &mut Memory, dst: u64, src: u64, lanes: &Lanes) -> Resul
     }
     for (at, cotangent) in lanes.starts().zip(taken) {
         let address = src.wrapping_add(at);
-        let sum = read_float(memory, address, lanes.width)? + cotangent;
-        write_float(memory, address, lanes.width, sum)?;
+        // Where there is no cotangent, the bits of a number may lie.
+        if cotangent != 0.0 {
+            let sum = read_float(memory, address, lanes.width)? + cotangent;
+            write_float(memory, address, lanes.width, sum)?;
+        }
     }
     Ok(None)
 }

@@ -1,0 +1,90 @@
+//! Which integers are plain numbers, sure not to be the bits of a float.
+//!
+//! In forward mode the shadow of a number is a copy of it, for it may be the length of a tangent's `Vec`; the shadow of a constant
+//! float is zero. Where an integer is stored that floats lie in at other times, the two have to be told apart.
+
+use super::activity::float_cells;
+use super::computed::Numbers;
+use super::evidence::{DEPTH, is_independent};
+use super::flow::Facts;
+use pullback_ir::{Block, Callee, CastOp, Constant, FuncId, Function, Module, Op, Terminator, Type, Value, ValueDef};
+use std::collections::HashSet;
+
+/// Whether `value`, an integer of the function `id`, is a number. `numbers` are those of the function.
+pub fn is_number(module: &Module, facts: &Facts, id: FuncId, numbers: &Numbers, value: Value) -> bool {
+    let undefined = matches!(module.func(id).as_const(value), Some(Constant::Undef | Constant::Poison));
+    !undefined && Search { module, facts, seen: HashSet::new() }.is_number(id, numbers, value)
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    /// Values that are numbers if all others that are looked at are.
+    seen: HashSet<(FuncId, Value)>,
+}
+
+impl Search<'_> {
+    fn is_number(&mut self, id: FuncId, numbers: &Numbers, value: Value) -> bool {
+        if !self.seen.insert((id, value)) {
+            return true;
+        }
+        let func = self.module.func(id);
+        if numbers.contains(func, value) && func.as_const(value).is_none() {
+            return is_independent(self.facts, func, id, value, DEPTH);
+        }
+        match &func.value(value).def {
+            ValueDef::Const(Constant::Int(bits)) => is_small(func.ty(value), *bits),
+            ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
+            ValueDef::Param(block, index) if *block != func.entry() => {
+                let passed = passed_to(func, *block, *index);
+                passed.into_iter().all(|arg| self.is_number(id, numbers, arg))
+            }
+            ValueDef::Param(..) => !self.facts.kinds(id, value).has_float(),
+            ValueDef::Inst(inst) => self.computes_number(id, numbers, value, &func.inst(*inst).op),
+        }
+    }
+
+    fn computes_number(&mut self, id: FuncId, numbers: &Numbers, value: Value, op: &Op) -> bool {
+        match op {
+            Op::Cast(CastOp::PtrToInt, _) => true,
+            Op::Cast(CastOp::Bitcast, _) => false,
+            Op::Load { ptr, align } => {
+                let at = self.facts.place(id, *ptr, *align);
+                let width = self.module.func(id).ty(value).size();
+                let object = self.facts.object(id, *ptr);
+                object.is_some_and(|object| !float_cells(self.facts, object, &at, width))
+            }
+            Op::Select(_, a, b) => self.is_number(id, numbers, *a) && self.is_number(id, numbers, *b),
+            Op::Freeze(a) => self.is_number(id, numbers, *a),
+            Op::Call(Callee::Direct(callee), ..) => self.returns_numbers(*callee),
+            _ => !self.facts.kinds(id, value).has_float(),
+        }
+    }
+
+    fn returns_numbers(&mut self, callee: FuncId) -> bool {
+        let func = self.module.func(callee);
+        let numbers = Numbers::new(func);
+        func.blocks().all(|block| match func.block(block).term {
+            Terminator::Return(Some(value)) => self.is_number(callee, &numbers, value),
+            _ => true,
+        })
+    }
+}
+
+/// What jumps pass to a block's parameter.
+fn passed_to(func: &Function, block: Block, index: usize) -> Vec<Value> {
+    let terms = func.blocks().map(|from| &func.block(from).term);
+    let jumps = terms.flat_map(|term| term.targets()).filter(|target| target.block == block);
+    jumps.map(|target| target.args[index]).collect()
+}
+
+/// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program writes, and as a
+/// tangent either is harmless. The tags of some enums are such numbers with the first bit set.
+fn is_small(ty: &Type, bits: u128) -> bool {
+    match ty {
+        Type::Int(64) => bits as u64 & (u64::MAX >> 1) < 1 << 32,
+        // The floats below 1e-38.
+        Type::Int(32) => bits as u32 & (u32::MAX >> 1) < 1 << 23,
+        _ => true,
+    }
+}

@@ -1,0 +1,228 @@
+//! What else lies in the shadow of an enum: in reverse mode the numbers in it stay as they are, bit by bit; in forward mode they are
+//! those of the primal, for they may be the length of a tangent.
+
+use pullback::{Differentiable, autodiff};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Numbers whose bits are those of 0, of a tiny float, of −0, and of several that are not a number, one of them signalling.
+const NUMBERS: [u64; 6] = [0, 4, 1 << 63, 0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, u64::MAX];
+
+#[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
+enum Reading {
+    Exact(f64),
+    Count(u64),
+    Both(f64, u64),
+}
+
+#[inline(never)]
+fn value(reading: Reading) -> f64 {
+    match reading {
+        Reading::Exact(value) => value * value,
+        Reading::Count(count) => count as f64,
+        Reading::Both(value, count) => value * count as f64,
+    }
+}
+
+#[autodiff(d_shared, Reverse, Duplicated, Active, Active)]
+fn shared(reading: &Reading, x: f64) -> f64 {
+    let copy = *reading;
+    value(copy) * x
+}
+
+#[test]
+fn behind_a_shared_reference() {
+    for number in NUMBERS {
+        let mut shadow = Reading::Count(number);
+        assert_eq!(d_shared(&Reading::Count(3), &mut shadow, 2.0), (3.0, 6.0));
+        assert_eq!(shadow, Reading::Count(number), "{number:x}");
+
+        let mut shadow = Reading::Both(0.0, number);
+        assert_eq!(d_shared(&Reading::Both(2.0, 3), &mut shadow, 2.0), (6.0, 12.0));
+        assert_eq!(shadow, Reading::Both(6.0, number), "{number:x}");
+    }
+}
+
+#[autodiff(d_all, Reverse, Duplicated, Active, Active)]
+fn all(readings: &[Reading], x: f64) -> f64 {
+    readings.to_vec().into_iter().map(|reading| value(reading) * x).sum()
+}
+
+#[test]
+fn in_a_slice_that_is_copied() {
+    for number in NUMBERS {
+        let readings = [Reading::Count(3), Reading::Both(2.0, 3), Reading::Exact(2.0)];
+        let mut shadow = [Reading::Count(number), Reading::Both(0.0, number), Reading::Exact(0.0)];
+        assert_eq!(d_all(&readings, &mut shadow, 2.0), (13.0, 26.0));
+        assert_eq!(shadow, [Reading::Count(number), Reading::Both(6.0, number), Reading::Exact(8.0)], "{number:x}");
+    }
+}
+
+#[autodiff(d_taken, Reverse, Active, Active, Active)]
+fn taken(mut reading: Reading, x: f64) -> f64 {
+    reading = Reading::Exact(value(reading) * x);
+    value(reading)
+}
+
+#[test]
+fn in_the_gradient_of_what_is_passed_by_value() {
+    for number in NUMBERS {
+        assert_eq!(d_taken(Reading::Count(number), 2.0).0, Reading::Count(number), "{number:x}");
+    }
+    assert_eq!(d_taken(Reading::Both(2.0, 3), 2.0), (Reading::Both(144.0, 3), 144.0, 144.0));
+}
+
+#[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
+enum Single {
+    One(f32),
+    Number(u32),
+    Two(f32, f32),
+}
+
+#[autodiff(d_single, Reverse, Duplicated, Active, Active)]
+fn single(place: &mut Single, x: f32) -> f32 {
+    let value = match *place {
+        Single::One(a) => a,
+        Single::Number(n) => n as f32,
+        Single::Two(a, b) => a * b,
+    };
+    *place = Single::One(value * x);
+    let square = if let Single::One(a) = *place { a * a } else { 0.0 };
+    *place = Single::Number(9);
+    square
+}
+
+#[test]
+fn in_single_precision() {
+    for number in [0, 4, 1 << 31, 0x7f80_0001, 0x40a0_0000, u32::MAX] {
+        let mut shadow = Single::Number(number);
+        assert_eq!(d_single(&mut Single::Number(2), &mut shadow, 3.0), (24.0, 36.0));
+        assert_eq!(shadow, Single::Number(number), "{number:x}");
+    }
+    let mut shadow = Single::Two(0.0, 0.0);
+    assert_eq!(d_single(&mut Single::Two(2.0, 4.0), &mut shadow, 1.0), (128.0, 64.0));
+    assert_eq!(shadow, Single::Two(64.0, 32.0));
+}
+
+#[autodiff(d_large, Reverse, Duplicated, Active, Active)]
+fn large(place: &mut Option<[f64; 40]>, x: f64) -> f64 {
+    place.get_or_insert([x; 40]).iter().sum::<f64>() * x
+}
+
+#[test]
+fn in_an_array_that_is_not_there() {
+    for number in NUMBERS {
+        let mut shadow = Some([f64::from_bits(number); 40]);
+        // SAFETY: the first word is the variant, and 0 is `None`.
+        unsafe { (&raw mut shadow).cast::<u64>().write(0) };
+        assert!(shadow.is_none());
+        assert_eq!(d_large(&mut None, &mut shadow, 2.0), (160.0, 160.0), "{number:x}");
+    }
+    let mut shadow = Some([1.0; 40]);
+    assert_eq!(d_large(&mut Some([3.0; 40]), &mut shadow, 2.0), (120.0, 240.0));
+    assert_eq!(shadow, Some([3.0; 40]));
+}
+
+#[autodiff(d_counted, Reverse, Duplicated, Active, Active)]
+fn counted(place: &Rc<Cell<Option<f64>>>, x: f64) -> f64 {
+    place.set(Some(place.get().unwrap_or(1.0) * x));
+    place.get().unwrap_or(0.0) * x
+}
+
+#[test]
+fn in_a_cell_with_several_owners() {
+    for number in NUMBERS {
+        let mut shadow = Rc::new(Cell::new(None));
+        // SAFETY: nothing refers to the content, of which the second word is free.
+        unsafe { shadow.as_ptr().cast::<u64>().add(1).write(number) };
+        assert_eq!(d_counted(&Rc::new(Cell::new(None)), &mut shadow, 3.0), (6.0, 9.0), "{number:x}");
+        assert_eq!(shadow.get(), None);
+    }
+}
+
+/// The floats of `Pair` lie where `List` and `Text` have pointers, capacities and lengths.
+#[derive(Clone, PartialEq, Debug, Differentiable)]
+enum Data {
+    One(f64),
+    List(Vec<f64>),
+    Pair(f64, f64),
+    Text(String),
+}
+
+#[autodiff(d_make, Forward, Dual, Dual)]
+fn make(x: &[f64]) -> Data {
+    match x[0] {
+        2.0.. => Data::List(x.to_vec()),
+        1.0.. => Data::Pair(x[0] * x[1], x[1]),
+        0.0.. => Data::Text("abc".to_string()),
+        _ => Data::One(x[1] * x[1]),
+    }
+}
+
+#[test]
+fn a_tangent_has_the_length_of_its_primal() {
+    let cases = [
+        (2.0, Data::List(vec![2.0, 5.0]), Data::List(vec![3.0, 4.0])),
+        (1.0, Data::Pair(5.0, 5.0), Data::Pair(19.0, 4.0)),
+        (0.0, Data::Text("abc".into()), Data::Text("abc".into())),
+        (-1.0, Data::One(25.0), Data::One(40.0)),
+    ];
+    for (x, primal, tangent) in cases {
+        assert_eq!(d_make(&[x, 5.0], &[3.0, 4.0]), (primal, tangent));
+    }
+}
+
+#[autodiff(d_change, Forward, Dual, Dual, Dual)]
+fn change(data: &mut Data, x: f64) -> f64 {
+    let old = match data {
+        Data::One(a) => *a,
+        Data::List(list) => list.iter().product(),
+        Data::Pair(a, b) => *a * *b,
+        Data::Text(text) => text.len() as f64,
+    };
+    *data = match x {
+        4.0.. => Data::List(vec![x, old]),
+        3.0.. => Data::Pair(x, old),
+        2.0.. => Data::One(x * old),
+        _ => Data::Text("de".into()),
+    };
+    old * x
+}
+
+/// Every variant becomes every other one.
+#[test]
+fn a_tangent_changes_its_variant_with_its_primal() {
+    let starts = [
+        (Data::One(2.0), Data::One(1.0), 2.0, 1.0),
+        (Data::List(vec![2.0, 3.0]), Data::List(vec![1.0, 0.0]), 6.0, 3.0),
+        (Data::Pair(2.0, 3.0), Data::Pair(1.0, 0.0), 6.0, 3.0),
+        (Data::Text("abc".into()), Data::Text("abc".into()), 3.0, 0.0),
+    ];
+    for (primal, tangent, old, d_old) in starts {
+        for x in [4.0, 3.0, 2.0, 1.0] {
+            let (mut data, mut d_data) = (primal.clone(), tangent.clone());
+            assert_eq!(d_change(&mut data, &mut d_data, x, 1.0), (old * x, d_old * x + old));
+            let expected = match x {
+                4.0 => (Data::List(vec![x, old]), Data::List(vec![1.0, d_old])),
+                3.0 => (Data::Pair(x, old), Data::Pair(1.0, d_old)),
+                2.0 => (Data::One(x * old), Data::One(old + x * d_old)),
+                _ => (Data::Text("de".into()), Data::Text("de".into())),
+            };
+            assert_eq!((data, d_data), expected);
+        }
+    }
+}
+
+#[autodiff(d_count, Forward, Dual, Dual)]
+fn count(reading: &mut Reading, x: f64) {
+    *reading = if x > 1.0 { Reading::Count(7) } else { Reading::Both(x * x, 8) };
+}
+
+#[test]
+fn a_tangent_has_the_numbers_of_its_primal() {
+    let (mut reading, mut tangent) = (Reading::Exact(1.0), Reading::Exact(1.0));
+    d_count(&mut reading, &mut tangent, 2.0, 1.0);
+    assert_eq!((reading, tangent), (Reading::Count(7), Reading::Count(7)));
+    d_count(&mut reading, &mut tangent, 0.5, 1.0);
+    assert_eq!((reading, tangent), (Reading::Both(0.25, 8), Reading::Both(1.0, 8)));
+}
