@@ -46,6 +46,8 @@ pub enum FieldKind {
     Nested(LayoutId, u64),
     /// So many bytes whose content depends on a variant.
     Opaque(u64),
+    /// In the opaque bytes of the same layout, some variant has a value of this layout.
+    Payload(LayoutId),
 }
 
 /// A field of a layout.

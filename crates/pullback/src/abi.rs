@@ -216,6 +216,8 @@ pub enum Kind {
     Nested = 5,
     /// So many bytes whose content depends on a variant.
     Opaque = 6,
+    /// In the opaque bytes of the same layout, some variant has a value of the field's layout; nobody knows where.
+    Payload = 7,
 }
 
 /// A part of a [`Layout`].
@@ -267,6 +269,11 @@ impl Field {
     /// `bytes` bytes whose content depends on a variant.
     pub const fn opaque(offset: usize, bytes: usize) -> Self {
         Self::new(offset, Kind::Opaque, bytes, None)
+    }
+
+    /// A value of `layout` that some variant has in the opaque bytes.
+    pub const fn payload(layout: LayoutFn) -> Self {
+        Self::new(0, Kind::Payload, 1, Some(layout))
     }
 
     /// Where it lies, in bytes from the start.

@@ -168,6 +168,7 @@ impl Decoder<'_> {
             4 => FieldKind::Int(count),
             5 => FieldKind::Nested(layout.context("a nested field has no layout")?, count),
             6 => FieldKind::Opaque(count),
+            7 => FieldKind::Payload(layout.context("a payload has no layout")?),
             other => bail!("a field is of kind {other}"),
         };
         Ok(Field { offset: r.u64(0)?, kind })

@@ -4,6 +4,7 @@ use pullback::{Differentiable, autodiff};
 enum Cell {
     Count(u64),
     Weight(f64),
+    Half(f32),
 }
 
 #[autodiff(df, Reverse, Duplicated, Duplicated, Const)]
@@ -12,7 +13,7 @@ fn f(from: &[Cell], to: &mut [Cell]) {
 }
 
 fn main() {
-    let (a, mut b) = ([Cell::Weight(1.0), Cell::Count(1)], [Cell::Weight(1.0), Cell::Count(1)]);
+    let (a, mut b) = ([Cell::Weight(1.0), Cell::Count(1)], [Cell::Half(1.0), Cell::Count(1)]);
     let (mut da, mut db) = (a, b);
     df(&a, &mut da, &mut b, &mut db);
 }

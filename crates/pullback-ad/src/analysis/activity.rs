@@ -9,6 +9,7 @@
 use super::flow::Facts;
 use super::objects::{Kinds, ObjId};
 use super::offsets::Offsets;
+use super::unseen::is_part;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::rules::rule;
@@ -189,7 +190,8 @@ impl Analysis<'_> {
                 let active = self.active.is_active_object(object);
                 let ty = func.ty(result);
                 let word = self.is_word(id, func, result);
-                let number = self.facts.kinds(id, result).contains(Kinds::INT);
+                let number = self.facts.kinds(id, result).contains(Kinds::INT)
+                    || is_part(self.facts, id, *ptr, *align, ty.size()) && !self.facts.is_passed_on(id, result);
                 if active && ty.is_int() && !word && !number && self.is_float_place(id, *ptr, ty, *align) {
                     self.set_bits(id, result);
                 }

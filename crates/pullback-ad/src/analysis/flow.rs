@@ -17,7 +17,7 @@ use super::residue::{Residue, gcd};
 use super::scope::{self, OnPanic};
 use super::seed::fill;
 use super::shape::Shape;
-use super::{carried, evidence};
+use super::{carried, evidence, unseen};
 use crate::request::Request;
 use pullback_ir::{
     BinOp, Block, Callee, CastOp, Constant, Flags, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
@@ -103,7 +103,12 @@ impl Facts {
             Type::Int(32) => kinds.contains(Kinds::F32),
             _ => false,
         };
-        holds && self.values[&func].passed_on.contains(&value)
+        holds && self.is_passed_on(func, value)
+    }
+
+    /// Whether an integer is passed on as what it carries, and not only computed with.
+    pub fn is_passed_on(&self, func: FuncId, value: Value) -> bool {
+        self.values[&func].passed_on.contains(&value)
     }
 
     /// The object that a function's returned integer reaches where it carries a pointer.
@@ -142,6 +147,10 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
     seed(&mut facts, module, primal, request);
     let shapes: Vec<Shape> = functions.iter().map(|id| Shape::new(module, *id, on_panic)).collect();
     let numbers: Vec<Numbers> = functions.iter().map(|id| Numbers::new(module.func(*id))).collect();
+    for (id, shape) in functions.iter().zip(&shapes) {
+        let passed_on = carried::passed_on(module.func(*id), &shape.scope.blocks, &functions);
+        facts.values.get_mut(id).expect("every function of the group has a table").passed_on = passed_on;
+    }
     for round in 0.. {
         // Bounds can grow step by step for ever; what has not settled by now loses them.
         facts.objects.coarseness = match round {
@@ -173,8 +182,6 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
     }
     evidence::variants(&mut facts);
     for (id, shape) in functions.iter().zip(&shapes) {
-        let passed_on = carried::passed_on(module.func(*id), &shape.scope.blocks, &functions);
-        facts.values.get_mut(id).expect("every function of the group has a table").passed_on = passed_on;
         evidence::in_floats(&mut facts, module.func(*id), *id, &shape.scope.blocks);
     }
     facts
@@ -408,6 +415,9 @@ impl Pass<'_> {
                 }
             }
             Type::Int(_) if self.is_moved(value) => {
+                if self.values().passed_on.contains(&value) {
+                    unseen::moved(&mut self.facts.objects, object, offset, Some(ty.size()));
+                }
                 let carried = self.content(value);
                 self.facts.objects.moved(content, carried);
             }
@@ -589,6 +599,9 @@ impl Pass<'_> {
         let (to_at, from_at) = (to_at.aligned(align.0), from_at.aligned(align.1));
         let len = self.func.as_int(len).map(|n| n as u64);
         let same = self.facts.objects.find(to) == self.facts.objects.find(from);
+        for (object, places) in [(to, &to_at), (from, &from_at)] {
+            places.iter().for_each(|at| unseen::moved(&mut self.facts.objects, object, at, len));
+        }
         for (to_at, from_at) in to_at.iter().flat_map(|t| from_at.iter().map(move |f| (t, f))) {
             for (a, a_at, b, b_at) in [(from, from_at, to, to_at), (to, to_at, from, from_at)] {
                 for cell in self.facts.objects.cells(a).to_vec() {

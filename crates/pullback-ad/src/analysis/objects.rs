@@ -101,10 +101,22 @@ pub struct Cell {
     pub content: ContentId,
 }
 
+/// Bytes of an argument's object whose content depends on a variant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opaque {
+    /// Where.
+    pub at: Residue,
+    /// How many.
+    pub bytes: u64,
+    /// What some variant has there.
+    pub kinds: Kinds,
+}
+
 #[derive(Clone, Debug)]
 struct Object {
     parent: ObjId,
     cells: Vec<Cell>,
+    opaque: Vec<Opaque>,
     origins: Origins,
 }
 
@@ -115,6 +127,8 @@ struct Content {
     pointee: Option<(ObjId, Offsets)>,
     /// A layout says that it is a float, or a number, in every variant.
     declared: bool,
+    /// An enum's words were moved from there or to there unseen.
+    unseen: bool,
 }
 
 /// The tables.
@@ -139,7 +153,7 @@ impl Objects {
     /// A new object.
     pub fn add(&mut self, origins: Origins) -> ObjId {
         let id = ObjId(self.objects.len() as u32);
-        self.objects.push(Object { parent: id, cells: Vec::new(), origins });
+        self.objects.push(Object { parent: id, cells: Vec::new(), opaque: Vec::new(), origins });
         id
     }
 
@@ -186,7 +200,8 @@ impl Objects {
     /// A new content, of which nothing is known.
     pub fn add_content(&mut self) -> ContentId {
         let id = ContentId(self.contents.len() as u32);
-        self.contents.push(Content { parent: id, kinds: Kinds::NONE, pointee: None, declared: false });
+        let kinds = Kinds::NONE;
+        self.contents.push(Content { parent: id, kinds, pointee: None, declared: false, unseen: false });
         id
     }
 
@@ -205,6 +220,35 @@ impl Objects {
         let all = content.kinds.union(kinds);
         self.changed |= all != content.kinds;
         content.kinds = all;
+    }
+
+    /// Note that such data may have been moved unseen.
+    pub fn see_unseen(&mut self, id: ContentId, kinds: Kinds) {
+        if !self.is_declared(id) {
+            self.see(id, kinds);
+            let id = self.find_content(id);
+            self.contents[id.0 as usize].unseen = true;
+        }
+    }
+
+    /// Whether such data may have been moved unseen: a float, a number, or the tag of an enum.
+    pub fn is_unseen(&self, id: ContentId) -> bool {
+        self.contents[self.find_content(id).0 as usize].unseen
+    }
+
+    /// The bytes of an object whose content depends on a variant.
+    pub fn opaque(&self, id: ObjId) -> &[Opaque] {
+        &self.objects[self.find(id).0 as usize].opaque
+    }
+
+    /// Note such bytes.
+    pub fn add_opaque(&mut self, id: ObjId, opaque: Opaque) {
+        let id = self.find(id);
+        let all = &mut self.objects[id.0 as usize].opaque;
+        if !all.contains(&opaque) {
+            all.push(opaque);
+            self.changed = true;
+        }
     }
 
     /// Note that a layout says this content to be a float or a number.
@@ -291,6 +335,7 @@ impl Objects {
         let merged = self.contents[b.0 as usize].clone();
         self.contents[b.0 as usize].parent = a;
         self.contents[a.0 as usize].declared &= merged.declared;
+        self.contents[a.0 as usize].unseen |= merged.unseen;
         self.see(a, merged.kinds);
         if let Some((object, offset)) = merged.pointee {
             self.point(a, object, offset);
@@ -306,8 +351,12 @@ impl Objects {
         self.changed = true;
         let merged = std::mem::take(&mut self.objects[b.0 as usize].cells);
         let origins = std::mem::take(&mut self.objects[b.0 as usize].origins);
+        let opaque = std::mem::take(&mut self.objects[b.0 as usize].opaque);
         self.objects[b.0 as usize].parent = a;
         self.objects[a.0 as usize].origins.merge(origins);
+        for opaque in opaque {
+            self.add_opaque(a, opaque);
+        }
         for cell in merged {
             let content = self.cell(a, cell.at, cell.width);
             self.unify_contents(content, cell.content);

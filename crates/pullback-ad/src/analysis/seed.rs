@@ -1,8 +1,9 @@
 //! What is known before the program is read: the cells of an argument's memory, from its layout.
 
 use super::flow::Facts;
-use super::objects::{Kinds, ObjId, Origins};
+use super::objects::{Kinds, ObjId, Opaque, Origins};
 use super::residue::Residue;
+use super::unseen;
 use crate::request::{FieldKind, LayoutId, Request};
 
 /// Arrays inside a value get a cell an element up to this length, and a stride beyond.
@@ -64,7 +65,12 @@ pub(super) fn fill(
                 facts.objects.declare(content, Kinds::INT);
             }
             FieldKind::Int(_) => {}
-            FieldKind::Opaque(_) => facts.objects.origins_mut(object).variant = true,
+            FieldKind::Opaque(bytes) => {
+                facts.objects.origins_mut(object).variant = true;
+                let kinds = unseen::payload(request, id);
+                facts.objects.add_opaque(object, Opaque { at, bytes, kinds });
+            }
+            FieldKind::Payload(_) => {}
         }
     }
 }

@@ -357,7 +357,7 @@ impl Augmenter<'_, '_> {
             };
         }
         if self.is_forward() {
-            let mirrored = self.old.ty(old).is_int() && !self.tangents.contains_key(&new) && self.is_number(old);
+            let mirrored = self.old.ty(old).is_int() && !self.has_tangent(old) && self.is_number(old);
             return Ok(if mirrored { vec![new; self.width()] } else { self.tangent(new) });
         }
         match self.shadows.get(&new) {
@@ -370,8 +370,13 @@ impl Augmenter<'_, '_> {
     }
 
     /// Whether an integer is sure not to be the bits of a float: in forward mode its shadow is a copy.
-    fn is_number(&self, old: Value) -> bool {
+    pub(super) fn is_number(&self, old: Value) -> bool {
         plain::is_number(self.session.module, self.session.facts, self.id, &self.numbers, old)
+    }
+
+    /// Whether a value has tangents of its own (forward mode).
+    pub(super) fn has_tangent(&self, old: Value) -> bool {
+        self.values.get(&old).is_some_and(|new| self.tangents.contains_key(new))
     }
 
     /// Note the companions of a value.

@@ -9,6 +9,7 @@ use super::session::{Form, cotangent_type};
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
 use crate::analysis::objects::ObjId;
+use crate::analysis::unseen::is_part;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::{Builder, CastOp, Constant, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
 
@@ -136,9 +137,16 @@ impl Augmenter<'_, '_> {
         if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size()) {
             if self.is_forward() {
                 // A number in an enum's payload, or the bits of a constant float, which has no tangent.
+                if !self.has_tangent(value) && !self.is_number(value) {
+                    self.refuse_constant(object, ptr, align, Some(ty.size()))?;
+                }
                 for (place, value) in self.shadow(ptr)?.into_iter().zip(self.companion(value)?) {
                     self.push(Op::Store { ptr: place, value, align }, None, data);
                 }
+                return Ok(());
+            }
+            if is_part(self.session.facts, self.id, ptr, align, ty.size()) {
+                // What is there now is no float, and has no cotangent.
                 return Ok(());
             }
             let len = self.func.i64(ty.size() as i64);
@@ -150,6 +158,24 @@ impl Augmenter<'_, '_> {
             for place in self.shadow(ptr)? {
                 self.push(Op::Store { ptr: place, value: new, align }, None, data);
             }
+        }
+        Ok(())
+    }
+
+    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float must become zero.
+    fn refuse_constant(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<()> {
+        let at = self.session.facts.place(self.id, ptr, align);
+        let objects = &self.session.facts.objects;
+        let width = len.unwrap_or(i64::MAX as u64);
+        let mut cells = objects.cells(object).iter();
+        if cells.any(|c| objects.is_unseen(c.content) && at.overlaps(width, &c.at.into(), c.width)) {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "a constant enum is moved to where enums are moved without a look at their variant",
+            )
+            .label("moved here")
+            .note("its tag cannot be told from a float, whose tangent is zero")
+            .help("match on it and move its payload variant by variant"));
         }
         Ok(())
     }
@@ -353,6 +379,7 @@ impl Augmenter<'_, '_> {
                     }
                 }
                 None => {
+                    self.refuse_constant(object, dst, align.0, known_len)?;
                     let lanes = self.lanes(object, dst, align.0, known_len)?;
                     let src = self.get(src);
                     for dst in &to {
@@ -383,7 +410,8 @@ impl Augmenter<'_, '_> {
     /// layouts, because the function itself gives no evidence.
     fn check_variants(&self, to: ObjId, src: Value, lanes: &Lanes, len: Option<u64>) -> Result<()> {
         let objects = &self.session.facts.objects;
-        let unknown = |o: ObjId| objects.origins(o).variant && !objects.origins(o).args.is_empty();
+        let unclear = |o: ObjId| objects.opaque(o).iter().any(|opaque| !opaque.is_clear());
+        let unknown = |o: ObjId| objects.origins(o).variant && !objects.origins(o).args.is_empty() && unclear(o);
         let covered: u64 = lanes.floats.iter().chain(&lanes.pointers).map(|l| l.width).sum();
         let whole = len.is_some_and(|len| covered == len);
         if unknown(to) && self.object(src).is_some_and(unknown) && !whole {
@@ -392,6 +420,7 @@ impl Augmenter<'_, '_> {
                 "a value whose layout depends on a variant is moved from one argument to another unseen",
             )
             .label("moved here")
+            .note("its variants hold pointers, or floats of two widths: which lies where is only known by a look at the variant")
             .help("match on it and move its payload variant by variant"));
         }
         Ok(())

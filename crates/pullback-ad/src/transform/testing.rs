@@ -44,7 +44,7 @@ fn request(memory: &[&[FieldKind]]) -> Request {
                 FieldKind::F32 => 4,
                 FieldKind::F64 | FieldKind::Pointer(_) => 8,
                 FieldKind::Int(bytes) | FieldKind::Opaque(bytes) => *bytes,
-                FieldKind::Nested(..) => panic!("the tests have flat memory"),
+                FieldKind::Nested(..) | FieldKind::Payload(_) => panic!("the tests have flat memory"),
             };
         }
         Argument { name: format!("a{index}"), activity: Activity::Duplicated, layout: layouts.add(layout) }

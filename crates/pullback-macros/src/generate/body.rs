@@ -118,13 +118,16 @@ impl Body<'_> {
     /// The places of the arguments, and of the gradients of `Active` ones.
     fn places(&self) -> TokenStream {
         let mut tokens = TokenStream::new();
+        let aside = &self.aside;
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let (name, place, lanes) = (&argument.name, &self.arguments[index], &self.lanes[index]);
+            let label = &argument.label;
             tokens.extend(quote!(let #place = ::core::mem::ManuallyDrop::new(#name);));
             let span = argument.ty.span();
             match (self.plan.roles[index], self.plan.attribute.mode) {
                 (Role::Active, _) => tokens.extend(quote_spanned! {span=>
                     #(let mut #lanes = ::pullback::__private::zero(&*#place);)*
+                    #(::pullback::__private::check(#label, &*#place, &#lanes, ::core::option::Option::Some(&#aside));)*
                 }),
                 // A tangent that is passed by value is moved into the derivative, as its primal is.
                 (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => tokens.extend(quote! {

@@ -110,8 +110,9 @@ fn floats(definition: &TypeDef) -> TokenStream {
 }
 
 fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
-    let Shape::Struct(fields) = &definition.shape else {
-        return vec![quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()))];
+    let fields = match &definition.shape {
+        Shape::Struct(fields) => fields,
+        Shape::Enum(variants) => return variant_fields(variants),
     };
     fields
         .iter()
@@ -127,6 +128,17 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
             }
         })
         .collect()
+}
+
+/// Where the fields of variants lie is not known; what they are is.
+fn variant_fields(variants: &[Variant]) -> Vec<TokenStream> {
+    let fields = variants.iter().flat_map(|variant| &variant.fields);
+    let taking_part = fields.filter(|field| field.role == FieldRole::Differentiable);
+    let payloads = taking_part.map(|Field { ty, .. }| {
+        quote_spanned!(ty.span()=> ::pullback::__private::Field::payload(::pullback::__private::layout_of::<#ty>))
+    });
+    let opaque = quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()));
+    [opaque].into_iter().chain(payloads).collect()
 }
 
 fn check(definition: &TypeDef) -> TokenStream {
@@ -169,16 +181,20 @@ fn check_arm(variant: &Variant) -> TokenStream {
     let checked: Vec<&Field> = variant.fields.iter().filter(|field| field.role == FieldRole::Differentiable).collect();
     let shadow = |field: &Field| format_ident!("shadow_{}", field.binding);
     let primal_pattern = checked.iter().map(|field| (&field.member, &field.binding)).map(|(m, b)| quote!(#m: #b));
-    let shadow_pattern = checked.iter().map(|field| (&field.member, shadow(field))).map(|(m, b)| quote!(#m: #b));
+    let shadow_pattern = variant.fields.iter().map(|field| (&field.member, shadow(field))).map(|(m, b)| quote!(#m: #b));
     let checks = checked.iter().map(|field| {
         let (primal, shadow, label) = (&field.binding, shadow(field), member_name(&field.member));
         quote_spanned! {field.ty.span()=>
             ::pullback::Differentiable::check_shadow(#primal, #shadow, &path.field(#label))?;
         }
     });
-    let parts = checked.iter().map(|field| {
+    let parts = variant.fields.iter().map(|field| {
         let part = shadow(field);
-        quote_spanned!(field.ty.span()=> ::pullback::__private::Part::of(#part))
+        let kind = match field.role {
+            FieldRole::Differentiable => quote!(of),
+            FieldRole::Skipped => quote!(skipped),
+        };
+        quote_spanned!(field.ty.span()=> ::pullback::__private::Part::#kind(#part))
     });
     quote! {
         (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* .. }) => {

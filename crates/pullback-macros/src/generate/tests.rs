@@ -72,6 +72,7 @@ fn the_seeds_example() {
             ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&aside));
             let a0 = ::core::mem::ManuallyDrop::new(x);
             let mut d0_0 = ::pullback::__private::zero(&*a0);
+            ::pullback::__private::check("x", &*a0, &d0_0, ::core::option::Option::Some(&aside));
             let a1 = ::core::mem::ManuallyDrop::new(y);
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;

@@ -5,9 +5,13 @@
 //! shadow that has no such float says that its cotangent is zero. So everything in the shadow of an enum that may be overwritten,
 //! but the floats and pointers of its variant, is kept, set to zero, and put back when the derivative is through or panics. (It
 //! never looks at tags, lengths and other plain data of a shadow.)
+//!
+//! An enum behind a shared reference stays what it is. But a function may move it, without a look at its variant, to where the
+//! caller asks for the cotangent of a float, and that goes back to where it was: so numbers are kept and put back there, too.
 
+use super::path::Access;
 use super::{Differentiable, layout_of};
-use crate::abi::{Kind, Layout, LayoutFn};
+use crate::abi::{Field, Kind, Layout, LayoutFn};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -25,6 +29,7 @@ pub struct Aside {
 struct Span {
     start: *mut u8,
     length: usize,
+    access: Access,
 }
 
 /// A field of a shadow's variant.
@@ -39,11 +44,27 @@ impl Part {
     pub fn of<T: Differentiable>(field: &T) -> Self {
         Part { start: (&raw const *field).cast(), layout: layout_of::<T> }
     }
+
+    /// A field that takes no part.
+    pub fn skipped<T>(field: &T) -> Self {
+        Part { start: (&raw const *field).cast(), layout: skipped_layout::<T> }
+    }
+}
+
+fn skipped_layout<T>() -> &'static Layout {
+    const { &Layout::new::<T>("skipped", const { &[Field::inactive(0, size_of::<T>())] }) }
 }
 
 impl Aside {
-    /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields that take part in derivatives.
-    pub(super) fn note<T>(&self, shadow: &T, parts: &[Part]) {
+    /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
+    pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access) {
+        if access == Access::Shared {
+            // Where there are no floats, nobody adds anything, and the memory may be one that cannot be written.
+            let numbers = parts.iter().any(|part| holds((part.layout)(), &[Kind::Inactive]));
+            if !numbers || !holds(layout_of::<T>(), &[Kind::F32, Kind::F64]) {
+                return;
+            }
+        }
         let start = (&raw const *shadow).cast::<u8>().cast_mut();
         let mut kept = Vec::new();
         for part in parts {
@@ -54,7 +75,7 @@ impl Aside {
         let mut note = |bytes: Range<usize>| {
             if !bytes.is_empty() {
                 // SAFETY: within `shadow`.
-                spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len() });
+                spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), access });
             }
         };
         let mut end = 0;
@@ -65,19 +86,21 @@ impl Aside {
         note(end..size_of::<T>());
     }
 
-    /// Keep what was noted, and set it to zero.
+    /// Keep what was noted, and set to zero what may be overwritten.
     ///
     /// # Safety
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
     pub unsafe fn clear(&mut self) {
-        for &Span { start, length } in self.spans.get_mut().iter() {
+        for &Span { start, length, access } in self.spans.get_mut().iter() {
             // SAFETY: asked of the caller. The bytes are read where they may be padding: as bytes that nobody looks at.
             unsafe {
                 let at = self.bytes.len();
                 self.bytes.reserve(length);
                 start.copy_to_nonoverlapping(self.bytes.as_mut_ptr().add(at), length);
                 self.bytes.set_len(at + length);
-                start.write_bytes(0, length);
+                if access == Access::Exclusive {
+                    start.write_bytes(0, length);
+                }
             }
         }
     }
@@ -90,12 +113,20 @@ impl Drop for Aside {
             return;
         }
         // Backwards, so that of two notes of the same bytes the first has the last word.
-        for &Span { start, length } in self.spans.get_mut().iter().rev() {
+        for &Span { start, length, .. } in self.spans.get_mut().iter().rev() {
             end -= length;
             // SAFETY: as asked by `clear`, which filled `bytes` from these spans.
             unsafe { start.copy_from_nonoverlapping(self.bytes.as_ptr().add(end), length) };
         }
     }
+}
+
+/// Whether a value of `layout` may hold one of `kinds` itself, in some variant.
+fn holds(layout: &Layout, kinds: &[Kind]) -> bool {
+    layout.fields().iter().any(|field| match (field.kind(), field.layout()) {
+        (Kind::Nested | Kind::Payload, Some(inner)) => holds(inner(), kinds),
+        (kind, _) => kinds.contains(&kind),
+    })
 }
 
 /// The ranges of floats, pointers and enums in a value of `layout` at `offset`. An enum within is noted by its own check.
@@ -107,7 +138,7 @@ fn keep(offset: usize, layout: &Layout, kept: &mut Vec<Range<usize>>) {
             Kind::F64 => size_of::<f64>(),
             Kind::Pointer => size_of::<*const ()>(),
             Kind::Opaque => field.count(),
-            Kind::Inactive => continue,
+            Kind::Inactive | Kind::Payload => continue,
             Kind::Nested => {
                 let inner = field.layout().expect("a nested field has a layout")();
                 for index in 0..field.count() {

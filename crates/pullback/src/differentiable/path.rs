@@ -1,5 +1,6 @@
 //! Where the check of a shadow stands, and what it says when the shadow does not fit.
 
+use super::Differentiable;
 use super::aside::{Aside, Part};
 use std::fmt;
 
@@ -67,11 +68,11 @@ impl<'a> Path<'a> {
         Path { parent: Some(self), step, access, aside: self.aside }
     }
 
-    /// `shadow` is an enum, and `parts` are the fields of its variant that take part in derivatives.
+    /// `shadow` is an enum, and `parts` are the fields of its variant.
     #[inline]
-    pub fn variant<T>(&self, shadow: &T, parts: &[Part]) {
-        if let (Some(aside), Access::Exclusive) = (self.aside, self.access) {
-            aside.note(shadow, parts);
+    pub fn variant<T: Differentiable>(&self, shadow: &T, parts: &[Part]) {
+        if let Some(aside) = self.aside {
+            aside.note(shadow, parts, self.access);
         }
     }
 

@@ -20,6 +20,7 @@ fn flat<T: Differentiable + ?Sized>() -> Vec<(usize, Kind, usize)> {
                         unfold(nested, at + index * nested.size(), into);
                     }
                 }
+                Kind::Payload => {}
                 kind => into.push((at, kind, field.count())),
             }
         }

@@ -1,0 +1,148 @@
+//! What lies in an argument's enum that is moved without a look at its variant.
+//!
+//! A layout says what the variants of an enum hold, not where. Mostly the program says that, for it reads floats as floats. But a
+//! function that swaps two enums moves words. If floats of one width are all that its variants hold beside numbers, each word that
+//! is moved may be such a float, or a number; and either is moved as a float is, for the shadow of a number is zero in reverse mode
+//! (the caller's wrapper sees to that) and a copy in forward mode.
+
+use super::flow::Facts;
+use super::objects::{Kinds, ObjId, Objects, Opaque};
+use super::residue::Residue;
+use crate::request::{FieldKind, LayoutId, Request};
+use pullback_ir::{FuncId, Value};
+
+/// What may lie in the opaque bytes of a layout, as far as it is said.
+pub(super) fn payload(request: &Request, layout: LayoutId) -> Kinds {
+    let mut kinds = Kinds::NONE;
+    let mut seen = vec![layout];
+    let mut next = 0;
+    while let Some(id) = seen.get(next).copied() {
+        next += 1;
+        for field in &request.layouts.get(id).fields {
+            // The fields of the first layout that are not in its opaque bytes lie elsewhere.
+            let inner = match field.kind {
+                FieldKind::Payload(inner) => Some(inner),
+                _ if next == 1 => None,
+                FieldKind::Nested(inner, _) => Some(inner),
+                FieldKind::F32 => {
+                    kinds = kinds.union(Kinds::F32);
+                    None
+                }
+                FieldKind::F64 => {
+                    kinds = kinds.union(Kinds::F64);
+                    None
+                }
+                FieldKind::Pointer(_) => {
+                    kinds = kinds.union(Kinds::PTR);
+                    None
+                }
+                FieldKind::Int(_) | FieldKind::Opaque(_) => None,
+            };
+            seen.extend(inner.filter(|inner| !seen.contains(inner)));
+        }
+    }
+    kinds
+}
+
+impl Opaque {
+    /// The width of the floats that are all it holds beside numbers; `None` if it holds none, or other things too.
+    fn float(&self) -> Option<u64> {
+        match self.kinds {
+            Kinds::F32 => Some(4),
+            Kinds::F64 => Some(8),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be moved unseen.
+    pub fn is_clear(&self) -> bool {
+        self.kinds == Kinds::NONE || self.float().is_some()
+    }
+}
+
+/// Note that so many bytes (`None`: unknown) at a place of an object are moved unseen.
+pub(super) fn moved(objects: &mut Objects, object: ObjId, at: Residue, len: Option<u64>) {
+    let len = len.unwrap_or(i64::MAX as u64);
+    for opaque in objects.opaque(object).to_vec() {
+        let Some(width) = opaque.float() else { continue };
+        for start in (0..opaque.bytes / width).map(|k| k * width) {
+            let word = opaque.at.plus(Residue::exact(start as i64));
+            if at.overlaps(len, word, width) {
+                let content = objects.cell(object, word, width);
+                objects.see_unseen(content, opaque.kinds.union(Kinds::INT));
+            }
+        }
+    }
+}
+
+/// Whether so many bytes at a pointer are part of wider words that are moved unseen, and touch no other float.
+pub fn is_part(facts: &Facts, func: FuncId, ptr: Value, align: u64, width: u64) -> bool {
+    let Some(object) = facts.object(func, ptr) else { return false };
+    let (at, objects) = (facts.place(func, ptr, align), &facts.objects);
+    let floats = objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
+    let mut touched = floats.filter(|cell| at.overlaps(width, &cell.at.into(), cell.width)).peekable();
+    touched.peek().is_some() && touched.all(|cell| cell.width > width && objects.is_unseen(cell.content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::objects::Origins;
+    use crate::request::{Activity, Argument, Field, Layout, Layouts, Mode};
+
+    fn object(kinds: Kinds) -> (Objects, ObjId) {
+        let mut objects = Objects::default();
+        let id = objects.add(Origins { args: vec![0], variant: true, ..Origins::default() });
+        objects.add_opaque(id, Opaque { at: Residue::strided(0, 24), bytes: 24, kinds });
+        (objects, id)
+    }
+
+    #[test]
+    fn words_that_are_moved_are_floats_or_numbers() {
+        let (mut objects, id) = object(Kinds::F64);
+        moved(&mut objects, id, Residue::strided(8, 24), Some(8));
+        let [cell] = objects.cells(id) else { panic!("one word was moved") };
+        assert_eq!((cell.at, cell.width), (Residue::strided(8, 24), 8));
+        assert_eq!(objects.kinds(cell.content), Kinds::F64.union(Kinds::INT));
+        assert!(objects.is_unseen(cell.content));
+        moved(&mut objects, id, Residue::strided(0, 24), None);
+        assert_eq!(objects.cells(id).len(), 3);
+
+        let (mut objects, id) = object(Kinds::F32);
+        moved(&mut objects, id, Residue::strided(8, 24), Some(8));
+        assert_eq!(objects.cells(id).iter().map(|cell| cell.width).collect::<Vec<_>>(), [4, 4]);
+    }
+
+    #[test]
+    fn pointers_and_floats_of_two_widths_have_to_be_seen() {
+        for kinds in [Kinds::PTR, Kinds::F64.union(Kinds::PTR), Kinds::F64.union(Kinds::F32)] {
+            let (mut objects, id) = object(kinds);
+            moved(&mut objects, id, Residue::strided(0, 24), Some(24));
+            assert!(objects.cells(id).is_empty());
+            assert!(!objects.opaque(id)[0].is_clear());
+        }
+    }
+
+    /// What a list's variants hold, by way of itself; the field beside the enum is not in it.
+    #[test]
+    fn a_layout_says_what_variants_hold() {
+        let mut layouts = Layouts::default();
+        let field = |kind| Field { offset: 0, kind };
+        let float = layouts.add(Layout { name: "f64".to_owned(), size: 8, fields: vec![field(FieldKind::F64)] });
+        let list = layouts.add(Layout::default());
+        let link = vec![field(FieldKind::Pointer(Some(list)))];
+        let link = layouts.add(Layout { name: "Box".to_owned(), size: 8, fields: link });
+        let kinds = [FieldKind::Opaque(16), FieldKind::Payload(float), FieldKind::Payload(link), FieldKind::F32];
+        layouts.set(list, Layout { name: "List".to_owned(), size: 24, fields: kinds.map(field).to_vec() });
+        let request = Request {
+            mode: Mode::Reverse,
+            width: 1,
+            strong_zero: false,
+            runtime_activity: false,
+            name: "f".to_owned(),
+            args: vec![Argument { name: "list".to_owned(), activity: Activity::Duplicated, layout: list }],
+            layouts,
+        };
+        assert_eq!(payload(&request, list), Kinds::F64.union(Kinds::PTR));
+    }
+}
