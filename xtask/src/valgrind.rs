@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 12] = [
+const TESTS: [&str; 13] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -16,6 +16,7 @@ const TESTS: [&str; 12] = [
     "lists_and_trees",
     "recursion",
     "enums",
+    "enum_shadows",
     "changing_variants",
     "unseen_moves",
     "slices_and_memory",

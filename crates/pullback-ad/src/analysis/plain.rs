@@ -78,6 +78,15 @@ fn passed_to(func: &Function, block: Block, index: usize) -> Vec<Value> {
     jumps.map(|target| target.args[index]).collect()
 }
 
+/// Whether a constant float is a small number: as a tangent it is next to nothing.
+pub fn is_number_as_float(constant: &Constant) -> bool {
+    match constant {
+        Constant::F64(bits) => (1..1 << 32).contains(bits),
+        Constant::F32(bits) => (1..1 << 23).contains(bits),
+        _ => false,
+    }
+}
+
 /// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program writes, and as a
 /// tangent either is harmless. The tags of some enums are such numbers with the first bit set.
 fn is_small(ty: &Type, bits: u128) -> bool {

@@ -357,7 +357,8 @@ impl Augmenter<'_, '_> {
             };
         }
         if self.is_forward() {
-            let mirrored = self.old.ty(old).is_int() && !self.has_tangent(old) && self.is_number(old);
+            let number = self.old.ty(old).is_int() && !self.has_tangent(old) && self.is_number(old);
+            let mirrored = number || self.is_number_as_float(old);
             return Ok(if mirrored { vec![new; self.width()] } else { self.tangent(new) });
         }
         match self.shadows.get(&new) {
@@ -372,6 +373,11 @@ impl Augmenter<'_, '_> {
     /// Whether an integer is sure not to be the bits of a float: in forward mode its shadow is a copy.
     pub(super) fn is_number(&self, old: Value) -> bool {
         plain::is_number(self.session.module, self.session.facts, self.id, &self.numbers, old)
+    }
+
+    /// Whether a float is a number that the optimiser moves as one (forward mode): the length of a `Vec` is the constant 1e-323 then.
+    pub(super) fn is_number_as_float(&self, old: Value) -> bool {
+        self.is_forward() && self.old.as_const(old).is_some_and(plain::is_number_as_float)
     }
 
     /// Whether a value has tangents of its own (forward mode).
@@ -520,7 +526,15 @@ impl Augmenter<'_, '_> {
             Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),
             Op::Cast(op, a) => Linear::Cast(result, *op, self.get(*a)),
             Op::Select(c, a, b) => {
-                let (a, b) = (active(*a), active(*b));
+                let mut side = |v: Value| -> Option<Value> {
+                    if self.is_number_as_float(v) {
+                        let new = self.get(v);
+                        self.tangents.insert(new, vec![new; self.width()]);
+                        return Some(new);
+                    }
+                    self.is_active(v).then(|| self.values[&v])
+                };
+                let (a, b) = (side(*a), side(*b));
                 Linear::Select(result, self.get(*c), a, b)
             }
             Op::Math(function, args) => {

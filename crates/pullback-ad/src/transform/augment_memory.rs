@@ -120,6 +120,13 @@ impl Augmenter<'_, '_> {
             let shadows = words.into_iter().map(|w| self.builder().cast(CastOp::IntToPtr, w, Type::Ptr)).collect();
             return self.store_shadows(data, inst, ptr, shadows, align);
         }
+        if self.is_number_as_float(value) {
+            let new = self.get(value);
+            for place in self.shadow(ptr)? {
+                self.push(Op::Store { ptr: place, value: new, align }, None, data);
+            }
+            return Ok(());
+        }
         if holds_float(&ty) || is_word {
             if self.session.active.is_active_object(object) {
                 let ty = cotangent_type(&ty);
