@@ -7,7 +7,7 @@ mod generate;
 mod parse;
 
 use parse::attribute::Family;
-use parse::rule::attached::Attached;
+use parse::rule::attached::{Attached, TAKEN};
 use parse::rule::forward::ForwardRule;
 use parse::rule::reverse::ReverseRule;
 use parse::rule::scalar::ScalarRule;
@@ -131,6 +131,9 @@ pub fn differentiable(item: TokenStream) -> TokenStream {
 }
 
 fn attach(name: &str, attribute: TokenStream, item: TokenStream) -> TokenStream {
+    if attribute.to_string() == TAKEN {
+        return item;
+    }
     match Attached::parse(name, attribute.into(), item.clone().into()) {
         Ok(attached) => generate::rule::attached::generate(&attached, item.into()).into(),
         Err(error) => [item, error.to_compile_error().into()].into_iter().collect(),

@@ -26,6 +26,16 @@ pub enum Mode {
     Reverse,
 }
 
+impl Mode {
+    /// The word for it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Mode::Forward => "forward",
+            Mode::Reverse => "reverse",
+        }
+    }
+}
+
 /// How many derivatives run side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {

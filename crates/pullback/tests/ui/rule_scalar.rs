@@ -37,4 +37,11 @@ fn twice<F: Fn(f64) -> f64>(f: &F, x: f32) -> f64 {
     f(f64::from(x))
 }
 
+// Two rules for one mode.
+#[has_rrule(twice_rrule)]
+#[has_rrule(twice_rrule)]
+fn thrice<F: Fn(f64) -> f64>(f: &F, x: f64) -> f64 {
+    f(f(x))
+}
+
 fn main() {}

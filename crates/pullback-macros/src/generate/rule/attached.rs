@@ -9,19 +9,21 @@
 //!     transmute(__pullback_ruled(const { &RuleEntry::new(…, plain::<F>, wrapper::<F>, …) }))(f, x)
 //! }
 //! ```
+//! With rules for both modes there is a wrapper and an entry for each, and each entry is told by a marker of its own.
 //! Without the driver it calls `plain`.
 
 use super::{local, places};
-use crate::parse::rule::attached::{Attached, Mark};
+use crate::parse::attribute::Mode;
+use crate::parse::rule::attached::{Attached, AttachedRule, TAKEN};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{ExprPath, GenericParam, Signature, Type};
+use syn::{Signature, Type};
 
 /// `item` is the function as it was.
 pub fn generate(attached: &Attached, item: TokenStream) -> TokenStream {
     let Attached { attributes, visibility, signature, .. } = attached;
-    if matches!(attached.mark, Mark::NonDifferentiable) && attached.turbofish().is_empty() {
+    if attached.rules.is_empty() && attached.turbofish().is_empty() {
         // It has one address.
         let name = &signature.ident;
         let entry = super::marks::entries(&format_ident!("NonDifferentiable"), &[syn::parse_quote!(#name)]);
@@ -54,7 +56,8 @@ fn with_names(signature: &Signature, names: &[Ident]) -> Signature {
 }
 
 fn body(attached: &Attached) -> TokenStream {
-    let Attached { signature, body, .. } = attached;
+    let Attached { signature, body, rules, taken, .. } = attached;
+    let word = format_ident!("{TAKEN}");
     let mut plain = signature.clone();
     plain.ident = format_ident!("__pullback_plain");
     let unsafety = &signature.safety;
@@ -64,24 +67,26 @@ fn body(attached: &Attached) -> TokenStream {
     });
     let (output, turbofish) = (&signature.output, attached.turbofish());
     let arguments = names(attached);
-    let (rule, check, entry) = match &attached.mark {
-        Mark::NonDifferentiable => (quote!(), quote!(), without_wrapper(attached)),
-        Mark::Forward(path) => {
-            (with_rule(attached, path), check(attached, path, true), with_wrapper(attached, "Forward"))
-        }
-        Mark::Reverse(path) => {
-            (with_rule(attached, path), check(attached, path, false), with_wrapper(attached, "Reverse"))
-        }
-    };
+    let checks = rules.iter().map(|rule| check(attached, rule));
+    let primal = (!rules.is_empty()).then(|| primal(attached));
+    let wrappers = rules.iter().map(|rule| wrapper(attached, rule));
+    let mut entries: Vec<TokenStream> = rules.iter().map(|rule| entry(attached, rule)).collect();
+    if rules.is_empty() {
+        entries.push(entry_without_rule(attached));
+    }
+    let (last, before) = entries.split_last().expect("there is one");
     quote! {
+        #(#[#taken(#word)] const _: () = ();)*
         #plain #body
-        #check
+        #(#checks)*
         ::pullback::__private::with_driver_or! {
             {
-                #rule
+                #primal
+                #(#wrappers)*
                 unsafe {
+                    #(::pullback::abi::__pullback_ruled(const { #before });)*
                     ::core::mem::transmute::<*const (), #unsafety fn(#(#types),*) #output>(
-                        ::pullback::abi::__pullback_ruled(const { #entry }),
+                        ::pullback::abi::__pullback_ruled(const { #last }),
                     )(#(#arguments),*)
                 }
             }
@@ -93,8 +98,10 @@ fn body(attached: &Attached) -> TokenStream {
 }
 
 /// That the rule has the arguments and the result of the function, each argument followed by a tangent in forward mode.
-fn check(attached: &Attached, path: &ExprPath, forward: bool) -> TokenStream {
+fn check(attached: &Attached, rule: &AttachedRule) -> TokenStream {
     let Attached { function, result, .. } = attached;
+    let AttachedRule { mode, path } = rule;
+    let name = format_ident!("__pullback_{}_rule_fits", mode.text());
     let parameters = function.generics.params.iter();
     let where_clause = &function.generics.where_clause;
     let turbofish = attached.turbofish();
@@ -102,36 +109,57 @@ fn check(attached: &Attached, path: &ExprPath, forward: bool) -> TokenStream {
     let arguments = function.arguments.iter().map(|argument| &argument.ty);
     let types = function.arguments.iter().map(|argument| {
         let ty = &argument.ty;
-        if forward { quote!(#ty, _) } else { quote!(#ty) }
+        if *mode == Mode::Forward { quote!(#ty, _) } else { quote!(#ty) }
     });
-    let returned = if forward && function.result.is_none() { quote!(()) } else { quote!((#result, _)) };
+    let returns_nothing = *mode == Mode::Forward && function.result.is_none();
+    let returned = if returns_nothing { quote!(()) } else { quote!((#result, _)) };
     let rule = quote_spanned!(path.span()=> #path::<#(#turbofish),*>);
     quote! {
         #[allow(dead_code)]
-        fn __pullback_rule_fits<#(#parameters),*>(_: (#(#arguments,)*)) #where_clause {
+        fn #name<#(#parameters),*>(_: (#(#arguments,)*)) #where_clause {
             let _: fn(#(#types),*) -> #returned = #rule;
         }
     }
 }
 
-/// The wrapper, and the body with everything by pointer.
-fn with_rule(attached: &Attached, path: &ExprPath) -> TokenStream {
+/// The body with everything by pointer.
+fn primal(attached: &Attached) -> TokenStream {
     let Attached { function, result, .. } = attached;
-    let parameters: Vec<&GenericParam> = function.generics.params.iter().collect();
-    let where_clause = &function.generics.where_clause;
+    let (parameters, where_clause) = (function.generics.params.iter(), &function.generics.where_clause);
+    let turbofish = attached.turbofish();
+    let types = function.arguments.iter().map(|argument| &argument.ty);
+    let (primals, _) = places(function.arguments.len());
+    let out = local("out");
+    quote! {
+        unsafe extern "C-unwind" fn __pullback_primal<#(#parameters),*>(
+            #(#primals: *const #types,)*
+            #out: *mut #result,
+        ) #where_clause {
+            #[allow(unused_unsafe)]
+            unsafe { #out.write(__pullback_plain::<#(#turbofish),*>(#(#primals.read()),*)) }
+        }
+    }
+}
+
+fn wrapper_name(rule: &AttachedRule) -> Ident {
+    format_ident!("__pullback_{}_wrapper", rule.mode.text())
+}
+
+/// A function that is differentiated in the place of the body.
+fn wrapper(attached: &Attached, rule: &AttachedRule) -> TokenStream {
+    let Attached { function, result, .. } = attached;
+    let name = wrapper_name(rule);
+    let (parameters, where_clause) = (function.generics.params.iter(), &function.generics.where_clause);
     let turbofish = attached.turbofish();
     let types: Vec<&Type> = function.arguments.iter().map(|argument| &argument.ty).collect();
     let (primals, _) = places(types.len());
     let out = local("out");
     let pointers = types.iter().map(|_| quote!(*const ()));
+    let path = &rule.path;
     let record = quote_spanned!(path.span()=> #path::record::<#(#turbofish),*>());
     quote! {
-        unsafe extern "C-unwind" fn __pullback_primal<#(#parameters),*>(#(#primals: *const #types,)* #out: *mut #result) #where_clause {
-            #[allow(unused_unsafe)]
-            unsafe { #out.write(__pullback_plain::<#(#turbofish),*>(#(#primals.read()),*)) }
-        }
         #[inline(always)]
-        unsafe fn __pullback_wrapper<#(#parameters),*>(#(#primals: #types),*) -> #result #where_clause {
+        unsafe fn #name<#(#parameters),*>(#(#primals: #types),*) -> #result #where_clause {
             #(let #primals = ::core::mem::ManuallyDrop::new(#primals);)*
             let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
             unsafe {
@@ -146,20 +174,24 @@ fn with_rule(attached: &Attached, path: &ExprPath) -> TokenStream {
     }
 }
 
-fn with_wrapper(attached: &Attached, kind: &str) -> TokenStream {
-    let (kind, turbofish, name) = (format_ident!("{kind}"), attached.turbofish(), attached.function.name.to_string());
+fn entry(attached: &Attached, rule: &AttachedRule) -> TokenStream {
+    let kind = match rule.mode {
+        Mode::Forward => quote!(Forward),
+        Mode::Reverse => quote!(Reverse),
+    };
+    let (turbofish, name, wrapper) = (attached.turbofish(), attached.function.name.to_string(), wrapper_name(rule));
     quote! {
         &::pullback::abi::RuleEntry::new(
             ::pullback::abi::RuleKind::#kind,
             __pullback_plain::<#(#turbofish),*> as *const (),
-            __pullback_wrapper::<#(#turbofish),*> as *const (),
+            #wrapper::<#(#turbofish),*> as *const (),
             #name,
             (::core::file!(), ::core::line!(), ::core::column!()),
         )
     }
 }
 
-fn without_wrapper(attached: &Attached) -> TokenStream {
+fn entry_without_rule(attached: &Attached) -> TokenStream {
     let (turbofish, name) = (attached.turbofish(), attached.function.name.to_string());
     quote! {
         &::pullback::abi::RuleEntry::without_wrapper(

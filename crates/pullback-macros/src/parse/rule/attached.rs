@@ -1,24 +1,19 @@
 //! A function that says itself which rule it has: `#[has_rrule(map_rrule)] fn map<F: Fn(f64) -> f64>(f: F, x: &[f64]) -> Vec<f64>`.
 
 use super::function::name_lifetimes;
+use crate::parse::attribute::Mode;
 use crate::parse::error;
 use crate::parse::function::{ArgumentKind, Function};
 use proc_macro2::{Span, TokenStream};
-use syn::{Attribute, Block, ExprPath, Ident, ItemFn, Signature, Type, Visibility, parse_quote};
-
-/// What is attached to a function.
-pub enum Mark {
-    /// A rule for forward mode.
-    Forward(ExprPath),
-    /// A rule for reverse mode.
-    Reverse(ExprPath),
-    /// That its result carries no derivative.
-    NonDifferentiable,
-}
+use syn::spanned::Spanned;
+use syn::{Attribute, Block, ExprPath, Ident, ItemFn, Meta, Path, Signature, Type, Visibility, parse_quote};
 
 /// A function with something attached.
 pub struct Attached {
-    pub mark: Mark,
+    /// Its rules; without any, its result carries no derivative.
+    pub rules: Vec<AttachedRule>,
+    /// The attributes by which rules after the first are attached.
+    pub taken: Vec<Path>,
     pub attributes: Vec<Attribute>,
     pub visibility: Visibility,
     /// As it was written.
@@ -29,37 +24,79 @@ pub struct Attached {
     pub result: Type,
 }
 
+/// What an attribute that was taken along by another one says, on an item of no meaning: so the compiler sees that it is used.
+pub const TAKEN: &str = "__pullback_taken";
+
+/// A rule by name.
+pub struct AttachedRule {
+    pub mode: Mode,
+    pub path: ExprPath,
+}
+
+impl AttachedRule {
+    fn parse(name: &str, attribute: TokenStream) -> syn::Result<Self> {
+        let mode = if name == "has_frule" { Mode::Forward } else { Mode::Reverse };
+        let help = format!("for example `#[{name}(f_{})]`", &name["has_".len()..]);
+        if attribute.is_empty() {
+            return Err(error(Span::call_site(), format_args!("`#[{name}]` does not name the rule"), help));
+        }
+        let path =
+            syn::parse2(attribute).map_err(|cause| error(cause.span(), "expected the path of the rule", help))?;
+        Ok(AttachedRule { mode, path })
+    }
+}
+
 impl Attached {
     pub fn parse(name: &str, attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
-        let mark = match name {
-            "non_differentiable" => {
-                super::marks::refuse_options(&attribute)?;
-                Mark::NonDifferentiable
-            }
-            _ => {
-                let help = format!("for example `#[{name}(f_{})]`", &name[4..]);
-                if attribute.is_empty() {
-                    return Err(error(Span::call_site(), format_args!("`#[{name}]` does not name the rule"), help));
-                }
-                let path = syn::parse2::<ExprPath>(attribute)
-                    .map_err(|cause| error(cause.span(), "expected the path of the rule", help))?;
-                if name == "has_frule" { Mark::Forward(path) } else { Mark::Reverse(path) }
-            }
-        };
+        let mut rules = Vec::new();
+        if name == "non_differentiable" {
+            super::marks::refuse_options(&attribute)?;
+        } else {
+            rules.push(AttachedRule::parse(name, attribute)?);
+        }
         let mut function = Function::parse(item.clone())?;
         let ItemFn { attrs, vis, sig, block, .. } = syn::parse2(item)?;
         refuse(name, &function, &sig)?;
-        if !matches!(mark, Mark::NonDifferentiable) {
+        if !rules.is_empty() {
             name_lifetimes(&mut function)?;
         }
+        let (taken, attributes) = take_other_rules(attrs, &mut rules)?;
         let result = function.result.clone().unwrap_or_else(|| parse_quote!(()));
-        Ok(Attached { mark, attributes: attrs, visibility: vis, signature: sig, body: *block, function, result })
+        Ok(Attached { rules, taken, attributes, visibility: vis, signature: sig, body: *block, function, result })
     }
 
     /// The type and const parameters, in order.
     pub fn turbofish(&self) -> &[Ident] {
         &self.function.turbofish
     }
+}
+
+/// The paths of the attributes that attach further rules, which are added to the rules: all of them are for one function. And the
+/// other attributes.
+fn take_other_rules(
+    attributes: Vec<Attribute>,
+    rules: &mut Vec<AttachedRule>,
+) -> syn::Result<(Vec<Path>, Vec<Attribute>)> {
+    let (mut taken, mut others) = (Vec::new(), Vec::new());
+    for attribute in attributes {
+        let last = attribute.path().segments.last().map(|last| last.ident.to_string());
+        match (last.as_deref(), &attribute.meta) {
+            (Some(name @ ("has_rrule" | "has_frule")), Meta::List(list)) if !rules.is_empty() => {
+                let rule = AttachedRule::parse(name, list.tokens.clone())?;
+                if rules.iter().any(|other| other.mode == rule.mode) {
+                    return Err(error(
+                        rule.path.span(),
+                        format_args!("this function has two rules for {} mode", rule.mode.text()),
+                        "leave one of them out",
+                    ));
+                }
+                rules.push(rule);
+                taken.push(attribute.path().clone());
+            }
+            _ => others.push(attribute),
+        }
+    }
+    Ok((taken, others))
 }
 
 fn refuse(name: &str, function: &Function, signature: &Signature) -> syn::Result<()> {
