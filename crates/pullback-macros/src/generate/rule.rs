@@ -27,7 +27,7 @@ pub mod reverse;
 pub mod scalar;
 
 use crate::parse::rule::attribute::{RuleAttribute, Target};
-use crate::parse::rule::function::RuleFunction;
+use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -173,11 +173,9 @@ impl Frame<'_> {
         let Frame { kind, result, .. } = self;
         let name = self.rule.name();
         let turbofish = &self.rule.function.turbofish;
-        let lifetimes: Vec<_> = self.rule.generics().lifetimes().map(|parameter| &parameter.lifetime).collect();
-        let types: Vec<&Type> = self.arguments.iter().map(|(_, ty)| *ty).collect();
+        let types = self.static_types();
         let extern_abi = abi.map(|abi| quote!(extern #abi));
-        let target_type =
-            quote_spanned!(target.span()=> for<#(#lifetimes),*> unsafe #extern_abi fn(#(#types),*) -> #result);
+        let target_type = quote_spanned!(target.span()=> unsafe #extern_abi fn(#(#types),*) -> #result);
         let (primal, wrapper) = (self.primal(), self.wrapper(abi));
         let record = self.call(parts);
         let reached = turbofish.is_empty().then(|| {
@@ -213,13 +211,18 @@ impl Frame<'_> {
         }
     }
 
+    /// The types of the arguments, with `'static` for all lifetimes.
+    fn static_types(&self) -> Vec<Type> {
+        let lifetimes: Vec<_> = self.rule.generics().lifetimes().map(|parameter| &parameter.lifetime).collect();
+        self.arguments.iter().map(|(_, ty)| with_static(ty, &lifetimes)).collect()
+    }
+
     /// The target, with everything by pointer.
     fn primal(&self) -> TokenStream {
         let (places, _) = places(self.arguments.len());
-        let types = self.arguments.iter().map(|(_, ty)| ty);
-        let (lifetimes, result, out) = (self.rule.generics().lifetimes(), self.result, local("out"));
+        let (types, result, out) = (self.static_types(), self.result, local("out"));
         quote! {
-            unsafe extern "C-unwind" fn __pullback_primal<#(#lifetimes),*>(#(#places: *const #types,)* #out: *mut #result) {
+            unsafe extern "C-unwind" fn __pullback_primal(#(#places: *const #types,)* #out: *mut #result) {
                 unsafe { #out.write(TARGET(#(#places.read()),*)) }
             }
         }

@@ -347,6 +347,43 @@ where
     })
 }
 
+struct View<'a>(&'a [f64]);
+
+impl<'a> View<'a> {
+    fn scaled<'b: 'a>(&self, other: &'b [f64], scale: f64) -> f64 {
+        scale * dot(self.0, other)
+    }
+}
+
+/// For a method whose lifetimes depend on each other, and on those of the `impl`.
+#[rrule(for = View::scaled)]
+fn view_rrule<'a, 'b: 'a>(
+    this: &View<'a>,
+    other: &'b [f64],
+    scale: f64,
+) -> (f64, impl Fn(f64, NoTangent, &mut [f64]) -> f64) {
+    (this.scaled(other, scale), move |dy, _, d_other| {
+        d_other.iter_mut().zip(this.0).for_each(|(d, x)| *d += dy * scale * x);
+        dy * dot(this.0, other)
+    })
+}
+
+#[test]
+fn lifetimes() {
+    let (x, y, mut dy, mut scale, mut d_scale, mut z, mut dz) = ([2.0], [3.0], [0.0], 5.0, 0.0, 0.0, 1.0);
+    let view = View(&x);
+    let (mut view_ref, mut y_ref, mut dy_ref) = (&view, &y[..], &mut dy[..]);
+    let places = [
+        Place::constant(&mut view_ref),
+        Place::new(&mut y_ref, &mut dy_ref),
+        Place::new(&mut scale, &mut d_scale),
+        Place::new(&mut z, &mut dz),
+    ];
+    // SAFETY: the places of the arguments and of the result.
+    unsafe { reverse(view_rrule::record(), &places) };
+    assert_eq!((z, dy, d_scale), (30.0, [10.0], 6.0));
+}
+
 #[test]
 fn methods_foreign_and_generic_functions() {
     let (point, mut d_point, mut y, mut dy) = (Point { x: 3.0, y: 4.0 }, Point { x: 0.0, y: 0.0 }, 0.0, 5.0);

@@ -123,6 +123,22 @@ pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
     Ok(())
 }
 
+/// A type with `'static` in the place of these lifetimes. A function whose lifetimes depend on each other, or are those of an `impl`, has
+/// a type for each choice of them, and none for all.
+pub fn with_static(ty: &Type, lifetimes: &[&Lifetime]) -> Type {
+    struct Replace<'a>(&'a [&'a Lifetime]);
+    impl VisitMut for Replace<'_> {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            if self.0.contains(&&*lifetime) {
+                *lifetime = Lifetime::new("'static", lifetime.span());
+            }
+        }
+    }
+    let mut ty = ty.clone();
+    Replace(lifetimes).visit_type_mut(&mut ty);
+    ty
+}
+
 struct NameLifetimes {
     added: Vec<Lifetime>,
     is_static: Option<Span>,
