@@ -215,7 +215,7 @@ pub use pullback_macros::has_frule;
 /// use pullback::{has_rrule, rrule};
 ///
 /// #[has_rrule(newton_rrule)]
-/// fn newton<F: Fn(f64, f64) -> (f64, f64)>(f: F, a: f64) -> f64 {
+/// fn newton<F: Fn(f64, f64) -> (f64, f64)>(f: &F, a: f64) -> f64 {
 ///     (0..20).fold(1.0, |x, _| {
 ///         let (value, slope) = f(x, a);
 ///         x - value / slope
@@ -224,14 +224,14 @@ pub use pullback_macros::has_frule;
 ///
 /// /// `f(x, a) = 0` gives `dx = -(∂f/∂a) / (∂f/∂x) da`, however `x` was found. Here `∂f/∂a` is -1.
 /// #[rrule(generic)]
-/// fn newton_rrule<F: Fn(f64, f64) -> (f64, f64)>(f: F, a: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64)) {
-///     let x = newton(&f, a);
+/// fn newton_rrule<F: Fn(f64, f64) -> (f64, f64)>(f: &F, a: f64) -> (f64, impl Fn(f64, NoTangent) -> f64) {
+///     let x = newton(f, a);
 ///     let (_, slope) = f(x, a);
-///     (x, move |dx| (NoTangent, dx / slope))
+///     (x, move |dx, _| dx / slope)
 /// }
 ///
-/// let (root, pullback) = newton_rrule(|x, a| (x * x - a, 2.0 * x), 4.0);
-/// assert_eq!((root, pullback(1.0).1), (2.0, 0.25));
+/// let (root, pullback) = newton_rrule(&|x, a| (x * x - a, 2.0 * x), 4.0);
+/// assert_eq!((root, pullback(1.0, NoTangent)), (2.0, 0.25));
 /// ```
 pub use pullback_macros::has_rrule;
 
@@ -286,7 +286,10 @@ pub use pullback_macros::opt_out;
 /// that the partial derivatives mention.
 pub use pullback_macros::scalar_rule;
 
-// The examples on the repository's front page run with those of the documentation.
+// The examples on the repository's front page, and on the page for authors of rules, run with those of the documentation.
 #[cfg(all(doctest, pullback))]
 #[doc = include_str!("../../../README.md")]
 mod readme {}
+#[cfg(all(doctest, pullback))]
+#[doc = include_str!("../../../docs/custom-rules.md")]
+mod custom_rules {}

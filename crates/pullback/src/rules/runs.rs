@@ -15,19 +15,27 @@ struct Run {
 }
 
 /// The floats of a value, in the order of [`Differentiable::floats`]. A shared value occurs once.
+///
+/// The list of a `Vec<f64>` allocates nothing: pullbacks run in inner loops.
 #[derive(Default, Debug)]
 pub struct Runs {
-    runs: Vec<Run>,
-    met: HashSet<*const ()>,
+    first: Option<Run>,
+    others: Vec<Run>,
+    /// Shared values that were met; none in most types.
+    met: Option<HashSet<*const ()>>,
 }
 
 impl VisitFloats for Runs {
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
-        self.runs.push(Run { place: shadow.cast(), count, wide: TypeId::of::<F>() == TypeId::of::<f64>() });
+        let run = Run { place: shadow.cast(), count, wide: TypeId::of::<F>() == TypeId::of::<f64>() };
+        match self.first {
+            None => self.first = Some(run),
+            Some(_) => self.others.push(run),
+        }
     }
 
     fn is_new(&mut self, address: *const ()) -> bool {
-        self.met.insert(address)
+        self.met.get_or_insert_default().insert(address)
     }
 }
 
@@ -63,10 +71,15 @@ impl Runs {
         unsafe { Runs::of(&*place, place) }
     }
 
+    fn iter(&self) -> impl Iterator<Item = &Run> {
+        self.first.iter().chain(&self.others)
+    }
+
     /// Whether the lists have the same lengths and types throughout.
     pub fn fit(&self, other: &Runs) -> bool {
-        self.runs.len() == other.runs.len()
-            && self.runs.iter().zip(&other.runs).all(|(a, b)| (a.count, a.wide) == (b.count, b.wide))
+        self.others.len() == other.others.len()
+            && self.first.is_some() == other.first.is_some()
+            && self.iter().zip(other.iter()).all(|(a, b)| (a.count, a.wide) == (b.count, b.wide))
     }
 
     /// Move the floats of `self` to those of `into`, where they are added; zeros are left behind.
@@ -74,7 +87,7 @@ impl Runs {
     /// # Safety
     /// The lists fit, and all floats may be read and written.
     pub unsafe fn add_to(&self, into: &Runs) {
-        for (from, to) in self.runs.iter().zip(&into.runs) {
+        for (from, to) in self.iter().zip(into.iter()) {
             typed!(from, F => for index in 0..from.count {
                 // SAFETY: asked of the caller.
                 unsafe {
@@ -90,7 +103,7 @@ impl Runs {
     /// # Safety
     /// As for [`add_to`](Self::add_to).
     pub unsafe fn copy_to(&self, into: &Runs) {
-        for (from, to) in self.runs.iter().zip(&into.runs) {
+        for (from, to) in self.iter().zip(into.iter()) {
             // SAFETY: asked of the caller.
             typed!(from, F => unsafe { from.place.cast::<F>().copy_to(to.place.cast(), from.count) });
         }
@@ -101,7 +114,7 @@ impl Runs {
     /// # Safety
     /// All floats may be written.
     pub unsafe fn clear(&self) {
-        for run in &self.runs {
+        for run in self.iter() {
             // SAFETY: asked of the caller.
             typed!(run, F => unsafe { run.place.cast::<F>().write_bytes(0, run.count) });
         }
@@ -113,7 +126,7 @@ impl Runs {
     /// `self` is the list of the value at `place`; both may be read and written.
     pub unsafe fn take_inline<T>(&self, place: *mut T, from: *mut T) {
         let inside = place.addr()..place.addr() + size_of::<T>();
-        for run in self.runs.iter().filter(|run| inside.contains(&run.place.addr())) {
+        for run in self.iter().filter(|run| inside.contains(&run.place.addr())) {
             let offset = run.place.addr() - inside.start;
             typed!(run, F => for index in 0..run.count {
                 // SAFETY: asked of the caller; the run lies in the value.
