@@ -233,10 +233,9 @@ impl Frame<'_> {
         let generics = self.rule.generics();
         let lifetimes = generics.lifetimes();
         let types = self.arguments.iter().map(|(_, ty)| ty);
-        let places: Vec<Ident> = (0..self.arguments.len()).map(|index| local(&format!("a{index}"))).collect();
-        let out = local("out");
+        let (places, _) = places(self.arguments.len());
         let result = self.result;
-        let pointers = places.iter().map(|_| quote!(*const ()));
+        let body = wrapper_body(&places, result, &quote!(RECORD));
         // The rule may panic, though its target may not.
         let abi = abi.map(|abi| match abi.value() {
             text if text == "Rust" || text.ends_with("-unwind") => quote!(extern #abi),
@@ -249,15 +248,24 @@ impl Frame<'_> {
             #[inline(always)]
             #[allow(improper_ctypes_definitions)]
             unsafe #abi fn __pullback_wrapper<#(#lifetimes),*>(#(#places: #types),*) -> #result {
-                #(let #places = ::core::mem::ManuallyDrop::new(#places);)*
-                let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
-                unsafe {
-                    ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers,)* *mut ())>(
-                        ::pullback::abi::__pullback_rule(RECORD),
-                    )(#((&raw const #places).cast(),)* #out.as_mut_ptr().cast());
-                    #out.assume_init()
-                }
+                #body
             }
+        }
+    }
+}
+
+/// What a wrapper does: it moves its arguments into places, and calls what the marker stands for.
+pub fn wrapper_body(places: &[Ident], result: &Type, record: &TokenStream) -> TokenStream {
+    let out = local("out");
+    let pointers = places.iter().map(|_| quote!(*const ()));
+    quote! {
+        #(let #places = ::core::mem::ManuallyDrop::new(#places);)*
+        let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
+        unsafe {
+            ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers,)* *mut ())>(
+                ::pullback::abi::__pullback_rule(#record),
+            )(#((&raw const #places).cast(),)* #out.as_mut_ptr().cast());
+            #out.assume_init()
         }
     }
 }

@@ -12,7 +12,7 @@
 //! With rules for both modes there is a wrapper and an entry for each, and each entry is told by a marker of its own.
 //! Without the driver it calls `plain`.
 
-use super::{local, places};
+use super::{local, places, wrapper_body};
 use crate::parse::attribute::Mode;
 use crate::parse::rule::attached::{Attached, AttachedRule, TAKEN};
 use proc_macro2::{Ident, TokenStream};
@@ -153,23 +153,14 @@ fn wrapper(attached: &Attached, rule: &AttachedRule) -> TokenStream {
     let turbofish = attached.turbofish();
     let types: Vec<&Type> = function.arguments.iter().map(|argument| &argument.ty).collect();
     let (primals, _) = places(types.len());
-    let out = local("out");
-    let pointers = types.iter().map(|_| quote!(*const ()));
     let path = &rule.path;
     let record = quote_spanned!(path.span()=> #path::record::<#(#turbofish),*>());
+    let record = quote!(const { &#record.with_primal(__pullback_primal::<#(#turbofish),*> as *const ()) });
+    let body = wrapper_body(&primals, result, &record);
     quote! {
         #[inline(always)]
         unsafe fn #name<#(#parameters),*>(#(#primals: #types),*) -> #result #where_clause {
-            #(let #primals = ::core::mem::ManuallyDrop::new(#primals);)*
-            let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
-            unsafe {
-                ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers,)* *mut ())>(
-                    ::pullback::abi::__pullback_rule(
-                        const { &#record.with_primal(__pullback_primal::<#(#turbofish),*> as *const ()) },
-                    ),
-                )(#((&raw const #primals).cast(),)* #out.as_mut_ptr().cast());
-                #out.assume_init()
-            }
+            #body
         }
     }
 }
