@@ -2,6 +2,7 @@
 
 use crate::analysis::scope::{self, OnPanic};
 use crate::analysis::{activity, flow};
+use crate::custom::CustomRules;
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
@@ -41,8 +42,11 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 
 /// Add the derivative, with what it does to shadows when the primal panics.
 fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on_panic: OnPanic) -> Result<FuncId> {
-    let copies = working_copies(module, primal, on_panic, name);
+    let copies = working_copies(module, primal, request, on_panic, name);
     let primal = copies[&primal];
+    let rules =
+        copies.iter().filter_map(|(original, copy)| Some((*copy, request.rules.get(*original, request.mode)?.clone())));
+    let request = &Request { rules: CustomRules { of: rules.collect() }, ..request.clone() };
     for copy in copies.values() {
         unselect::unselect(module.func_mut(*copy));
     }
@@ -120,13 +124,24 @@ fn typed_facts(module: &mut Module, primal: FuncId, request: &Request, on_panic:
     }
 }
 
-/// Copies of the primal and of all it calls, to change at will; calls among them go to the copies.
-fn working_copies(module: &mut Module, primal: FuncId, on_panic: OnPanic, name: &str) -> HashMap<FuncId, FuncId> {
+/// Copies of the primal and of all it calls, to change at will; calls among them go to the copies. The copy of a function with a
+/// rule has no body.
+fn working_copies(
+    module: &mut Module,
+    primal: FuncId,
+    request: &Request,
+    on_panic: OnPanic,
+    name: &str,
+) -> HashMap<FuncId, FuncId> {
     let originals = scope::functions(module, primal, on_panic);
     let copies: HashMap<FuncId, FuncId> = originals
         .iter()
         .map(|id| {
-            let mut copy = module.func(*id).clone();
+            let original = module.func(*id);
+            let mut copy = match request.rules.get(*id, request.mode) {
+                Some(_) => Function::new(&*original.name, original.params.clone(), original.ret.clone()),
+                None => original.clone(),
+            };
             copy.name = format!("{name}.of.{}", copy.name);
             (*id, module.add_function(copy))
         })

@@ -3,12 +3,14 @@
 //! [`differentiate()`] is the way in. `docs/architecture.md` tells the way of one function through it.
 
 pub mod analysis;
+pub mod custom;
 mod differentiate;
 pub mod error;
 pub mod request;
 pub mod rules;
 pub mod transform;
 
+pub use custom::{CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
 pub use differentiate::differentiate;
 pub use error::{Error, ErrorKind, Result};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

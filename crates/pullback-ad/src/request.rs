@@ -1,5 +1,7 @@
 //! What is asked of the engine: a mode, and for each argument its activity and the layout of its memory.
 
+use crate::custom::CustomRules;
+
 /// Forward or reverse.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
@@ -122,6 +124,8 @@ pub struct Request {
     pub args: Vec<Argument>,
     /// The layouts the arguments refer to.
     pub layouts: Layouts,
+    /// The rules that users gave for functions the primal may call.
+    pub rules: CustomRules,
 }
 
 impl Request {

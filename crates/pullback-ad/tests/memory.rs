@@ -22,7 +22,16 @@ fn request(mode: Mode, count: usize) -> Request {
     let (x, result) = (layouts.add(floats("[f64]", count)), layouts.add(floats("f64", 1)));
     let argument = |name: &str, layout| Argument { name: name.to_owned(), activity: Activity::Duplicated, layout };
     let args = vec![argument("x", x), argument("return", result)];
-    Request { mode, width: 1, strong_zero: false, runtime_activity: false, name: "f".to_owned(), args, layouts }
+    Request {
+        mode,
+        width: 1,
+        strong_zero: false,
+        runtime_activity: false,
+        name: "f".to_owned(),
+        args,
+        layouts,
+        rules: Default::default(),
+    }
 }
 
 /// The module with the derivative of `@f`.

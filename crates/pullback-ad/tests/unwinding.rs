@@ -210,6 +210,7 @@ fn derivative(program: &str, mode: Mode) -> Module {
         name: "f".to_owned(),
         args: vec![argument("x"), argument("return")],
         layouts,
+        rules: Default::default(),
     };
     let primal = module.find("f").unwrap();
     pullback_ad::differentiate(&mut module, primal, &request, "d").expect("it has a derivative");

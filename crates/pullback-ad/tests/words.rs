@@ -73,8 +73,16 @@ fn differentiated(text: &str, mode: Mode) -> Module {
         argument("which", Activity::Const, number),
         argument("return", Activity::Duplicated, float),
     ];
-    let request =
-        Request { mode, width: 1, strong_zero: false, runtime_activity: false, name: "f".to_owned(), args, layouts };
+    let request = Request {
+        mode,
+        width: 1,
+        strong_zero: false,
+        runtime_activity: false,
+        name: "f".to_owned(),
+        args,
+        layouts,
+        rules: Default::default(),
+    };
     let primal = module.find("f").unwrap();
     pullback_ad::differentiate(&mut module, primal, &request, "d").expect("it has a derivative");
     verify_module(&module).unwrap_or_else(|wrong| panic!("{wrong:?}\n{module}"));
@@ -208,6 +216,7 @@ b3(v9: f64):
         name: "f".to_owned(),
         args: vec![argument("place", either), argument("x", float)],
         layouts,
+        rules: Default::default(),
     };
     let primal = module.find("f").unwrap();
     let refused: Error = pullback_ad::differentiate(&mut module, primal, &request, "d").unwrap_err();

@@ -9,7 +9,7 @@ use super::policy::demangled;
 use super::program::{ModuleId, Program};
 use crate::diagnostics::Place;
 use anyhow::{Context, Result, bail};
-use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
+use pullback_ad::{Activity, Argument, CustomRules, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
 use pullback_llvm::{CallSite, ConstData, Module};
 use std::collections::HashMap;
 
@@ -119,6 +119,7 @@ impl Decoder<'_> {
             name,
             args,
             layouts: std::mem::take(&mut self.layouts),
+            rules: CustomRules::default(),
         };
         Ok((request, place))
     }

@@ -10,8 +10,9 @@ use super::flow::Facts;
 use super::objects::{Kinds, ObjId};
 use super::offsets::Offsets;
 use super::unseen::is_part;
+use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
-use crate::request::Request;
+use crate::request::{FieldKind, Request};
 use crate::rules::rule;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
@@ -49,6 +50,11 @@ impl ActiveSet {
         self.shadowed.contains(&object)
     }
 
+    /// Whether active floats can be reached from an object.
+    pub fn reaches_active(&self, facts: &Facts, object: ObjId) -> bool {
+        reached(facts, object).into_iter().any(|o| self.is_active_object(o))
+    }
+
     /// Whether the result of a function is active.
     pub fn returns_active(&self, func: FuncId) -> bool {
         self.returns.contains(&func)
@@ -58,8 +64,8 @@ impl ActiveSet {
 /// Find what takes part.
 pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<ActiveSet> {
     let mut analysis =
-        Analysis { module, facts, active: ActiveSet::default(), changed: false, reasons: HashMap::new() };
-    analysis.seed(request);
+        Analysis { module, facts, request, active: ActiveSet::default(), changed: false, reasons: HashMap::new() };
+    analysis.seed();
     let live: Vec<(FuncId, Vec<Block>)> = facts
         .returning
         .iter()
@@ -84,7 +90,7 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
             break;
         }
     }
-    analysis.check_origins(request)?;
+    analysis.check_origins()?;
     for (id, blocks) in &live {
         let func = module.func(*id);
         for block in blocks {
@@ -99,6 +105,7 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
 struct Analysis<'a> {
     module: &'a Module,
     facts: &'a Facts,
+    request: &'a Request,
     active: ActiveSet,
     changed: bool,
     /// The first instruction that made an object active, for messages.
@@ -106,10 +113,10 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    fn seed(&mut self, request: &Request) {
+    fn seed(&mut self) {
         for object in self.facts.objects.all() {
             let args = &self.facts.objects.origins(object).args;
-            if args.iter().any(|a| request.args[*a].activity.has_shadow()) {
+            if args.iter().any(|a| self.request.args[*a].activity.has_shadow()) {
                 self.active.shadowed.insert(object);
                 if self.holds_floats(object) {
                     self.active.objects.insert(object);
@@ -214,6 +221,11 @@ impl Analysis<'_> {
                 }
                 false
             }
+            Op::Call(Callee::Direct(callee), args, _) if self.request.rules.of.contains_key(callee) => {
+                let rule = self.request.rules.of[callee].clone();
+                self.rule_call(id, &rule, args, data.loc);
+                false
+            }
             Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
                 let params = self.module.func(*callee).param_values().to_vec();
                 for (arg, param) in args.iter().zip(params) {
@@ -251,6 +263,42 @@ impl Analysis<'_> {
         if on && let Some(result) = result {
             self.set(id, result);
         }
+    }
+
+    /// A call of a function with a rule: where something active goes in, what comes out is active.
+    fn rule_call(&mut self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) {
+        let places = || args.iter().zip(&rule.args).filter_map(|(a, arg)| Some((self.facts.object(id, *a)?, arg.role)));
+        let goes_in = |role: Role| matches!(role, Role::Read | Role::Written);
+        if !places().any(|(o, role)| goes_in(role) && self.active.reaches_active(self.facts, o)) {
+            return;
+        }
+        let comes_out = |role: Role| matches!(role, Role::Result | Role::Written);
+        let objects = places().filter(|(_, role)| comes_out(*role)).flat_map(|(o, _)| reached(self.facts, o));
+        for object in objects.filter(|o| self.holds_floats(*o)).collect::<Vec<_>>() {
+            self.set_object(object, loc);
+        }
+    }
+
+    /// What a rule knows nothing of must not carry a derivative: the captures of a closure.
+    fn check_rule_call(&self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) -> Result<()> {
+        for (place, arg) in args.iter().zip(&rule.args).filter(|(_, arg)| arg.role == Role::Inert) {
+            let layout = rule.layouts.get(arg.layout);
+            let unseen = layout.fields.iter().any(|field| matches!(field.kind, FieldKind::Opaque(_)));
+            let object = self.facts.object(id, *place);
+            if unseen && object.is_some_and(|o| self.active.reaches_active(self.facts, o)) {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "argument `{}` of `{}` carries a derivative that its rule has no place for",
+                        arg.name, rule.name
+                    ),
+                )
+                .at(loc)
+                .label("data that depends on the inputs goes in here, perhaps as the capture of a closure")
+                .help("pass that data as an argument of its own, to which the rule gives a cotangent"));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the target region of a copy may hold floats.
@@ -306,7 +354,8 @@ impl Analysis<'_> {
     }
 
     /// Every object that needs a shadow must be able to have one.
-    fn check_origins(&self, request: &Request) -> Result<()> {
+    fn check_origins(&self) -> Result<()> {
+        let request = self.request;
         // First the objects that hold active data: an error is to show the store, not a pointer to the place.
         let shadowed = self.facts.objects.all().filter(|o| self.active.is_shadowed(*o));
         let (holding, pointing): (Vec<_>, Vec<_>) = shadowed.partition(|o| self.active.is_active_object(*o));
@@ -369,7 +418,7 @@ impl Analysis<'_> {
         let touches = |v: Value| {
             self.active.is_active(id, v) && !number(v)
                 || self.active.has_active_bits(id, v)
-                || shadowed(v) && self.facts.object(id, v).is_some_and(|o| self.reaches_active(o))
+                || shadowed(v) && self.facts.object(id, v).is_some_and(|o| self.active.reaches_active(self.facts, o))
         };
         match &data.op {
             Op::Cast(CastOp::Bitcast | CastOp::UiToFp | CastOp::SiToFp, a)
@@ -380,6 +429,9 @@ impl Analysis<'_> {
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
+            Op::Call(Callee::Direct(callee), args, _) if self.request.rules.of.contains_key(callee) => {
+                self.check_rule_call(id, &self.request.rules.of[callee], args, data.loc)
+            }
             Op::Call(Callee::Direct(callee), args, _) => {
                 let target = self.module.func(*callee);
                 if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
@@ -433,23 +485,21 @@ impl Analysis<'_> {
             _ => Ok(()),
         }
     }
+}
 
-    /// Whether active floats can be reached from an object.
-    fn reaches_active(&self, object: ObjId) -> bool {
-        let mut seen = HashSet::new();
-        let mut next = vec![object];
-        while let Some(o) = next.pop() {
-            if !seen.insert(o) {
-                continue;
+/// The objects that can be reached from an object, itself first.
+pub fn reached(facts: &Facts, object: ObjId) -> Vec<ObjId> {
+    let mut seen = vec![facts.objects.find(object)];
+    let mut next = 0;
+    while let Some(&o) = seen.get(next) {
+        next += 1;
+        for target in facts.objects.cells(o).iter().filter_map(|c| facts.objects.pointee(c.content)).map(|(o, _)| o) {
+            if !seen.contains(&target) {
+                seen.push(target);
             }
-            if self.active.is_active_object(o) {
-                return true;
-            }
-            let objects = &self.facts.objects;
-            next.extend(objects.cells(o).iter().filter_map(|c| objects.pointee(c.content)).map(|(o, _)| o));
         }
-        false
     }
+    seen
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {

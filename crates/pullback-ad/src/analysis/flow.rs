@@ -15,9 +15,10 @@ use super::offsets::{Coarseness, Offsets};
 use super::ranges::{self, Bound};
 use super::residue::{Residue, gcd};
 use super::scope::{self, OnPanic};
-use super::seed::fill;
+use super::seed::{Made, describe, fill};
 use super::shape::Shape;
 use super::{carried, evidence, unseen};
+use crate::custom::{CustomRule, Role};
 use crate::request::Request;
 use pullback_ir::{
     BinOp, Block, Callee, CastOp, Constant, Flags, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
@@ -162,7 +163,8 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
         for (i, id) in functions.iter().enumerate() {
             let func = module.func(*id);
             let (shape, numbers, block) = (&shapes[i], &numbers[i], func.entry());
-            let mut pass = Pass { facts: &mut facts, module, id: *id, func, changed: false, shape, numbers, block };
+            let mut pass =
+                Pass { facts: &mut facts, module, request, id: *id, func, changed: false, shape, numbers, block };
             for block in &shape.scope.blocks {
                 pass.block = *block;
                 for inst in &pass.func.block(*block).insts {
@@ -204,6 +206,7 @@ fn seed(facts: &mut Facts, module: &Module, primal: FuncId, request: &Request) {
 struct Pass<'a> {
     facts: &'a mut Facts,
     module: &'a Module,
+    request: &'a Request,
     id: FuncId,
     func: &'a Function,
     changed: bool,
@@ -621,7 +624,24 @@ impl Pass<'_> {
         }
     }
 
+    /// A function with a rule: its arguments and its result are what the rule says.
+    fn rule_call(&mut self, rule: &CustomRule, args: &[Value]) {
+        for (place, arg) in args.iter().zip(&rule.args) {
+            let made = if arg.role == Role::Result { Made::Here } else { Made::Before };
+            let Some((object, offsets)) = self.pointer(*place) else { continue };
+            for at in offsets.iter() {
+                let mut path = vec![(arg.layout, object)];
+                describe(&mut self.facts.objects, &rule.layouts, (object, at), arg.layout, made, &mut path);
+            }
+        }
+    }
+
     fn call(&mut self, callee: Callee, args: &[Value], result: Option<Value>) {
+        if let Callee::Direct(callee) = callee
+            && let Some(rule) = self.request.rules.of.get(&callee)
+        {
+            return self.rule_call(rule, args);
+        }
         if let Callee::Direct(callee) = callee
             && self.facts.functions.contains(&callee)
         {

@@ -1,10 +1,10 @@
-//! What is known before the program is read: the cells of an argument's memory, from its layout.
+//! What is known from layouts: the cells of an argument's memory, and of what is given to a function with rules.
 
 use super::flow::Facts;
-use super::objects::{Kinds, ObjId, Opaque, Origins};
+use super::objects::{Kinds, ObjId, Objects, Opaque, Origins};
 use super::residue::Residue;
 use super::unseen;
-use crate::request::{FieldKind, LayoutId, Request};
+use crate::request::{FieldKind, LayoutId, Layouts, Request};
 
 /// Arrays inside a value get a cell an element up to this length, and a stride beyond.
 const MOST_ELEMENTS: u64 = 32;
@@ -71,6 +71,80 @@ pub(super) fn fill(
                 facts.objects.add_opaque(object, Opaque { at, bytes, kinds });
             }
             FieldKind::Payload(_) => {}
+        }
+    }
+}
+
+/// Whether a value is given to a function that is not looked into, or is made by it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Made {
+    /// It is given: what its pointers reach is known from elsewhere.
+    Before,
+    /// It is made: its pointers reach memory of its own.
+    Here,
+}
+
+/// A value of this layout lies in `object` at `base`. `path` holds the layouts and objects on the way here.
+pub(super) fn describe(
+    objects: &mut Objects,
+    layouts: &Layouts,
+    (object, base): (ObjId, Residue),
+    id: LayoutId,
+    made: Made,
+    path: &mut Vec<(LayoutId, ObjId)>,
+) {
+    for field in &layouts.get(id).fields {
+        let at = base.plus(Residue::exact(field.offset as i64));
+        match field.kind {
+            FieldKind::F32 | FieldKind::F64 => {
+                let (width, kind) = if field.kind == FieldKind::F32 { (4, Kinds::F32) } else { (8, Kinds::F64) };
+                let content = objects.cell(object, at, width);
+                objects.see(content, kind);
+            }
+            FieldKind::Pointer(pointee) => {
+                let content = objects.cell(object, at, 8);
+                objects.see(content, Kinds::PTR);
+                let Some(pointee) = pointee else { continue };
+                let stride = Residue::strided(0, layouts.get(pointee).size);
+                if objects.pointee(content).is_none() && made == Made::Here {
+                    let target = objects.add(Origins { local: true, ..Origins::default() });
+                    objects.point(content, target, stride.into());
+                }
+                let Some((target, offsets)) = objects.pointee(content) else { continue };
+                if path.contains(&(pointee, target)) {
+                    continue;
+                }
+                path.push((pointee, target));
+                for at in offsets.iter() {
+                    describe(objects, layouts, (target, at.plus(stride)), pointee, made, path);
+                }
+                path.pop();
+            }
+            FieldKind::Nested(inner, count) => {
+                let size = layouts.get(inner).size;
+                if count <= MOST_ELEMENTS {
+                    for k in 0..count {
+                        let at = at.plus(Residue::exact((k * size) as i64));
+                        describe(objects, layouts, (object, at), inner, made, path);
+                    }
+                } else {
+                    let last = (count - 1).saturating_mul(size) as i64;
+                    describe(
+                        objects,
+                        layouts,
+                        (object, at.plus(Residue::between(0, size, 0, last))),
+                        inner,
+                        made,
+                        path,
+                    );
+                }
+            }
+            FieldKind::Int(width @ (4 | 8)) if made == Made::Here => {
+                let content = objects.cell(object, at, width);
+                objects.see(content, Kinds::INT);
+            }
+            FieldKind::Int(_) => {}
+            FieldKind::Opaque(_) => objects.origins_mut(object).variant |= made == Made::Here,
         }
     }
 }

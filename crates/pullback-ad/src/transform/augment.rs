@@ -49,6 +49,8 @@ pub struct Augmented {
     pub pushed: Vec<(Value, u64)>,
     /// Shadow words read in the forward sweep, which the reverse sweep must not read again: there may be cotangents there then.
     pub pinned: HashSet<Value>,
+    /// Calls that write nothing that the program reads, but to these places.
+    pub writes: HashMap<Inst, Vec<Value>>,
     /// Functions that write no memory the program reads.
     pub harmless: HashSet<FuncId>,
     /// The primal's own result type.
@@ -88,6 +90,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
             stack: HashSet::new(),
             pushed: Vec::new(),
             pinned: HashSet::new(),
+            writes: HashMap::new(),
             harmless: HashSet::new(),
             ret: None,
             returned: HashMap::new(),
@@ -458,15 +461,22 @@ impl Augmenter<'_, '_> {
             {
                 self.call(data, *callee, args)
             }
-            op => {
-                let cleanup = self.cleanup(op.cleanup())?;
-                let inst = self.copy_instruction(data);
-                if let (Some(new), Some(cleanup)) = (self.func.inst_mut(inst).op.cleanup_mut(), cleanup) {
-                    *new = cleanup;
-                }
-                Ok(())
+            Op::Call(Callee::Direct(callee), args, _) if self.session.request.rules.of.contains_key(callee) => {
+                let rule = self.session.request.rules.of[callee].clone();
+                self.rule_call(data, &rule, args)
             }
+            _ => self.untouched(data),
         }
+    }
+
+    /// An instruction that takes no part.
+    pub(super) fn untouched(&mut self, data: &InstData) -> Result<()> {
+        let cleanup = self.cleanup(data.op.cleanup())?;
+        let inst = self.copy_instruction(data);
+        if let (Some(new), Some(cleanup)) = (self.func.inst_mut(inst).op.cleanup_mut(), cleanup) {
+            *new = cleanup;
+        }
+        Ok(())
     }
 
     /// An instruction without effects.

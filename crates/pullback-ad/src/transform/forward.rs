@@ -117,6 +117,7 @@ impl Augmenter<'_, '_> {
                 | Linear::WordCopy { .. }
                 | Linear::WordCopies { .. }
                 | Linear::Restore { .. }
+                | Linear::Rule(_)
                 | Linear::Call { .. } => continue,
             };
             self.tangents.entry(result).or_default().push(value);

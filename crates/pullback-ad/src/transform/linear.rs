@@ -11,8 +11,10 @@
 //! | `ṙ = load p'` | `p' += r̄` |
 //! | `store ẇ → p'` | `w̄ += load p'; store 0 → p'` |
 //! | `copy src' → dst'` | `src' += dst'; dst' = 0` |
+//! | a user's rule | its pullback |
 //! | `store w → p'`, a word | `if w is a float { w̄ += load p' }; store what was there → p'` |
 
+use super::rule_call::Pullback;
 use crate::analysis::lanes::{Lane, Lanes};
 use pullback_ir::{CastOp, FuncId, Type, Value};
 
@@ -132,6 +134,8 @@ pub enum Linear {
         /// The active float arguments, in the order in which the reverse function returns their cotangents.
         args: Vec<Value>,
     },
+    /// A call of a function with a rule of the user's (reverse mode).
+    Rule(Box<Pullback>),
     /// `ṙ = ȧ.i`.
     Extract(Value, Value, u32),
     /// `ṙ = ȧ` with field `i` replaced.

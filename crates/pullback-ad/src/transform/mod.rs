@@ -40,6 +40,7 @@ mod preheader;
 mod refill;
 pub mod retype;
 pub mod reverse;
+pub mod rule_call;
 pub mod session;
 mod slots;
 mod stable;

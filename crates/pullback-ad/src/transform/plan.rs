@@ -153,6 +153,7 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
         Linear::WordStore { shadow, word, old, .. } => vec![*shadow, *word, *old],
         Linear::WordCopy { dst, src, word, old } => vec![*dst, *src, *word, *old],
         Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
+        Linear::Rule(pullback) => pullback.values(),
         Linear::Restore { shadow, old } => shadow.iter().chain(old).copied().collect(),
         Linear::Cast(..) | Linear::Bits(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => {
             vec![]

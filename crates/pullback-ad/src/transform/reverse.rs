@@ -21,6 +21,7 @@ use super::augment::Augmented;
 use super::plan::{self, Decision, Key, Plan, Shape};
 use super::preheader::count_loops;
 use super::refill::refilled;
+use super::rule_call::check_borrows;
 use super::session::{Form, Session, cotangent_type};
 use super::slots::{Home, Slot, index_type};
 use super::useful::drop_useless;
@@ -114,6 +115,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let doms = Dominators::new(&cfg);
         let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
         drop_useless(&mut aug, &cfg);
+        check_borrows(session, &aug, &cfg, form)?;
         let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
         let plan = plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips }, form);
         let live_loops: Vec<Loop> =

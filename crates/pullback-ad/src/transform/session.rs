@@ -1,11 +1,13 @@
 //! What all functions of one derivative share, and the functions made for callees.
 
 use super::memory::Runtime;
-use crate::analysis::activity::ActiveSet;
+use crate::analysis::activity::{ActiveSet, reached};
 use crate::analysis::flow::Facts;
+use crate::analysis::objects::ObjId;
+use crate::custom::Role;
 use crate::request::{Mode, Request};
-use pullback_ir::{FuncId, Function, Module, Type, Value};
-use std::collections::HashMap;
+use pullback_ir::{Callee, FuncId, Function, Module, Op, Type, Value};
+use std::collections::{HashMap, HashSet};
 
 /// Whether a function's reverse sweep stands in the same function or in one of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +89,40 @@ impl Session<'_> {
         let func = self.module.func(callee);
         let param = |v: &Value| self.has_companion(callee, *v) || self.active.is_active(callee, *v);
         func.param_values().iter().any(param) || self.active.returns_active(callee) || self.returns_companion(callee)
+    }
+
+    /// The objects to which the program may write, anywhere.
+    pub fn written(&self) -> HashSet<ObjId> {
+        let mut written = HashSet::new();
+        for id in &self.facts.functions {
+            let func = self.module.func(*id);
+            let object = |v: Value| self.facts.object(*id, v);
+            for inst in func.blocks().flat_map(|b| &func.block(b).insts) {
+                let op = &func.inst(*inst).op;
+                match op {
+                    Op::Store { ptr, .. } => written.extend(object(*ptr)),
+                    Op::Copy { dst, .. } | Op::Fill { dst, .. } => written.extend(object(*dst)),
+                    Op::Call(Callee::Direct(callee), args, _) => {
+                        let target = self.module.func(*callee);
+                        let rule = self.request.rules.of.get(callee);
+                        if self.facts.functions.contains(callee) || target.attrs.inactive {
+                            continue;
+                        }
+                        let may_write =
+                            |i: usize| rule.is_none_or(|r| matches!(r.args[i].role, Role::Written | Role::Result));
+                        let given =
+                            args.iter().enumerate().filter(|(i, _)| may_write(*i)).filter_map(|(_, a)| object(*a));
+                        written.extend(given.flat_map(|o| reached(self.facts, o)));
+                    }
+                    Op::Call(Callee::Indirect(_), ..) | Op::Opaque(_) => {
+                        written
+                            .extend(op.operands().into_iter().filter_map(object).flat_map(|o| reached(self.facts, o)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        written
     }
 
     /// The active float parameters of a callee, as positions.

@@ -60,6 +60,12 @@ impl<'a> Stability<'a> {
     /// Note what an instruction writes.
     fn note(&mut self, inst: Inst, at: Position) {
         let func = &self.aug.func;
+        if let Some(written) = self.aug.writes.get(&inst) {
+            for ptr in written {
+                self.write(*ptr, None, at);
+            }
+            return;
+        }
         match &func.inst(inst).op {
             Op::Store { ptr, value, .. } => self.write(*ptr, Some(func.ty(*value).size()), at),
             // The zeroing of fresh stack memory happens before everything.
@@ -81,6 +87,18 @@ impl<'a> Stability<'a> {
             }
             None => self.calls.push(at),
         }
+    }
+
+    /// Whether nothing may write to an object after an instruction.
+    pub fn stays(&self, inst: Inst, object: ObjId) -> bool {
+        if self.form == Form::Callee {
+            return false;
+        }
+        let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
+        let after = blocks_after(self.cfg, block);
+        let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
+        let writes = self.writes.get(&object).into_iter().flatten();
+        !self.calls.iter().any(|at| later(*at)) && !writes.map(|write| write.at).any(later)
     }
 
     /// Whether this is a load that may be done again.

@@ -58,5 +58,6 @@ fn request(memory: &[&[FieldKind]]) -> Request {
         name: "f".to_owned(),
         args,
         layouts,
+        rules: Default::default(),
     }
 }

@@ -199,6 +199,7 @@ impl Sweeps<'_, '_> {
                     }
                 }
             }
+            Linear::Rule(pullback) => self.pull_back(pullback, level),
             Linear::Restore { shadow, old } => {
                 for (place, old) in shadow.iter().zip(old) {
                     let (place, old) = (self.value(*place, level), self.value(*old, level));

@@ -38,6 +38,7 @@ fn result(linear: &Linear) -> Option<Value> {
         | Linear::WordStore { .. }
         | Linear::WordCopy { .. }
         | Linear::WordCopies { .. }
+        | Linear::Rule(_)
         | Linear::Call { .. } => None,
     }
 }
@@ -56,6 +57,7 @@ fn operands(linear: &Linear) -> Vec<Value> {
         | Linear::Copy { .. }
         | Linear::Restore { .. }
         | Linear::WordCopy { .. }
+        | Linear::Rule(_)
         | Linear::WordCopies { .. } => vec![],
     }
 }

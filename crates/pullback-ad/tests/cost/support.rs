@@ -225,5 +225,6 @@ fn request(args: &[Arg]) -> Request {
         name: "f".to_owned(),
         args: args.iter().enumerate().map(argument).collect(),
         layouts,
+        rules: Default::default(),
     }
 }

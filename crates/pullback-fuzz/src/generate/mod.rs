@@ -64,6 +64,7 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
         name: format!("program_{seed}"),
         args: Vec::new(),
         layouts: Layouts::default(),
+        rules: Default::default(),
     };
     let mut image = Image::default();
     let plans = arguments::plan(features, &mut rng);

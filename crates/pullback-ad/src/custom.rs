@@ -1,0 +1,92 @@
+//! Rules that users give for functions of theirs: derivatives that are not taken, but written.
+//!
+//! The program calls a function that has rules through a *stand-in*: a function that takes every argument, and the place of the
+//! result, by pointer, as the primal of a request does. The stand-in's body calls the function itself; a rule says what to call in
+//! its place in one mode. `docs/architecture.md` tells how it comes to that.
+
+use crate::request::{LayoutId, Layouts, Mode};
+use pullback_ir::FuncId;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The rules of a program, by stand-in.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CustomRules {
+    /// The rules.
+    pub of: HashMap<FuncId, Arc<CustomRule>>,
+}
+
+impl CustomRules {
+    /// The rule for calls of `function` in a mode.
+    pub fn get(&self, function: FuncId, mode: Mode) -> Option<&Arc<CustomRule>> {
+        self.of.get(&function).filter(|rule| match mode {
+            Mode::Forward => rule.forward.is_some(),
+            Mode::Reverse => rule.reverse.is_some(),
+        })
+    }
+}
+
+/// The rules for one function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CustomRule {
+    /// The function, as the rule names it.
+    pub name: String,
+    /// Its arguments, and the place of its result as the last.
+    pub args: Vec<RuleArgument>,
+    /// The layouts they refer to.
+    pub layouts: Layouts,
+    /// The rule of reverse mode.
+    pub reverse: Option<ReverseRule>,
+    /// The rule of forward mode: `tangent(a1, a1', …, out, out')`.
+    pub forward: Option<FuncId>,
+}
+
+/// An argument of a function with rules, or the place of its result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleArgument {
+    /// Its name in the rule.
+    pub name: String,
+    /// How it takes part.
+    pub role: Role,
+    /// What its place holds.
+    pub layout: LayoutId,
+}
+
+/// How an argument of a function with rules takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The rule has no tangent for it.
+    Inert,
+    /// It is read.
+    Read,
+    /// What it refers to may be written.
+    Written,
+    /// It is the place of the result.
+    Result,
+}
+
+/// The rule of reverse mode.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReverseRule {
+    /// `augmented(tape, closure, a1, …, out)`: the value, and the pullback.
+    pub augmented: FuncId,
+    /// `view(tape, view, a1, a1', …, out, out')`: what the pullback needs of the shadows, if it needs any.
+    pub view: Option<FuncId>,
+    /// `pullback(closure, view, a1', …, out')`.
+    pub pullback: FuncId,
+    /// The pullback's captures.
+    pub closure: Storage,
+    /// What `view` writes.
+    pub view_storage: Storage,
+    /// Whether the pullback may refer to the memory of the arguments.
+    pub borrows: bool,
+}
+
+/// Bytes of which the engine knows nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Storage {
+    /// How many.
+    pub size: u64,
+    /// Their alignment.
+    pub align: u64,
+}

@@ -1,0 +1,292 @@
+//! Calls of functions with rules of the user's.
+//!
+//! In forward mode the rule is called in the function's place. In reverse mode the forward sweep calls it for the value and the
+//! pullback: a closure, of which the engine sees so many bytes. They are kept like any other values, a few words for each call,
+//! in registers, in the arrays of counted loops, or on the tape; the reverse sweep puts them together again and calls the
+//! pullback, which adds to the shadows. What the closure captures is what the tape holds.
+
+use super::augment::{Augmented, Augmenter};
+use super::linear::Linear;
+use super::reverse::Sweeps;
+use super::session::{Form, Session};
+use super::stable::Stability;
+use crate::analysis::activity::reached;
+use crate::analysis::objects::ObjId;
+use crate::custom::{CustomRule, ReverseRule, Role, Storage};
+use crate::error::{Error, ErrorKind, Result};
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{Callee, Flags, FuncId, Inst, InstData, Loop, Op, Type, Value};
+
+/// Captures of more bytes than this stay in memory that belongs to the tape.
+const MOST_BYTES: u64 = 128;
+
+/// What is kept of memory of which the engine knows nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Kept {
+    /// Its bytes as integers, each with its offset.
+    Words(Storage, Vec<(u64, Value)>),
+    /// It stays where it is.
+    InPlace(Value),
+}
+
+impl Kept {
+    /// The values that have to be there in the reverse sweep.
+    pub fn values(&self) -> Vec<Value> {
+        match self {
+            Kept::Words(_, words) => words.iter().map(|(_, word)| *word).collect(),
+            Kept::InPlace(memory) => vec![*memory],
+        }
+    }
+}
+
+/// A call of a function with a rule, in the reverse sweep.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pullback {
+    /// What to call: `pullback(closure, view, a1', …, out')`.
+    pub function: FuncId,
+    /// What the pullback has captured.
+    pub closure: Kept,
+    /// For each direction of the batch, what it needs of the shadows.
+    pub views: Vec<Kept>,
+    /// For each direction, the shadows; `None` where nobody asks.
+    pub shadows: Vec<Vec<Option<Value>>>,
+    /// The objects that the closure may refer to, which have to stay as they are.
+    pub borrowed: Vec<ObjId>,
+    /// The function's name, for messages.
+    pub name: String,
+}
+
+impl Pullback {
+    /// The values that have to be there in the reverse sweep.
+    pub fn values(&self) -> Vec<Value> {
+        let kept = [&self.closure].into_iter().chain(&self.views).flat_map(Kept::values);
+        kept.chain(self.shadows.iter().flatten().flatten().copied()).collect()
+    }
+}
+
+/// The pieces in which so many bytes are kept: offset and type.
+fn pieces(size: u64) -> Vec<(u64, Type)> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    for (width, bits) in [(8, 64), (4, 32), (2, 16), (1, 8)] {
+        while at + width <= size {
+            all.push((at, Type::Int(bits)));
+            at += width;
+        }
+    }
+    all
+}
+
+impl Augmenter<'_, '_> {
+    /// A call of a function with a rule.
+    pub(super) fn rule_call(&mut self, data: &InstData, rule: &CustomRule, args: &[Value]) -> Result<()> {
+        let takes_part = |this: &Self, (place, role): (Value, Role)| {
+            let object = this.session.facts.object(this.id, place);
+            role != Role::Inert && object.is_some_and(|o| this.session.active.reaches_active(this.session.facts, o))
+        };
+        let places = || args.iter().copied().zip(rule.args.iter().map(|arg| arg.role));
+        if !places().any(|place| matches!(place.1, Role::Result | Role::Written) && takes_part(self, place)) {
+            return self.untouched(data);
+        }
+        let mut shadows: Vec<Option<Vec<Value>>> = Vec::new();
+        for (place, role) in places() {
+            shadows.push(match role {
+                Role::Result => Some(self.result_shadow(rule, place)?),
+                _ if takes_part(self, (place, role)) => Some(self.shadow(place)?),
+                _ => None,
+            });
+        }
+        let lanes: Vec<Vec<Option<Value>>> =
+            (0..self.width()).map(|lane| shadows.iter().map(|s| s.as_ref().map(|s| s[lane])).collect()).collect();
+        let places: Vec<Value> = args.iter().map(|place| self.get(*place)).collect();
+        match &rule.reverse {
+            Some(reverse) if !self.is_forward() => self.keep_pullback(data, rule, reverse, args, &places, lanes),
+            _ => {
+                let tangent = rule.forward.expect("the rule is for this mode");
+                for lane in &lanes {
+                    let args = self.with_shadows(&places, lane);
+                    self.call_rule(data, tangent, args)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The shadow of the place of a result; one of our own where the result holds no floats.
+    fn result_shadow(&mut self, rule: &CustomRule, place: Value) -> Result<Vec<Value>> {
+        if self.has_shadow(place) {
+            return self.shadow(place);
+        }
+        let result = rule.args.last().expect("a rule has a place for the result");
+        let size = rule.layouts.get(result.layout).size.max(1);
+        let mut scratch = Vec::new();
+        for _ in 0..self.width() {
+            let place = self.prologue_value(Op::Alloca { size, align: 16 }, Type::Ptr);
+            self.zero_fill(place, size, 16);
+            self.out.stack.insert(place);
+            scratch.push(place);
+        }
+        Ok(scratch)
+    }
+
+    /// Each place followed by its shadow, or by null.
+    fn with_shadows(&mut self, places: &[Value], shadows: &[Option<Value>]) -> Vec<Value> {
+        let null = self.func.zero(&Type::Ptr);
+        places.iter().zip(shadows).flat_map(|(place, shadow)| [*place, shadow.unwrap_or(null)]).collect()
+    }
+
+    fn call_rule(&mut self, data: &InstData, function: FuncId, args: Vec<Value>) -> Result<Inst> {
+        let cleanup = self.cleanup(data.op.cleanup())?;
+        let inst = self.func.make_inst(Op::Call(Callee::Direct(function), args, cleanup), None, Flags::NONE, data.loc);
+        self.func.block_mut(self.block).insts.push(inst);
+        Ok(inst)
+    }
+
+    /// The forward sweep of a call with a rule: the value, and what the pullback needs.
+    fn keep_pullback(
+        &mut self,
+        data: &InstData,
+        rule: &CustomRule,
+        reverse: &ReverseRule,
+        old: &[Value],
+        places: &[Value],
+        lanes: Vec<Vec<Option<Value>>>,
+    ) -> Result<()> {
+        let tape = self.out.tape.expect("reverse mode has a tape");
+        let memory = self.storage(reverse.closure);
+        let inst = self.call_rule(
+            data,
+            reverse.augmented,
+            [tape, memory].into_iter().chain(places.iter().copied()).collect(),
+        )?;
+        let closure = self.keep(reverse.closure, memory);
+        let writes_arguments = rule.args.iter().any(|arg| arg.role == Role::Written);
+        if !writes_arguments {
+            self.out.writes.insert(inst, places.last().copied().into_iter().collect());
+        }
+        let mut views = Vec::new();
+        for lane in &lanes {
+            let memory = self.storage(reverse.view_storage);
+            if let Some(view) = reverse.view {
+                let mut args = vec![tape, memory];
+                args.extend(self.with_shadows(places, lane));
+                let inst = self.call_rule(data, view, args)?;
+                self.out.writes.insert(inst, Vec::new());
+            }
+            views.push(self.keep(reverse.view_storage, memory));
+        }
+        let mut borrowed = Vec::new();
+        if reverse.borrows {
+            let facts = self.session.facts;
+            let given = old.iter().zip(&rule.args).filter(|(_, arg)| arg.role != Role::Result);
+            for object in given.filter_map(|(place, _)| facts.object(self.id, *place)) {
+                // The place itself is the rule's own.
+                borrowed.extend(reached(facts, object).into_iter().skip(1));
+            }
+        }
+        let name = rule.name.clone();
+        let pullback = Pullback { function: reverse.pullback, closure, views, shadows: lanes, borrowed, name };
+        self.linear(inst, Linear::Rule(Box::new(pullback)));
+        Ok(())
+    }
+
+    /// Memory for bytes of a rule's.
+    fn storage(&mut self, storage: Storage) -> Value {
+        match storage.size {
+            0 => self.func.zero(&Type::Ptr),
+            1..=MOST_BYTES => {
+                self.prologue_value(Op::Alloca { size: storage.size, align: storage.align.max(8) }, Type::Ptr)
+            }
+            _ => {
+                let (size, align) = (self.func.i64(storage.size as i64), self.func.i64(storage.align as i64));
+                let (tape, alloc) =
+                    (self.out.tape.expect("reverse mode has a tape"), self.session.runtime.shadow_alloc);
+                self.builder().call(alloc, vec![tape, size, align], Type::Ptr)
+            }
+        }
+    }
+
+    /// Read what is to be kept of it.
+    fn keep(&mut self, storage: Storage, memory: Value) -> Kept {
+        if storage.size > MOST_BYTES {
+            return Kept::InPlace(memory);
+        }
+        let mut words = Vec::new();
+        for (at, ty) in pieces(storage.size) {
+            let mut b = self.builder();
+            let place = b.offset(memory, at as i64);
+            let word = b.value(Op::Load { ptr: place, align: 1 }, ty);
+            // The next call of a rule writes there: it cannot be read again.
+            self.out.pinned.insert(word);
+            words.push((at, word));
+        }
+        Kept::Words(storage, words)
+    }
+}
+
+/// A pullback that refers to an argument's memory needs it as it was: fails where something may be written there in between.
+pub(super) fn check_borrows(session: &Session, aug: &Augmented, cfg: &Cfg, form: Form) -> Result<()> {
+    let rules = aug.linear.iter().flat_map(|(inst, all)| all.iter().map(move |linear| (*inst, linear)));
+    let pullbacks = rules.filter_map(|(inst, linear)| match linear {
+        Linear::Rule(pullback) if !pullback.borrowed.is_empty() => Some((inst, pullback)),
+        _ => None,
+    });
+    let pullbacks: Vec<(Inst, &Pullback)> = pullbacks.map(|(inst, pullback)| (inst, &**pullback)).collect();
+    if pullbacks.is_empty() {
+        return Ok(());
+    }
+    let written = session.written();
+    let stability = Stability::new(aug, cfg, form);
+    for (inst, pullback) in pullbacks {
+        if pullback.borrowed.iter().all(|o| !written.contains(o) || stability.stays(inst, *o)) {
+            continue;
+        }
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("the pullback of `{}` refers to an argument that may be overwritten before it runs", pullback.name),
+        )
+        .at(aug.func.inst(inst).loc)
+        .label("called here, and what it is given may be written afterwards")
+        .help("let the closure own what it needs (`x.to_vec()`), and say so in the rule: `impl FnOnce(…) + 'static`"));
+    }
+    Ok(())
+}
+
+impl Sweeps<'_, '_> {
+    /// Call a pullback.
+    pub(super) fn pull_back(&mut self, pullback: &Pullback, level: Option<Loop>) {
+        let closure = self.put_together(&pullback.closure, level);
+        for (view, shadows) in pullback.views.iter().zip(&pullback.shadows) {
+            let mut args = vec![closure, self.put_together(view, level)];
+            for shadow in shadows {
+                args.push(match shadow {
+                    Some(shadow) => self.value(*shadow, level),
+                    None => self.rev().zero(&Type::Ptr),
+                });
+            }
+            self.build().call_void(pullback.function, args);
+        }
+    }
+
+    /// Memory with what was kept.
+    fn put_together(&mut self, kept: &Kept, level: Option<Loop>) -> Value {
+        match kept {
+            Kept::InPlace(memory) => self.value(*memory, level),
+            Kept::Words(_, words) if words.is_empty() => self.rev().zero(&Type::Ptr),
+            Kept::Words(Storage { size, align }, words) => {
+                let op = Op::Alloca { size: *size, align: (*align).max(8) };
+                let func = self.rev();
+                let inst = func.make_inst(op, Some(Type::Ptr), Flags::NONE, None);
+                let memory = func.inst(inst).result.expect("made with a type");
+                self.rev_prologue.push(inst);
+                for (at, word) in words {
+                    let word = self.value(*word, level);
+                    let mut b = self.build();
+                    let place = b.offset(memory, *at as i64);
+                    b.push(Op::Store { ptr: place, value: word, align: 1 }, None);
+                }
+                memory
+            }
+        }
+    }
+}
