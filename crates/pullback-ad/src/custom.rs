@@ -9,24 +9,29 @@ use pullback_ir::FuncId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The rules of a program, by stand-in.
+/// The rules of a program, by stand-in and mode.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CustomRules {
-    /// The rules.
-    pub of: HashMap<FuncId, Arc<CustomRule>>,
+    rules: HashMap<(FuncId, Mode), Arc<CustomRule>>,
 }
 
 impl CustomRules {
+    /// Add the rule for calls of `function`.
+    pub fn add(&mut self, function: FuncId, rule: Arc<CustomRule>) {
+        let mode = match rule.calls {
+            Calls::Forward(_) => Mode::Forward,
+            Calls::Reverse(_) => Mode::Reverse,
+        };
+        self.rules.insert((function, mode), rule);
+    }
+
     /// The rule for calls of `function` in a mode.
     pub fn get(&self, function: FuncId, mode: Mode) -> Option<&Arc<CustomRule>> {
-        self.of.get(&function).filter(|rule| match mode {
-            Mode::Forward => rule.forward.is_some(),
-            Mode::Reverse => rule.reverse.is_some(),
-        })
+        self.rules.get(&(function, mode))
     }
 }
 
-/// The rules for one function.
+/// A rule for one function in one mode.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CustomRule {
     /// The function, as the rule names it.
@@ -35,10 +40,17 @@ pub struct CustomRule {
     pub args: Vec<RuleArgument>,
     /// The layouts they refer to.
     pub layouts: Layouts,
-    /// The rule of reverse mode.
-    pub reverse: Option<ReverseRule>,
-    /// The rule of forward mode: `tangent(a1, a1', …, out, out')`.
-    pub forward: Option<FuncId>,
+    /// What is called.
+    pub calls: Calls,
+}
+
+/// What is called in the place of a function with a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Calls {
+    /// In forward mode: `tangent(a1, a1', …, out, out')`.
+    Forward(FuncId),
+    /// In reverse mode.
+    Reverse(ReverseRule),
 }
 
 /// An argument of a function with rules, or the place of its result.
@@ -65,7 +77,7 @@ pub enum Role {
     Result,
 }
 
-/// The rule of reverse mode.
+/// What is called in reverse mode.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReverseRule {
     /// `augmented(tape, closure, a1, …, out)`: the value, and the pullback.

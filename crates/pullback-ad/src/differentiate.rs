@@ -44,9 +44,13 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on_panic: OnPanic) -> Result<FuncId> {
     let copies = working_copies(module, primal, request, on_panic, name);
     let primal = copies[&primal];
-    let rules =
-        copies.iter().filter_map(|(original, copy)| Some((*copy, request.rules.get(*original, request.mode)?.clone())));
-    let request = &Request { rules: CustomRules { of: rules.collect() }, ..request.clone() };
+    let mut rules = CustomRules::default();
+    for (original, copy) in &copies {
+        if let Some(rule) = request.rule(*original) {
+            rules.add(*copy, rule.clone());
+        }
+    }
+    let request = &Request { rules, ..request.clone() };
     for copy in copies.values() {
         unselect::unselect(module.func_mut(*copy));
     }
@@ -138,7 +142,7 @@ fn working_copies(
         .iter()
         .map(|id| {
             let original = module.func(*id);
-            let mut copy = match request.rules.get(*id, request.mode) {
+            let mut copy = match request.rule(*id) {
                 Some(_) => Function::new(&*original.name, original.params.clone(), original.ret.clone()),
                 None => original.clone(),
             };

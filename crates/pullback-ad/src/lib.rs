@@ -10,7 +10,7 @@ pub mod request;
 pub mod rules;
 pub mod transform;
 
-pub use custom::{CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
+pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
 pub use differentiate::differentiate;
 pub use error::{Error, ErrorKind, Result};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

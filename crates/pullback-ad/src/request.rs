@@ -1,6 +1,8 @@
 //! What is asked of the engine: a mode, and for each argument its activity and the layout of its memory.
 
-use crate::custom::CustomRules;
+use crate::custom::{CustomRule, CustomRules};
+use pullback_ir::FuncId;
+use std::sync::Arc;
 
 /// Forward or reverse.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -129,6 +131,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// The user's rule for calls of `function`.
+    pub fn rule(&self, function: FuncId) -> Option<&Arc<CustomRule>> {
+        self.rules.get(function, self.mode)
+    }
+
     /// Whether an argument is the place of the result.
     pub fn is_result(&self, arg: usize) -> bool {
         arg + 1 == self.args.len() && self.args[arg].name == "return"

@@ -2,8 +2,8 @@
 //! to tell the rule from what the engine would have done without it.
 
 use pullback_ad::{
-    Activity, Argument, CustomRule, CustomRules, Error, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request,
-    ReverseRule, Role, RuleArgument, Storage, differentiate,
+    Activity, Argument, Calls, CustomRule, CustomRules, Error, Field, FieldKind, Layout, LayoutId, Layouts, Mode,
+    Request, ReverseRule, Role, RuleArgument, Storage, differentiate,
 };
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{FuncId, Module, parse_module, verify_module};
@@ -68,21 +68,26 @@ fn cube(module: &Module, forward: bool) -> CustomRules {
     let find = |name: &str| module.find(name).expect("the program has it");
     let mut layouts = Layouts::default();
     let float = floats(&mut layouts, "f64", 1);
-    let rule = CustomRule {
+    let rule = |calls: Calls| CustomRule {
         name: "cube".to_owned(),
         args: vec![argument("x", Role::Read, float), argument("return", Role::Result, float)],
-        layouts,
-        reverse: Some(ReverseRule {
-            augmented: find("cube.augmented"),
-            view: None,
-            pullback: find("cube.pullback"),
-            closure: Storage { size: 8, align: 8 },
-            view_storage: Storage::default(),
-            borrows: false,
-        }),
-        forward: forward.then(|| find("cube.tangent")),
+        layouts: layouts.clone(),
+        calls,
     };
-    CustomRules { of: [(find("cube"), Arc::new(rule))].into() }
+    let mut rules = CustomRules::default();
+    let reverse = ReverseRule {
+        augmented: find("cube.augmented"),
+        view: None,
+        pullback: find("cube.pullback"),
+        closure: Storage { size: 8, align: 8 },
+        view_storage: Storage::default(),
+        borrows: false,
+    };
+    rules.add(find("cube"), Arc::new(rule(Calls::Reverse(reverse))));
+    if forward {
+        rules.add(find("cube"), Arc::new(rule(Calls::Forward(find("cube.tangent")))));
+    }
+    rules
 }
 
 fn derive(
@@ -289,7 +294,7 @@ fn squares(module: &Module) -> CustomRules {
         name: "squares".to_owned(),
         args: vec![argument("x", Role::Read, reference), argument("return", Role::Result, float)],
         layouts,
-        reverse: Some(ReverseRule {
+        calls: Calls::Reverse(ReverseRule {
             augmented: find("squares.augmented"),
             view: Some(find("squares.view")),
             pullback: find("squares.pullback"),
@@ -297,9 +302,10 @@ fn squares(module: &Module) -> CustomRules {
             view_storage: word,
             borrows: true,
         }),
-        forward: None,
     };
-    CustomRules { of: [(find("squares"), Arc::new(rule))].into() }
+    let mut rules = CustomRules::default();
+    rules.add(find("squares"), Arc::new(rule));
+    rules
 }
 
 /// A function that hands `squares` its own argument, and then runs `after`.

@@ -221,8 +221,8 @@ impl Analysis<'_> {
                 }
                 false
             }
-            Op::Call(Callee::Direct(callee), args, _) if self.request.rules.of.contains_key(callee) => {
-                let rule = self.request.rules.of[callee].clone();
+            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
+                let rule = self.request.rule(*callee).expect("just looked").clone();
                 self.rule_call(id, &rule, args, data.loc);
                 false
             }
@@ -429,8 +429,8 @@ impl Analysis<'_> {
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
-            Op::Call(Callee::Direct(callee), args, _) if self.request.rules.of.contains_key(callee) => {
-                self.check_rule_call(id, &self.request.rules.of[callee], args, data.loc)
+            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
+                self.check_rule_call(id, self.request.rule(*callee).expect("just looked"), args, data.loc)
             }
             Op::Call(Callee::Direct(callee), args, _) => {
                 let target = self.module.func(*callee);

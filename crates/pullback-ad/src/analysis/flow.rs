@@ -638,7 +638,7 @@ impl Pass<'_> {
 
     fn call(&mut self, callee: Callee, args: &[Value], result: Option<Value>) {
         if let Callee::Direct(callee) = callee
-            && let Some(rule) = self.request.rules.of.get(&callee)
+            && let Some(rule) = self.request.rule(callee)
         {
             return self.rule_call(rule, args);
         }

@@ -461,8 +461,8 @@ impl Augmenter<'_, '_> {
             {
                 self.call(data, *callee, args)
             }
-            Op::Call(Callee::Direct(callee), args, _) if self.session.request.rules.of.contains_key(callee) => {
-                let rule = self.session.request.rules.of[callee].clone();
+            Op::Call(Callee::Direct(callee), args, _) if self.session.request.rule(*callee).is_some() => {
+                let rule = self.session.request.rule(*callee).expect("just looked").clone();
                 self.rule_call(data, &rule, args)
             }
             _ => self.untouched(data),

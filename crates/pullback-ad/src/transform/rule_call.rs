@@ -12,7 +12,7 @@ use super::session::{Form, Session};
 use super::stable::Stability;
 use crate::analysis::activity::reached;
 use crate::analysis::objects::ObjId;
-use crate::custom::{CustomRule, ReverseRule, Role, Storage};
+use crate::custom::{Calls, CustomRule, ReverseRule, Role, Storage};
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Callee, Flags, FuncId, Inst, InstData, Loop, Op, Type, Value};
@@ -99,13 +99,12 @@ impl Augmenter<'_, '_> {
         let lanes: Vec<Vec<Option<Value>>> =
             (0..self.width()).map(|lane| shadows.iter().map(|s| s.as_ref().map(|s| s[lane])).collect()).collect();
         let places: Vec<Value> = args.iter().map(|place| self.get(*place)).collect();
-        match &rule.reverse {
-            Some(reverse) if !self.is_forward() => self.keep_pullback(data, rule, reverse, args, &places, lanes),
-            _ => {
-                let tangent = rule.forward.expect("the rule is for this mode");
+        match &rule.calls {
+            Calls::Reverse(reverse) => self.keep_pullback(data, rule, reverse, args, &places, lanes),
+            Calls::Forward(tangent) => {
                 for lane in &lanes {
                     let args = self.with_shadows(&places, lane);
-                    self.call_rule(data, tangent, args)?;
+                    self.call_rule(data, *tangent, args)?;
                 }
                 Ok(())
             }

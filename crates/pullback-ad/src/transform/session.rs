@@ -104,7 +104,7 @@ impl Session<'_> {
                     Op::Copy { dst, .. } | Op::Fill { dst, .. } => written.extend(object(*dst)),
                     Op::Call(Callee::Direct(callee), args, _) => {
                         let target = self.module.func(*callee);
-                        let rule = self.request.rules.of.get(callee);
+                        let rule = self.request.rule(*callee);
                         if self.facts.functions.contains(callee) || target.attrs.inactive {
                             continue;
                         }
