@@ -92,6 +92,20 @@ impl Module {
         Ok(())
     }
 
+    /// Let the code of all functions but those that `except` names refer to `new` where it refers to the function `old`.
+    pub fn redirect(&mut self, old: &str, new: &str, except: impl Fn(&str) -> bool) -> Result<()> {
+        let (old, new) = (self.symbol(old)?, self.symbol(new)?);
+        for function in self.raw_functions().into_iter().filter(|f| !except(&self.name_of(*f))) {
+            for inst in self.raw_body(function) {
+                let count = llvm!(self.api(), LLVMGetNumOperands(inst)) as u32;
+                for i in (0..count).filter(|i| llvm!(self.api(), LLVMGetOperand(inst, *i)) == old) {
+                    llvm!(self.api(), LLVMSetOperand(inst, i, new));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Erase a call without uses; an invoke becomes a jump to where it would have returned.
     pub(crate) fn erase_call(&self, call: ValueRef) {
         let api = self.api();

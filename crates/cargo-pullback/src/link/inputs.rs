@@ -8,6 +8,9 @@ use std::rc::Rc;
 /// The undefined function by which a request is recognised.
 pub const MARKER: &str = "__pullback_marker";
 
+/// The function that stands for a stand-in of a function with rules.
+pub const RULE_MARKER: &str = "__pullback_rule";
+
 /// A file on the link line, in memory.
 pub struct Input {
     /// Its position on the line.

@@ -10,6 +10,7 @@
 //! | [`program`] | all bitcode of the program, by symbol |
 //! | [`std_bodies`] | the bodies of the standard library's functions |
 //! | [`requests`] | reads the requests of a module |
+//! | [`rules`] | reads the rules that the program has for functions, and puts them into its working copies |
 //! | [`policy`] | which functions are differentiated, which carry no derivative |
 //! | [`resolve`] | brings the bodies together that a derivative needs |
 //! | [`work`] | makes the derivatives of one module |
@@ -27,6 +28,7 @@ mod prelink;
 mod program;
 mod requests;
 mod resolve;
+mod rules;
 mod std_bodies;
 mod trace;
 mod work;
@@ -38,6 +40,7 @@ use inputs::Input;
 use line::LinkLine;
 use prelink::{Prelink, Raw};
 use program::{ModuleId, Program};
+use rules::Rules;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -130,9 +133,10 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
     let mut program = Program::new(context.clone(), inputs, StdBodies::new(&libraries));
 
     let mut derived: Vec<Derived> = Vec::new();
-    let mut failures: Vec<Rendered> = Vec::new();
+    let rules = trace.step("read rules", || Rules::new(&mut program))?;
+    let mut failures = rules.conflicts();
     for modules in asking(&program) {
-        let outcome = bug::guarded(|| work::work(&mut program, &modules, trace))
+        let outcome = bug::guarded(|| work::work(&mut program, &modules, &rules, trace))
             .unwrap_or_else(|said| Err(anyhow::anyhow!(said).context(bug::HEADLINE)));
         match outcome.unwrap_or_else(|error| Outcome::Failed(vec![work::failure(&modules[0].1, &error)])) {
             Outcome::Unchanged => {}
@@ -153,14 +157,24 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
     }
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
     let opened: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
-    let calls: HashMap<ModuleId, &[_]> =
-        derived.iter().flat_map(|d| d.replacements.iter().map(|(id, calls)| (*id, calls.as_slice()))).collect();
+    let mut calls: HashMap<ModuleId, Vec<_>> = HashMap::new();
+    for (id, replaced) in derived.iter().flat_map(|d| &d.replacements) {
+        calls.entry(*id).or_default().extend(replaced.iter().cloned());
+    }
+    let ruled: Vec<ModuleId> =
+        program.bitcode().iter().filter(|(_, m)| m.mentions(inputs::RULE_MARKER)).map(|(id, _)| *id).collect();
+    for id in ruled {
+        let replaced = rules::stand_ins(&mut program, id)?;
+        if !replaced.is_empty() {
+            calls.entry(id).or_default().extend(replaced);
+        }
+    }
     for id in calls.keys().chain(&opened) {
         if changed.contains_key(id) {
             continue;
         }
         let module = if opened.contains(id) { program.opened(*id)? } else { program.module(*id)?.clone_module() };
-        let calls = calls.get(id).copied().unwrap_or_default();
+        let calls = calls.get(id).map(Vec::as_slice).unwrap_or_default();
         let bitcode = trace.step("replace modules", || work::replace(module, calls))?;
         changed.insert(*id, bitcode);
     }

@@ -47,22 +47,24 @@ fn decode(program: &mut Program, id: ModuleId, call: CallSite) -> Result<Asked> 
         bail!("a request in `{}` is not a constant", demangled(&call.caller));
     };
     let (shim, constant) = (shim.clone(), constant.clone());
-    let mut decoder = Decoder { program, layouts: Layouts::default(), known: HashMap::new() };
+    let mut decoder = Decoder::new(program);
     let (request, place) = decoder
         .request(id, &constant)
         .with_context(|| format!("could not read a request in `{}`", demangled(&call.caller)))?;
     Ok(Asked { calls: vec![call], shim, request, place })
 }
 
-struct Decoder<'p> {
+/// Reads constants of the program.
+pub struct Decoder<'p> {
     program: &'p mut Program,
     layouts: Layouts,
     known: HashMap<(ModuleId, String), LayoutId>,
 }
 
 /// Where constants are read: some bytes of some module.
-struct Reader {
-    id: ModuleId,
+pub struct Reader {
+    /// The module.
+    pub id: ModuleId,
     data: ConstData,
     base: u64,
 }
@@ -74,22 +76,34 @@ impl Reader {
         Ok(bytes.try_into()?)
     }
 
-    fn u32(&self, offset: u64) -> Result<u32> {
+    /// The number at an offset.
+    pub fn u32(&self, offset: u64) -> Result<u32> {
         Ok(u32::from_le_bytes(self.bytes(offset)?))
     }
 
-    fn u64(&self, offset: u64) -> Result<u64> {
+    /// The number at an offset.
+    pub fn u64(&self, offset: u64) -> Result<u64> {
         Ok(u64::from_le_bytes(self.bytes(offset)?))
     }
 
     /// The symbol whose address lies at an offset, and how far behind it.
-    fn address(&self, offset: u64) -> Option<(String, u64)> {
+    pub fn address(&self, offset: u64) -> Option<(String, u64)> {
         let reloc = self.data.reloc_at(self.base + offset)?;
         Some((reloc.symbol.clone(), u64::try_from(reloc.addend).ok()?))
     }
 }
 
-impl Decoder<'_> {
+impl<'p> Decoder<'p> {
+    /// A reader of the program's constants.
+    pub fn new(program: &'p mut Program) -> Self {
+        Decoder { program, layouts: Layouts::default(), known: HashMap::new() }
+    }
+
+    /// The layouts that were read.
+    pub fn into_layouts(self) -> Layouts {
+        self.layouts
+    }
+
     fn request(&mut self, id: ModuleId, constant: &str) -> Result<(Request, Place)> {
         let r = self.constant(id, constant, 0)?;
         let version = r.u32(0)?;
@@ -124,7 +138,8 @@ impl Decoder<'_> {
         Ok((request, place))
     }
 
-    fn argument(&mut self, r: &Reader) -> Result<Argument> {
+    /// An `Arg`.
+    pub fn argument(&mut self, r: &Reader) -> Result<Argument> {
         let activity = match r.u32(16)? {
             0 => Activity::Const,
             1 => Activity::Duplicated,
@@ -176,7 +191,7 @@ impl Decoder<'_> {
     }
 
     /// The string whose pointer and length lie at an offset.
-    fn string(&mut self, r: &Reader, offset: u64) -> Result<String> {
+    pub fn string(&mut self, r: &Reader, offset: u64) -> Result<String> {
         let length = r.u64(offset + 8)?;
         if length == 0 {
             return Ok(String::new());
@@ -188,19 +203,19 @@ impl Decoder<'_> {
     }
 
     /// The constant to which the pointer at an offset points, from so many bytes behind it on.
-    fn pointed(&mut self, r: &Reader, offset: u64, behind: u64) -> Result<Reader> {
+    pub fn pointed(&mut self, r: &Reader, offset: u64, behind: u64) -> Result<Reader> {
         let (symbol, addend) = r.address(offset).context("a pointer does not point to a constant")?;
         self.constant(r.id, &symbol, addend + behind)
     }
 
     /// The constant `symbol`, as module `id` knows it, from byte `base` on.
-    fn constant(&mut self, id: ModuleId, symbol: &str, base: u64) -> Result<Reader> {
+    pub fn constant(&mut self, id: ModuleId, symbol: &str, base: u64) -> Result<Reader> {
         let home = self.home(id, symbol)?;
         Ok(Reader { id: home, data: self.program.module(home)?.constant_data(symbol)?, base })
     }
 
     /// The module that defines what module `id` calls `symbol`.
-    fn home(&mut self, id: ModuleId, symbol: &str) -> Result<ModuleId> {
+    pub fn home(&mut self, id: ModuleId, symbol: &str) -> Result<ModuleId> {
         if self.program.module(id)?.find_symbol(symbol).is_some_and(|s| !s.is_declaration) {
             return Ok(id);
         }

@@ -102,6 +102,11 @@ fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String]
     }
     let mut part = source.clone_module();
     part.retain_reachable(&open)?;
+    link_part(work, part, &open, callees).with_context(|| format!("could not take the bodies of {}", names.join(", ")))
+}
+
+/// Link into `work` a part of a module that holds what `open` reaches.
+pub fn link_part(work: &mut Module, mut part: Module, open: &[&str], callees: Callees) -> Result<()> {
     // What `work` has already must not come a second time.
     let defined = |symbol: &str| work.find_symbol(symbol).is_some_and(|s| !s.is_declaration);
     let left = |symbol: &str| callees == Callees::Declarations && !open.contains(&symbol);
@@ -116,7 +121,7 @@ fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String]
         part.make_declaration(name)?;
     }
     if !omitted.is_empty() {
-        part.retain_reachable(&open)?;
+        part.retain_reachable(open)?;
     }
-    work.link_in(part).with_context(|| format!("could not take the bodies of {}", names.join(", ")))
+    Ok(work.link_in(part)?)
 }

@@ -13,16 +13,17 @@
 //! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them.
 
 use super::bug;
-use super::inputs::MARKER;
+use super::inputs::{MARKER, RULE_MARKER};
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
 use super::requests::{Asked, requests};
-use super::resolve::{Callees, is_differentiated, resolve};
+use super::resolve::{Callees, resolve};
+use super::rules::{self, Applied, Rules};
 use super::trace::Trace;
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
-use pullback_ad::Mode;
+use pullback_ad::{Mode, Request};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
 use pullback_llvm::{
@@ -67,7 +68,12 @@ struct Task {
 }
 
 /// Make the derivatives that these modules, each with its name, ask for.
-pub fn work(program: &mut Program, modules: &[(ModuleId, String)], trace: &mut Trace) -> Result<Outcome> {
+pub fn work(
+    program: &mut Program,
+    modules: &[(ModuleId, String)],
+    rules: &Rules,
+    trace: &mut Trace,
+) -> Result<Outcome> {
     let mut tasks: Vec<Task> = Vec::new();
     for (id, name) in modules {
         let module = trace.step("parse", || program.module(*id))?;
@@ -93,13 +99,13 @@ pub fn work(program: &mut Program, modules: &[(ModuleId, String)], trace: &mut T
     let named = modules.iter().find(|(id, _)| *id == first.module);
     let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
-    let (imported, derivatives) = match differentiate(program, &name, &tasks, trace)? {
+    let (imported, derivatives, applied) = match differentiate(program, &name, &tasks, rules, trace)? {
         Ok(done) => done,
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
     let mut d = emit(imported, &derivatives, &tasks, trace)?;
     let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
-    let owners = close(program, &mut d, &symbols)?;
+    let owners = close(program, &mut d, &symbols, &applied)?;
     let object = trace.step("optimise", || -> Result<_> {
         d.run_passes("default<O3>", &TargetOptions::default())?;
         Ok(d.emit_object(&TargetOptions::default())?)
@@ -120,32 +126,40 @@ pub fn work(program: &mut Program, modules: &[(ModuleId, String)], trace: &mut T
 }
 
 /// The derivatives in Pullback's IR, with everything they need; or all the reasons why there are none.
-type Differentiated = std::result::Result<(Imported, Vec<FuncId>), Vec<Rendered>>;
+type Differentiated = std::result::Result<(Imported, Vec<FuncId>, Applied), Vec<Rendered>>;
 
-fn differentiate(program: &mut Program, name: &str, tasks: &[Task], trace: &mut Trace) -> Result<Differentiated> {
+fn differentiate(
+    program: &mut Program,
+    name: &str,
+    tasks: &[Task],
+    rules: &Rules,
+    trace: &mut Trace,
+) -> Result<Differentiated> {
     let mut shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
     shims.sort_unstable();
     shims.dedup();
 
     let mut w = trace.step("copy modules", || together(program, tasks))?;
-    trace.step("resolve bodies", || -> Result<()> {
-        resolve(program, &mut w, Callees::Bodies, is_differentiated)?;
+    let applied = trace.step("resolve bodies", || -> Result<Applied> {
+        let applied = rules::apply(program, &mut w, rules)?;
         share_variables(&mut w)?;
         w.internalize(&shims);
-        Ok(())
+        Ok(applied)
     })?;
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
-    let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
+    let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import);
+    let keep = keep.chain(applied.kept().cloned()).collect();
     let options = NormaliseOptions { keep, target: TargetOptions::default() };
     trace.step("normalise", || normalise(&mut w, &shims, &options))?;
     trace.save(&format!("{name}.normal.ll"), || w.print().into_bytes());
-    let mut imported = trace.step("import", || import_functions(w, &shims, &|symbol| policy(symbol)))?;
+    let mut imported = trace.step("import", || import_functions(w, &shims, &policy_with(&applied)))?;
+    let custom = applied.rules(&mut imported.ir);
 
     let primals = imported.ir.functions().count();
     let (mut derivatives, mut errors) = (Vec::new(), Vec::new());
     for task in tasks {
-        let request = &task.asked.request;
+        let request = &Request { rules: custom.clone(), ..task.asked.request.clone() };
         let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
         if trace.debugging.ir {
             trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, primal));
@@ -166,7 +180,12 @@ fn differentiate(program: &mut Program, name: &str, tasks: &[Task], trace: &mut 
             trace.print(&format!("derivative {}", function.name), &function_text(&imported.ir, id));
         }
     }
-    Ok(if errors.is_empty() { Ok((imported, derivatives)) } else { Err(errors) })
+    Ok(if errors.is_empty() { Ok((imported, derivatives, applied)) } else { Err(errors) })
+}
+
+/// The policy, of a program that says itself which functions carry no derivative.
+fn policy_with(applied: &Applied) -> impl Fn(&str) -> Policy + '_ {
+    |symbol| if applied.is_inactive(symbol) { Policy::Inactive } else { policy(symbol) }
 }
 
 /// One module with the shims of all tasks, under names that are unique, and with what they reach in their own modules.
@@ -210,7 +229,8 @@ fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &
 
 /// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their owners, which
 /// are returned.
-fn close(program: &mut Program, d: &mut Module, derivatives: &[&str]) -> Result<Vec<ModuleId>> {
+fn close(program: &mut Program, d: &mut Module, derivatives: &[&str], applied: &Applied) -> Result<Vec<ModuleId>> {
+    applied.complete(program, d)?;
     // The run-time support's fast paths are worth inlining.
     resolve(program, d, Callees::Declarations, is_support)?;
     share_variables(d)?;
@@ -237,14 +257,16 @@ pub fn replace(mut module: Module, calls: &[(CallSite, String)]) -> Result<Vec<u
 
 fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> Result<()> {
     let mut calls: Vec<_> = replacements.iter().collect();
-    // From the last to the first: a call's number counts the calls before it.
+    // From the last to the first: a call's number counts the calls of the same marker before it.
     calls.sort_by_key(|(call, _)| std::cmp::Reverse(call.index));
     for (call, symbol) in calls {
         module.replace_call(call, symbol)?;
     }
-    // The marker's declaration must go, or the linker would look for it.
+    // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
-    anyhow::ensure!(module.find_symbol(MARKER).is_none(), "`{MARKER}` is used otherwise than by a call");
+    for marker in [MARKER, RULE_MARKER] {
+        anyhow::ensure!(module.find_symbol(marker).is_none(), "`{marker}` is used otherwise than by a call");
+    }
     Ok(())
 }
 

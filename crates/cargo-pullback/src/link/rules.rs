@@ -1,0 +1,351 @@
+//! The rules that the program has for functions, and how they get into a working copy.
+//!
+//! An attribute like `#[rrule(for = f)]` leaves a static with the addresses of `f` and of a *wrapper* of the same signature. The
+//! wrapper puts its arguments into places and calls the *stand-in* of `f`, which takes everything by pointer and calls `f`
+//! itself. In a working copy, calls of `f` become calls of the wrapper, which is inlined; the engine is told what to call in place
+//! of the stand-in. The functions of the rule itself come to the derivatives at the end: they are code like any other, in
+//! which `f` is `f`.
+//!
+//! ```text
+//! caller ─▶ f             caller ─▶ wrapper ─▶ stand-in ─▶ f
+//!                                                 │ in the derivative
+//!                                                 └▶ augmented, pullback
+//! ```
+
+use super::inputs::RULE_MARKER;
+use super::policy::demangled;
+use super::program::{ModuleId, Program};
+use super::requests::{Decoder, Reader};
+use super::resolve::{Callees, is_differentiated, link_part, resolve};
+use crate::diagnostics::{Place, show};
+use crate::report::Rendered;
+use anyhow::{Context, Result, bail};
+use pullback_ad::{
+    Activity, Argument, Calls, CustomRule, CustomRules, Layouts, ReverseRule, Role, RuleArgument, Storage,
+};
+use pullback_ir::{FuncId, Function, Type};
+use pullback_llvm::{Linkage, Module};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// What the statics of rules are called.
+pub const ENTRY: &str = "__PULLBACK_RULE";
+
+/// The version of the structures this driver reads.
+const VERSION: u32 = 1;
+
+/// What an entry says of its function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Forward,
+    Reverse,
+    NotDifferentiable,
+    OptOut,
+}
+
+/// A static that an attribute leaves.
+struct Entry {
+    module: ModuleId,
+    kind: Kind,
+    target: String,
+    wrapper: Option<String>,
+    /// The function, as the attribute names it.
+    name: String,
+    place: Place,
+}
+
+/// All rules of the program, by the function they are for.
+#[derive(Default)]
+pub struct Rules {
+    by_target: BTreeMap<String, Vec<Entry>>,
+}
+
+impl Rules {
+    /// Read the statics of all modules.
+    pub fn new(program: &mut Program) -> Result<Self> {
+        let modules: Vec<ModuleId> =
+            program.bitcode().into_iter().filter(|(_, member)| member.mentions(ENTRY)).map(|(id, _)| id).collect();
+        let mut rules = Rules::default();
+        for id in modules {
+            let module = program.module(id)?;
+            let statics = module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(ENTRY));
+            for global in statics.collect::<Vec<_>>() {
+                let entry = entry(program, id, &global.name)
+                    .with_context(|| format!("could not read the rule `{}`", demangled(&global.name)))?;
+                rules.by_target.entry(entry.target.clone()).or_default().push(entry);
+            }
+        }
+        for entries in rules.by_target.values_mut() {
+            // Who opts out has no rule; what else is said comes first in reverse mode.
+            if entries.iter().any(|e| e.kind == Kind::OptOut) {
+                entries.clear();
+            }
+            entries.sort_by_key(|e| e.kind != Kind::Reverse);
+        }
+        rules.by_target.retain(|_, entries| !entries.is_empty());
+        Ok(rules)
+    }
+
+    /// The functions that have two rules for the same thing.
+    pub fn conflicts(&self) -> Vec<Rendered> {
+        let mut found = Vec::new();
+        for entries in self.by_target.values() {
+            for (i, entry) in entries.iter().enumerate() {
+                let alone = entry.kind == Kind::NotDifferentiable;
+                let Some(other) = entries[..i].iter().find(|e| alone || e.kind == entry.kind) else { continue };
+                let Place { file, line, column } = &other.place;
+                found.push(show(
+                    &format!("`{}` has two rules", entry.name),
+                    Some((&entry.place, "this is the second one")),
+                    &[format!("the first one is at {file}:{line}:{column}")],
+                    &["take one of them away".to_owned()],
+                ));
+            }
+        }
+        found
+    }
+}
+
+fn entry(program: &mut Program, id: ModuleId, symbol: &str) -> Result<Entry> {
+    let mut decoder = Decoder::new(program);
+    let r = decoder.constant(id, symbol, 0)?;
+    check_version(&r)?;
+    let kind = match r.u32(4)? {
+        0 => Kind::Forward,
+        1 => Kind::Reverse,
+        2 => Kind::NotDifferentiable,
+        3 => Kind::OptOut,
+        other => bail!("it is of kind {other}"),
+    };
+    let (target, _) = r.address(8).context("it is for no function")?;
+    let wrapper = r.address(16).map(|(symbol, _)| symbol);
+    let name = decoder.string(&r, 24)?;
+    let place = Place { file: decoder.string(&r, 40)?, line: r.u32(56)?, column: r.u32(60)? };
+    Ok(Entry { module: id, kind, target, wrapper, name, place })
+}
+
+fn check_version(r: &Reader) -> Result<()> {
+    let version = r.u32(0)?;
+    if version != VERSION {
+        bail!(
+            "it has version {version}, and this driver reads version {VERSION}; use `cargo-pullback` and `pullback` of the same release"
+        );
+    }
+    Ok(())
+}
+
+/// A rule, as its functions are called in the program.
+struct Rule {
+    kind: Kind,
+    name: String,
+    borrows: bool,
+    args: Vec<Argument>,
+    layouts: Layouts,
+    /// The stand-in.
+    primal: String,
+    augmented: Option<String>,
+    view: Option<String>,
+    pullback: Option<String>,
+    tangent: Option<String>,
+    closure: Storage,
+    view_storage: Storage,
+    module: ModuleId,
+}
+
+impl Rule {
+    /// The functions that derivatives call.
+    fn functions(&self) -> impl Iterator<Item = &String> {
+        [&self.augmented, &self.view, &self.pullback, &self.tangent].into_iter().flatten()
+    }
+}
+
+/// The rule that a wrapper calls.
+fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
+    let wrapper = entry.wrapper.as_ref().context("it has no wrapper")?;
+    let home = Decoder::new(program).home(entry.module, wrapper)?;
+    let calls = program.module(home)?.calls_of(RULE_MARKER);
+    let call = calls.into_iter().find(|call| call.caller == *wrapper).context("its wrapper calls no rule")?;
+    let [Some(constant)] = &call.arguments[..] else { bail!("its description is not a constant") };
+    let mut decoder = Decoder::new(program);
+    let r = decoder.constant(home, constant, 0)?;
+    check_version(&r)?;
+    let mut args = Vec::new();
+    for i in 0..r.u64(32)? {
+        let arg = decoder.pointed(&r, 24, i * 32)?;
+        args.push(decoder.argument(&arg)?);
+    }
+    let name = decoder.string(&r, 8)?;
+    let function = |at: u64| r.address(at).map(|(symbol, _)| symbol);
+    Ok(Rule {
+        kind: entry.kind,
+        name,
+        borrows: r.u32(4)? & 1 != 0,
+        args,
+        layouts: decoder.into_layouts(),
+        primal: function(40).context("it has no stand-in")?,
+        augmented: function(48),
+        view: function(56),
+        pullback: function(64),
+        tangent: function(72),
+        closure: Storage { size: r.u64(80)?, align: r.u64(88)? },
+        view_storage: Storage { size: r.u64(96)?, align: r.u64(104)? },
+        module: r.id,
+    })
+}
+
+/// The rules of a working copy.
+#[derive(Default)]
+pub struct Applied {
+    /// The rules for each stand-in.
+    stand_ins: BTreeMap<String, Vec<Rule>>,
+    /// Functions that carry no derivative.
+    inactive: HashSet<String>,
+}
+
+impl Applied {
+    /// The functions that are not to be inlined.
+    pub fn kept(&self) -> impl Iterator<Item = &String> {
+        self.stand_ins.keys().chain(&self.inactive)
+    }
+
+    /// Whether a function carries no derivative because the program says so.
+    pub fn is_inactive(&self, symbol: &str) -> bool {
+        self.inactive.contains(symbol)
+    }
+
+    /// What the engine is told.
+    pub fn rules(&self, ir: &mut pullback_ir::Module) -> CustomRules {
+        let mut all = CustomRules::default();
+        for (stand_in, rules) in &self.stand_ins {
+            let Some(id) = ir.find(stand_in) else { continue };
+            for rule in rules {
+                if let Some(custom) = custom(ir, rule) {
+                    all.add(id, Arc::new(custom));
+                }
+            }
+        }
+        all
+    }
+
+    /// Bring the bodies of the rules' functions to the derivatives that call them.
+    pub fn complete(&self, program: &mut Program, d: &mut Module) -> Result<()> {
+        for rule in self.stand_ins.values().flatten() {
+            let wanted = |name: &&String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
+            let names: Vec<&str> = rule.functions().filter(wanted).map(String::as_str).collect();
+            for name in names {
+                let home = Decoder::new(program).home(rule.module, name)?;
+                let mut part = program.source(home)?.clone_module();
+                part.retain_reachable(&[name])?;
+                part.set_linkage(name, Linkage::External)?;
+                link_part(d, part, &[name], Callees::Bodies)?;
+            }
+        }
+        if !self.stand_ins.is_empty() {
+            resolve(program, d, Callees::Bodies, is_differentiated)?;
+        }
+        Ok(())
+    }
+}
+
+/// A rule as the engine knows it.
+fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
+    let count = rule.args.len();
+    let mut declare = |name: &String, params: usize| -> FuncId {
+        ir.declare(name, || Function::new(name, vec![Type::Ptr; params], None))
+    };
+    let calls = match rule.kind {
+        Kind::Forward => Calls::Forward(declare(rule.tangent.as_ref()?, 2 * count)),
+        _ => Calls::Reverse(ReverseRule {
+            augmented: declare(rule.augmented.as_ref()?, 2 + count),
+            view: rule.view.as_ref().map(|view| declare(view, 2 + 2 * count)),
+            pullback: declare(rule.pullback.as_ref()?, 2 + count),
+            closure: rule.closure,
+            view_storage: rule.view_storage,
+            borrows: rule.borrows,
+        }),
+    };
+    let argument = |(i, arg): (usize, &Argument)| {
+        let role = match arg.activity {
+            _ if i + 1 == count => Role::Result,
+            Activity::Const => Role::Inert,
+            Activity::Duplicated => Role::Read,
+            Activity::DuplicatedNoNeed => Role::Written,
+        };
+        RuleArgument { name: arg.name.clone(), role, layout: arg.layout }
+    };
+    let args = rule.args.iter().enumerate().map(argument).collect();
+    Some(CustomRule { name: rule.name.clone(), args, layouts: rule.layouts.clone(), calls })
+}
+
+/// A symbol without the number that the linker of modules puts behind a name that is taken.
+fn base(symbol: &str) -> &str {
+    match symbol.rsplit_once('.') {
+        Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
+        _ => symbol,
+    }
+}
+
+/// Let the functions of a working copy call wrappers in place of functions with rules. All bodies that are needed come along.
+pub fn apply(program: &mut Program, w: &mut Module, rules: &Rules) -> Result<Applied> {
+    let mut applied = Applied::default();
+    let mut wrappers: BTreeMap<&str, &str> = BTreeMap::new();
+    loop {
+        resolve(program, w, Callees::Bodies, is_differentiated)?;
+        let names: Vec<String> = w.functions().into_iter().map(|f| f.name).collect();
+        let mut grew = false;
+        for name in &names {
+            let Some((target, entries)) = rules.by_target.get_key_value(base(name)) else { continue };
+            if entries.iter().any(|e| e.kind == Kind::NotDifferentiable) {
+                applied.inactive.insert(name.clone());
+            } else if !wrappers.contains_key(target.as_str()) {
+                let wrapper = put_in(program, w, entries, &mut applied)
+                    .with_context(|| format!("could not use the rule for `{}`", entries[0].name))?;
+                wrappers.insert(target, wrapper);
+                grew = true;
+            }
+        }
+        if !grew {
+            break;
+        }
+    }
+    let stand_ins: HashSet<String> = applied.stand_ins.keys().cloned().collect();
+    for name in w.functions().into_iter().map(|f| f.name) {
+        if let Some(wrapper) = wrappers.get(base(&name)) {
+            w.redirect(&name, wrapper, |function| stand_ins.contains(function))?;
+        }
+    }
+    Ok(applied)
+}
+
+/// Link a wrapper and its stand-in into a working copy. Returns the wrapper.
+fn put_in<'r>(program: &mut Program, w: &mut Module, entries: &'r [Entry], applied: &mut Applied) -> Result<&'r str> {
+    let read: Vec<Rule> = entries.iter().map(|entry| read(program, entry)).collect::<Result<_>>()?;
+    let wrapper = entries[0].wrapper.as_deref().context("it has no wrapper")?;
+    let stand_in = read[0].primal.clone();
+    let home = Decoder::new(program).home(entries[0].module, wrapper)?;
+    let mut part = program.opened(home)?;
+    let calls = part.calls_of(RULE_MARKER);
+    let call = calls.into_iter().find(|call| call.caller == wrapper).context("its wrapper calls no rule")?;
+    part.replace_call(&call, &stand_in)?;
+    part.retain_reachable(&[wrapper])?;
+    for name in [wrapper, &stand_in] {
+        part.set_linkage(name, Linkage::External)?;
+    }
+    link_part(w, part, &[wrapper], Callees::Bodies)?;
+    applied.stand_ins.insert(stand_in, read);
+    Ok(wrapper)
+}
+
+/// The calls of the marker in a module, and what takes their place in the program: nobody calls a wrapper there.
+pub fn stand_ins(program: &mut Program, id: ModuleId) -> Result<Vec<(pullback_llvm::CallSite, String)>> {
+    let calls = program.module(id)?.calls_of(RULE_MARKER);
+    let mut replaced = Vec::new();
+    for call in calls {
+        let [Some(constant)] = &call.arguments[..] else { bail!("a rule's description is not a constant") };
+        let mut decoder = Decoder::new(program);
+        let r = decoder.constant(id, constant, 0)?;
+        let (stand_in, _) = r.address(40).context("a rule has no stand-in")?;
+        replaced.push((call, stand_in));
+    }
+    Ok(replaced)
+}
