@@ -57,7 +57,8 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
 /// this text changes: with another toolchain, and with a driver that gives other flags.
 fn tell_version(mut command: Command) -> Result<ExitCode> {
     let status = command.arg("-vV").status().context("could not start rustc")?;
-    let mut line = CommandLine::new(["-Copt-level=3".into()])?;
+    let like = ["-Copt-level=3", "--extern=pullback=", "--out-dir=deps"].map(OsString::from);
+    let mut line = CommandLine::new(like)?;
     add_flags(&mut line)?;
     let flags = line.args().iter().map(|flag| flag.to_string_lossy());
     let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("-Clinker=")).collect();
@@ -80,12 +81,30 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     // of the branch that guards it, and inline a function that has a rule. The link driver optimises afterwards.
     if line.is_optimised() {
         line.push("-Cno-prepopulate-passes");
+        leave_calls(line);
     }
     // Errors point at source lines. Where the profile has no debug information, cargo strips what we add.
     if matches!(line.codegen("debuginfo").as_deref(), None | Some("0" | "none")) {
         line.push("-Cdebuginfo=line-tables-only");
     }
     Ok(linker)
+}
+
+/// Let rustc leave the calls of a crate that may differentiate: rustc has an inliner of its own, before LLVM's, and a function
+/// that it inlines is not there any more for a rule of the user's to take its place. The one way to switch it off on stable is
+/// to compile incrementally. Rustc then makes a module of each module of the source, which costs more speed than its inliner
+/// gains; so it is told to make one.
+fn leave_calls(line: &mut CommandLine) {
+    let differentiates = line.values("--extern").iter().any(|e| e.to_string_lossy().starts_with("pullback="));
+    let Some(deps) = line.value("--out-dir").filter(|_| differentiates).map(PathBuf::from) else { return };
+    if line.codegen("incremental").is_none() {
+        let mut option = OsString::from("-Cincremental=");
+        option.push(deps.with_file_name("incremental"));
+        line.push(option);
+    }
+    if line.codegen("codegen-units").is_none() {
+        line.push("-Ccodegen-units=1");
+    }
 }
 
 /// Another face: it lies beside this one.
@@ -184,6 +203,22 @@ mod tests {
         assert!(waits("--crate-name a -O"));
         assert!(!waits("--crate-name a"));
         assert!(!waits("--crate-name a -C opt-level=3 -C opt-level=0"));
+    }
+
+    #[test]
+    fn calls_are_left_where_rules_may_take_their_place() {
+        let flags = |text: &str| {
+            let mut l = line(text);
+            add_flags(&mut l).unwrap();
+            (l.codegen("incremental"), l.codegen("codegen-units"))
+        };
+        let with = "--crate-name a --extern pullback=libpullback.rmeta --out-dir target/release/deps";
+        let kept = (Some("target/release/incremental".into()), Some("1".into()));
+        assert_eq!(flags(&format!("{with} -C opt-level=3")), kept);
+        let given = (Some("mine".into()), Some("4".into()));
+        assert_eq!(flags(&format!("{with} -C opt-level=3 -C incremental=mine -C codegen-units=4")), given);
+        assert_eq!(flags(with), (None, None));
+        assert_eq!(flags("--crate-name a --out-dir deps -C opt-level=3"), (None, None));
     }
 
     #[test]
