@@ -11,6 +11,9 @@ pub const MARKER: &str = "__pullback_marker";
 /// The function that stands for a stand-in of a function with rules.
 pub const RULE_MARKER: &str = "__pullback_rule";
 
+/// The function that stands for a function which says itself that it has a rule.
+pub const RULED_MARKER: &str = "__pullback_ruled";
+
 /// A file on the link line, in memory.
 pub struct Input {
     /// Its position on the line.

@@ -164,7 +164,7 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
     let ruled: Vec<ModuleId> =
         program.bitcode().iter().filter(|(_, m)| m.mentions(inputs::RULE_MARKER)).map(|(id, _)| *id).collect();
     for id in ruled {
-        let replaced = rules::stand_ins(&mut program, id)?;
+        let replaced = rules::replacements(&mut program, id)?;
         if !replaced.is_empty() {
             calls.entry(id).or_default().extend(replaced);
         }

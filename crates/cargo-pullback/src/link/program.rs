@@ -1,6 +1,6 @@
 //! All the bitcode of a program: the modules on the link line and the standard library's, parsed when asked for.
 
-use super::inputs::{Input, Member};
+use super::inputs::{Input, MARKER, Member};
 use super::policy::{is_support, policy};
 use super::std_bodies::StdBodies;
 use anyhow::{Context as _, Result};
@@ -31,7 +31,7 @@ pub struct Program {
     parsed: HashMap<ModuleId, Rc<Module>>,
     sources: HashMap<ModuleId, Rc<Module>>,
     found: HashMap<String, Option<ModuleId>>,
-    /// The variables of [`Program::opened`] modules.
+    /// The variables of [`Program::opened`] modules, and their functions that ask for derivatives.
     owners: HashMap<String, ModuleId>,
 }
 
@@ -110,13 +110,14 @@ impl Program {
         Ok(self.std.find(symbol).map(ModuleId::Std))
     }
 
-    /// A copy of a module of the line in which the variables that only it knows have names by which others can refer to them.
-    /// What refers to one of them asks for the module to be replaced by such a copy; see [`Program::owner`].
+    /// A copy of a module of the line in which the variables that only it knows, and its functions that ask for derivatives, have
+    /// names by which others can refer to them. What refers to one of them asks for the module to be replaced by such a copy; see [`Program::owner`].
     pub fn opened(&mut self, id: ModuleId) -> Result<Module> {
         let mut module = self.module(id)?.clone_module();
         if let ModuleId::Line(input, member) = id {
             let tag = tag(&self.inputs[input].members[member].name);
-            for name in module.promote_internals(&format!(".{tag}"), |_| false) {
+            let asking: HashSet<String> = module.calls_of(MARKER).into_iter().map(|call| call.caller).collect();
+            for name in module.promote_internals(&format!(".{tag}"), |symbol| asking.contains(&symbol.name)) {
                 self.owners.insert(name, id);
             }
         }

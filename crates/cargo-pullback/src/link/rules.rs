@@ -12,7 +12,7 @@
 //!                                                 └▶ augmented, pullback
 //! ```
 
-use super::inputs::RULE_MARKER;
+use super::inputs::{MARKER, RULE_MARKER, RULED_MARKER};
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
 use super::requests::{Decoder, Reader};
@@ -24,7 +24,7 @@ use pullback_ad::{
     Activity, Argument, Calls, CustomRule, CustomRules, Layouts, ReverseRule, Role, RuleArgument, Storage,
 };
 use pullback_ir::{FuncId, Function, Type};
-use pullback_llvm::{Linkage, Module};
+use pullback_llvm::{CallSite, Linkage, Module};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -70,9 +70,13 @@ impl Rules {
             let module = program.module(id)?;
             let statics = module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(ENTRY));
             for global in statics.collect::<Vec<_>>() {
-                let entry = entry(program, id, &global.name)
-                    .with_context(|| format!("could not read the rule `{}`", demangled(&global.name)))?;
-                rules.by_target.entry(entry.target.clone()).or_default().push(entry);
+                rules.add(program, id, &global.name)?;
+            }
+        }
+        let modules = program.bitcode().into_iter().filter(|(_, member)| member.mentions(RULED_MARKER));
+        for id in modules.map(|(id, _)| id).collect::<Vec<_>>() {
+            for call in program.module(id)?.calls_of(RULED_MARKER) {
+                rules.add(program, id, described(&call)?)?;
             }
         }
         for entries in rules.by_target.values_mut() {
@@ -84,6 +88,18 @@ impl Rules {
         }
         rules.by_target.retain(|_, entries| !entries.is_empty());
         Ok(rules)
+    }
+
+    /// Add what the constant `symbol` says.
+    fn add(&mut self, program: &mut Program, id: ModuleId, symbol: &str) -> Result<()> {
+        let entry =
+            entry(program, id, symbol).with_context(|| format!("could not read the rule `{}`", demangled(symbol)))?;
+        let entries = self.by_target.entry(entry.target.clone()).or_default();
+        // An instance of a generic function may be in several modules.
+        if !entries.iter().any(|e| e.kind == entry.kind && e.place == entry.place) {
+            entries.push(entry);
+        }
+        Ok(())
     }
 
     /// The functions that have two rules for the same thing.
@@ -103,6 +119,14 @@ impl Rules {
             }
         }
         found
+    }
+}
+
+/// The constant that a marker is given.
+fn described(call: &CallSite) -> Result<&str> {
+    match &call.arguments[..] {
+        [Some(constant)] => Ok(constant),
+        _ => bail!("the description of a rule in `{}` is not a constant", demangled(&call.caller)),
     }
 }
 
@@ -165,9 +189,8 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
     let home = Decoder::new(program).home(entry.module, wrapper)?;
     let calls = program.module(home)?.calls_of(RULE_MARKER);
     let call = calls.into_iter().find(|call| call.caller == *wrapper).context("its wrapper calls no rule")?;
-    let [Some(constant)] = &call.arguments[..] else { bail!("its description is not a constant") };
     let mut decoder = Decoder::new(program);
-    let r = decoder.constant(home, constant, 0)?;
+    let r = decoder.constant(home, described(&call)?, 0)?;
     check_version(&r)?;
     let mut args = Vec::new();
     for i in 0..r.u64(32)? {
@@ -242,6 +265,11 @@ impl Applied {
         }
         if !self.stand_ins.is_empty() {
             resolve(program, d, Callees::Bodies, is_differentiated)?;
+            call_plainly(d)?;
+            // A rule may call derivatives. Those are made where they are asked for.
+            for caller in d.calls_of(MARKER).into_iter().map(|call| call.caller).collect::<HashSet<_>>() {
+                d.make_declaration(&caller)?;
+            }
         }
         Ok(())
     }
@@ -285,12 +313,27 @@ fn base(symbol: &str) -> &str {
     }
 }
 
-/// Let the functions of a working copy call wrappers in place of functions with rules. All bodies that are needed come along.
-pub fn apply(program: &mut Program, w: &mut Module, rules: &Rules) -> Result<Applied> {
+/// Functions that say themselves that they have a rule are called without it.
+fn call_plainly(module: &mut Module) -> Result<()> {
+    for call in module.calls_of(RULED_MARKER).into_iter().rev() {
+        let entry = module.constant_data(described(&call)?)?;
+        let target = entry.reloc_at(8).context("a rule is for no function")?.symbol.clone();
+        module.replace_call(&call, &target)?;
+    }
+    Ok(())
+}
+
+/// Let the functions of a working copy call wrappers in place of functions with rules. All bodies that `roots` need come along.
+pub fn apply(program: &mut Program, w: &mut Module, roots: &[&str], rules: &Rules) -> Result<Applied> {
     let mut applied = Applied::default();
     let mut wrappers: BTreeMap<&str, &str> = BTreeMap::new();
     loop {
         resolve(program, w, Callees::Bodies, is_differentiated)?;
+        if w.find_symbol(RULED_MARKER).is_some() {
+            call_plainly(w)?;
+            let wrappers = wrappers.values().copied();
+            w.retain_reachable(&roots.iter().copied().chain(wrappers).collect::<Vec<_>>())?;
+        }
         let names: Vec<String> = w.functions().into_iter().map(|f| f.name).collect();
         let mut grew = false;
         for name in &names {
@@ -336,16 +379,16 @@ fn put_in<'r>(program: &mut Program, w: &mut Module, entries: &'r [Entry], appli
     Ok(wrapper)
 }
 
-/// The calls of the marker in a module, and what takes their place in the program: nobody calls a wrapper there.
-pub fn stand_ins(program: &mut Program, id: ModuleId) -> Result<Vec<(pullback_llvm::CallSite, String)>> {
-    let calls = program.module(id)?.calls_of(RULE_MARKER);
+/// The calls of the markers in a module, and what takes their place in the program: functions are called without their rules there,
+/// and nobody calls a wrapper.
+pub fn replacements(program: &mut Program, id: ModuleId) -> Result<Vec<(CallSite, String)>> {
     let mut replaced = Vec::new();
-    for call in calls {
-        let [Some(constant)] = &call.arguments[..] else { bail!("a rule's description is not a constant") };
-        let mut decoder = Decoder::new(program);
-        let r = decoder.constant(id, constant, 0)?;
-        let (stand_in, _) = r.address(40).context("a rule has no stand-in")?;
-        replaced.push((call, stand_in));
+    for (marker, at) in [(RULE_MARKER, 40), (RULED_MARKER, 8)] {
+        for call in program.module(id)?.calls_of(marker) {
+            let r = Decoder::new(program).constant(id, described(&call)?, 0)?;
+            let (function, _) = r.address(at).context("a rule lacks a function")?;
+            replaced.push((call, function));
+        }
     }
     Ok(replaced)
 }

@@ -10,10 +10,11 @@
 //! of a crate where it is not asked to optimise.
 //!
 //! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
-//! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them.
+//! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them; so
+//! are functions that ask for derivatives themselves.
 
 use super::bug;
-use super::inputs::{MARKER, RULE_MARKER};
+use super::inputs::{MARKER, RULE_MARKER, RULED_MARKER};
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
 use super::requests::{Asked, requests};
@@ -141,7 +142,7 @@ fn differentiate(
 
     let mut w = trace.step("copy modules", || together(program, tasks))?;
     let applied = trace.step("resolve bodies", || -> Result<Applied> {
-        let applied = rules::apply(program, &mut w, rules)?;
+        let applied = rules::apply(program, &mut w, &shims, rules)?;
         share_variables(&mut w)?;
         w.internalize(&shims);
         Ok(applied)
@@ -235,7 +236,8 @@ fn close(program: &mut Program, d: &mut Module, derivatives: &[&str], applied: &
     resolve(program, d, Callees::Declarations, is_support)?;
     share_variables(d)?;
     d.internalize(derivatives);
-    Ok(d.globals().iter().filter_map(|g| program.owner(&g.name)).collect())
+    let named = d.globals().into_iter().chain(d.functions());
+    Ok(named.filter_map(|symbol| program.owner(&symbol.name)).collect())
 }
 
 /// Leave variables where they are: a copy of a module refers to them.
@@ -264,7 +266,7 @@ fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> 
     }
     // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
-    for marker in [MARKER, RULE_MARKER] {
+    for marker in [MARKER, RULE_MARKER, RULED_MARKER] {
         anyhow::ensure!(module.find_symbol(marker).is_none(), "`{marker}` is used otherwise than by a call");
     }
     Ok(())
