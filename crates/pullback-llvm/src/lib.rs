@@ -16,6 +16,7 @@
 //! | [`references`] | what a symbol refers to |
 //! | [`symbols`] | functions and globals by name: linkage, renaming, deleting |
 //! | [`const_data`] | constants as bytes and relocations |
+//! | [`debug_info`] | where code stood in the source, and in which function |
 //! | [`calls`] | the calls of a symbol: found and replaced |
 //! | [`target`] | pass pipelines and object code |
 //! | [`mod@normalise`] | the passes that prepare a function for import |
@@ -30,6 +31,7 @@ mod attributes;
 pub mod calls;
 pub mod const_data;
 pub mod context;
+pub mod debug_info;
 pub mod error;
 pub mod export;
 mod ffi;
@@ -45,6 +47,7 @@ pub mod target;
 pub use calls::CallSite;
 pub use const_data::{ConstData, Reloc};
 pub use context::{Context, Llvm};
+pub use debug_info::InlinedCall;
 pub use error::{Error, Result};
 pub use import::{Imported, Policy, import_functions};
 pub use module::Module;

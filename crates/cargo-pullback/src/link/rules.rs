@@ -24,7 +24,7 @@ use pullback_ad::{
     Activity, Argument, Calls, CustomRule, CustomRules, Layouts, ReverseRule, Role, RuleArgument, Storage,
 };
 use pullback_ir::{FuncId, Function, Type};
-use pullback_llvm::{CallSite, Linkage, Module};
+use pullback_llvm::{CallSite, InlinedCall, Linkage, Module};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -324,7 +324,14 @@ fn call_plainly(module: &mut Module) -> Result<()> {
 }
 
 /// Let the functions of a working copy call wrappers in place of functions with rules. All bodies that `roots` need come along.
-pub fn apply(program: &mut Program, w: &mut Module, roots: &[&str], rules: &Rules) -> Result<Applied> {
+///
+/// Fails where the compiler has inlined a function with a rule: a rule is never left out without a word.
+pub fn apply(
+    program: &mut Program,
+    w: &mut Module,
+    roots: &[&str],
+    rules: &Rules,
+) -> Result<std::result::Result<Applied, Rendered>> {
     let mut applied = Applied::default();
     let mut wrappers: BTreeMap<&str, &str> = BTreeMap::new();
     loop {
@@ -352,12 +359,30 @@ pub fn apply(program: &mut Program, w: &mut Module, roots: &[&str], rules: &Rule
         }
     }
     let stand_ins: HashSet<String> = applied.stand_ins.keys().cloned().collect();
+    // What a stand-in calls, and only that, may have the target's code in it.
+    let inlined = |symbol: &str| rules.by_target.contains_key(symbol);
+    if !rules.by_target.is_empty()
+        && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(base(f)), inlined)
+    {
+        return Ok(Err(too_late(&rules.by_target[&call.callee][0], call)));
+    }
     for name in w.functions().into_iter().map(|f| f.name) {
         if let Some(wrapper) = wrappers.get(base(&name)) {
             w.redirect(&name, wrapper, |function| stand_ins.contains(function))?;
         }
     }
-    Ok(applied)
+    Ok(Ok(applied))
+}
+
+fn too_late(entry: &Entry, call: InlinedCall) -> Rendered {
+    let (file, line, column) = call.place;
+    let Place { file: rule, line: at, .. } = &entry.place;
+    show(
+        &format!("`{}` has a rule, but rustc has inlined it before the rule could take its place", entry.name),
+        Some((&Place { file, line, column }, "called here")),
+        &[format!("its rule is at {rule}:{at}")],
+        &[format!("put `#[inline(never)]` on `{}`, or let the crate that calls it depend on `pullback`", entry.name)],
+    )
 }
 
 /// Link a wrapper and its stand-in into a working copy. Returns the wrapper.

@@ -141,12 +141,13 @@ fn differentiate(
     shims.dedup();
 
     let mut w = trace.step("copy modules", || together(program, tasks))?;
-    let applied = trace.step("resolve bodies", || -> Result<Applied> {
-        let applied = rules::apply(program, &mut w, &shims, rules)?;
-        share_variables(&mut w)?;
-        w.internalize(&shims);
-        Ok(applied)
-    })?;
+    let applied = trace.step("resolve bodies", || rules::apply(program, &mut w, &shims, rules))?;
+    let applied = match applied {
+        Ok(applied) => applied,
+        Err(error) => return Ok(Err(vec![error])),
+    };
+    share_variables(&mut w)?;
+    w.internalize(&shims);
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
     let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import);
