@@ -165,8 +165,7 @@ struct Rule {
     borrows: bool,
     args: Vec<Argument>,
     layouts: Layouts,
-    /// The stand-in.
-    primal: String,
+    stand_in: String,
     augmented: Option<String>,
     view: Option<String>,
     pullback: Option<String>,
@@ -205,7 +204,7 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
         borrows: r.u32(4)? & 1 != 0,
         args,
         layouts: decoder.into_layouts(),
-        primal: function(40).context("it has no stand-in")?,
+        stand_in: function(40).context("it has no stand-in")?,
         augmented: function(48),
         view: function(56),
         pullback: function(64),
@@ -389,7 +388,7 @@ fn too_late(entry: &Entry, call: InlinedCall) -> Rendered {
 fn put_in<'r>(program: &mut Program, w: &mut Module, entries: &'r [Entry], applied: &mut Applied) -> Result<&'r str> {
     let read: Vec<Rule> = entries.iter().map(|entry| read(program, entry)).collect::<Result<_>>()?;
     let wrapper = entries[0].wrapper.as_deref().context("it has no wrapper")?;
-    let stand_in = read[0].primal.clone();
+    let stand_in = read[0].stand_in.clone();
     let home = Decoder::new(program).home(entries[0].module, wrapper)?;
     let mut part = program.opened(home)?;
     let calls = part.calls_of(RULE_MARKER);
