@@ -216,7 +216,8 @@ fn is_attribute(location: &Location) -> bool {
     let place = Place { file: location.file.clone(), line: location.line, column: location.column };
     let line = is_users(location).then(|| source(&place)).flatten();
     let line = line.as_deref().and_then(|text| text.lines().nth(place.line as usize - 1)).unwrap_or_default();
-    line.trim_start().starts_with("#[") && line.contains("autodiff")
+    let ours = ["autodiff", "rrule", "frule"].iter().any(|name| line.contains(name));
+    line.trim_start().starts_with("#[") && ours || line.trim_start().starts_with("scalar_rule!")
 }
 
 /// A frame in words.

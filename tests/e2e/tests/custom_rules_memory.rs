@@ -1,0 +1,263 @@
+//! Rules for functions that make memory, write memory, or take structures: the shadows are those that the derivative has.
+
+use pullback::rules::NoTangent;
+use pullback::{Differentiable, autodiff, frule, rrule};
+
+/// A function that writes: `r ← 2·r + x`. Its pullback takes the cotangent of what was written out of the shadow. It says 20
+/// where it is 2.
+fn step(r: &mut [f64], x: f64) {
+    for r in r {
+        *r = 2.0 * *r + x;
+    }
+}
+
+#[rrule(for = step)]
+fn step_rrule(r: &mut [f64], x: f64) -> ((), impl Fn(&mut [f64]) -> f64 + 'static) {
+    step(r, x);
+    let pullback = |dr: &mut [f64]| {
+        let dx = dr.iter().sum();
+        for dr in dr {
+            *dr *= 20.0;
+        }
+        dx
+    };
+    ((), pullback)
+}
+
+#[autodiff(d_steps, Reverse, Duplicated, Active, Active)]
+fn steps(r: &mut [f64], x: f64) -> f64 {
+    let before = r[0] * r[1];
+    step(r, x);
+    step(r, x * x);
+    before + r[0] * r[1]
+}
+
+#[test]
+fn a_function_that_writes() {
+    let (mut r, mut dr) = ([1.0, 2.0], [0.0; 2]);
+    // r₀r₁ + (4r₀ + 2x + x²)(4r₁ + 2x + x²) at x = 3: 2 + 19·23
+    let (dx, value) = d_steps(&mut r, &mut dr, 3.0);
+    assert_eq!((value, r), (439.0, [19.0, 23.0]));
+    assert_eq!(dr, [400.0 * 23.0 + 2.0, 400.0 * 19.0 + 1.0]);
+    assert_eq!(dx, 20.0 * (23.0 + 19.0) + 6.0 * (23.0 + 19.0));
+}
+
+/// A linear system `A·x = b` by elimination, with the adjoint system as its pullback: `λ = A⁻ᵀ·dx`, `db += λ`, `dA −= λ·xᵀ`.
+fn solve(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let n = b.len();
+    let (mut a, mut x) = (a.to_vec(), b.to_vec());
+    for k in 0..n {
+        for i in k + 1..n {
+            let factor = a[i * n + k] / a[k * n + k];
+            for j in k..n {
+                a[i * n + j] -= factor * a[k * n + j];
+            }
+            x[i] -= factor * x[k];
+        }
+    }
+    for i in (0..n).rev() {
+        for j in i + 1..n {
+            x[i] -= a[i * n + j] * x[j];
+        }
+        x[i] /= a[i * n + i];
+    }
+    x
+}
+
+fn transposed(a: &[f64], n: usize) -> Vec<f64> {
+    (0..n * n).map(|k| a[k % n * n + k / n]).collect()
+}
+
+#[rrule(for = solve)]
+fn solve_rrule(a: &[f64], b: &[f64]) -> (Vec<f64>, impl Fn(&[f64], &mut [f64], &mut [f64]) + 'static) {
+    let x = solve(a, b);
+    let (adjoint_matrix, solution) = (transposed(a, b.len()), x.clone());
+    let pullback = move |dx: &[f64], da: &mut [f64], db: &mut [f64]| {
+        let n = dx.len();
+        let adjoint = solve(&adjoint_matrix, dx);
+        for i in 0..n {
+            db[i] += adjoint[i];
+            for j in 0..n {
+                da[i * n + j] -= adjoint[i] * solution[j];
+            }
+        }
+    };
+    (x, pullback)
+}
+
+#[autodiff(d_energy, Reverse, Duplicated, Duplicated, Active)]
+#[autodiff(f_energy, Forward, Dual, Dual, Dual)]
+fn energy(a: &[f64], b: &[f64]) -> f64 {
+    let mut x = solve(a, b);
+    x.push(1.0);
+    x.iter().zip(b.iter().chain([&2.0])).map(|(x, b)| x * x * b).sum()
+}
+
+/// Reverse mode goes by the rule, forward mode by the elimination itself.
+#[test]
+fn a_linear_solve_with_the_adjoint_solve() {
+    let a = [4.0, 1.0, 0.5, 1.0, 5.0, 2.0, -1.0, 0.3, 6.0];
+    let b = [1.0, 2.0, 3.0];
+    let (mut da, mut db) = ([0.0; 9], [0.0; 3]);
+    let value = d_energy(&a, &mut da, &b, &mut db);
+    assert_eq!(value, energy(&a, &b));
+    for i in 0..12 {
+        let (mut ta, mut tb) = ([0.0; 9], [0.0; 3]);
+        if i < 9 {
+            ta[i] = 1.0
+        } else {
+            tb[i - 9] = 1.0
+        }
+        let (_, tangent) = f_energy(&a, &ta, &b, &tb);
+        let found = if i < 9 { da[i] } else { db[i - 9] };
+        assert!((tangent - found).abs() < 1e-12, "{i}: {tangent} {found}");
+    }
+}
+
+/// Solutions in a loop: each has memory of its own, and so has its shadow.
+#[autodiff(d_repeated, Reverse, Duplicated, Duplicated, Active)]
+#[autodiff(f_repeated, Forward, Dual, Dual, Dual)]
+fn repeated(a: &[f64], b: &[f64]) -> f64 {
+    let mut x = b.to_vec();
+    for _ in 0..4 {
+        x = solve(a, &x);
+        x[0] += 1.0;
+    }
+    x.iter().sum()
+}
+
+#[test]
+fn solutions_of_solutions() {
+    let (a, b) = ([4.0, 1.0, 1.0, 3.0], [1.0, 2.0]);
+    let (mut da, mut db) = ([0.0; 4], [0.0; 2]);
+    d_repeated(&a, &mut da, &b, &mut db);
+    for i in 0..6 {
+        let (mut ta, mut tb) = ([0.0; 4], [0.0; 2]);
+        if i < 4 {
+            ta[i] = 1.0
+        } else {
+            tb[i - 4] = 1.0
+        }
+        let (_, tangent) = f_repeated(&a, &ta, &b, &tb);
+        let found = if i < 4 { da[i] } else { db[i - 4] };
+        assert!((tangent - found).abs() < 1e-12, "{i}: {tangent} {found}");
+    }
+}
+
+/// A structure with more than floats in it.
+#[derive(Clone, Debug, PartialEq, Differentiable)]
+struct Layer {
+    weights: Vec<f64>,
+    bias: f64,
+    inputs: usize,
+}
+
+fn apply(layer: &Layer, x: &[f64]) -> f64 {
+    layer.weights.iter().zip(x).take(layer.inputs).map(|(w, x)| w * x).sum::<f64>() + layer.bias
+}
+
+/// Three times what it is.
+#[rrule(for = apply)]
+fn apply_rrule<'a>(layer: &'a Layer, x: &'a [f64]) -> (f64, impl Fn(f64, &mut Layer, Option<&mut [f64]>) + 'a) {
+    let pullback = move |dy: f64, d_layer: &mut Layer, dx: Option<&mut [f64]>| {
+        assert_eq!(d_layer.inputs, layer.inputs, "a shadow is a value like any other");
+        assert_eq!(d_layer.weights.len(), layer.weights.len());
+        for i in 0..layer.inputs {
+            d_layer.weights[i] += 3.0 * dy * x[i];
+        }
+        d_layer.bias += 3.0 * dy;
+        if let Some(dx) = dx {
+            for i in 0..layer.inputs {
+                dx[i] += 3.0 * dy * layer.weights[i];
+            }
+        }
+    };
+    (apply(layer, x), pullback)
+}
+
+#[autodiff(d_network, Reverse, Duplicated, Const, Active)]
+fn network(layer: &Layer, x: &[f64]) -> f64 {
+    let y = apply(layer, x);
+    y * y
+}
+
+/// The layer is made inside: the shadow that the derivative has of it knows no lengths.
+#[autodiff(d_inside, Reverse, Duplicated, Active)]
+fn inside(x: &[f64]) -> f64 {
+    let layer = Layer { weights: x.iter().map(|v| v * v).collect(), bias: x[0], inputs: x.len() };
+    apply(&layer, x)
+}
+
+#[test]
+fn structures() {
+    let layer = Layer { weights: vec![1.0, 2.0], bias: 3.0, inputs: 2 };
+    let mut shadow = pullback::make_zero(&layer);
+    assert_eq!(d_network(&layer, &mut shadow, &[5.0, 7.0]), 22.0 * 22.0);
+    assert_eq!(shadow, Layer { weights: vec![3.0 * 44.0 * 5.0, 3.0 * 44.0 * 7.0], bias: 3.0 * 44.0, inputs: 2 });
+
+    let mut dx = [0.0; 2];
+    assert_eq!(d_inside(&[2.0, 3.0], &mut dx), 37.0);
+    assert_eq!(dx, [3.0 * (3.0 * 4.0 + 1.0), 3.0 * (3.0 * 9.0)]);
+}
+
+/// A rule for forward mode that returns memory.
+fn cumulative(x: &[f64]) -> Vec<f64> {
+    x.iter()
+        .scan(0.0, |sum, x| {
+            *sum += x;
+            Some(*sum)
+        })
+        .collect()
+}
+
+#[frule(for = cumulative)]
+fn cumulative_frule(x: &[f64], dx: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    (cumulative(x), cumulative(dx).into_iter().map(|t| 5.0 * t).collect())
+}
+
+#[autodiff(f_area, Forward, Dual, Dual)]
+#[autodiff(d_area, Reverse, Duplicated, Active)]
+fn area(x: &[f64]) -> f64 {
+    cumulative(x).iter().map(|s| s * s).sum()
+}
+
+#[test]
+fn tangents_that_own_memory() {
+    // 1, 3: 2·1·1 + 2·3·1
+    assert_eq!(f_area(&[1.0, 2.0], &[1.0, 0.0]), (10.0, 5.0 * 8.0));
+    let mut dx = [0.0; 2];
+    assert_eq!(d_area(&[1.0, 2.0], &mut dx), 10.0);
+    assert_eq!(dx, [8.0, 6.0]);
+}
+
+/// What a rule keeps may be large: beyond a few words it is kept in memory of the tape.
+fn large(x: &[f64; 40], n: usize) -> f64 {
+    x.iter().map(|v| v.powi(n as i32)).sum()
+}
+
+#[rrule(for = large)]
+fn large_rrule(x: &[f64; 40], n: usize) -> (f64, impl Fn(f64, &mut [f64; 40]) -> NoTangent + 'static) {
+    let kept = *x;
+    let pullback = move |dy: f64, dx: &mut [f64; 40]| {
+        for i in 0..40 {
+            dx[i] += dy * n as f64 * kept[i].powi(n as i32 - 1);
+        }
+        NoTangent
+    };
+    (large(x, n), pullback)
+}
+
+#[autodiff(d_powers, Reverse, Duplicated, Const, Active)]
+fn powers(x: &[f64; 40], n: usize) -> f64 {
+    (1..=n).map(|k| large(x, k)).sum()
+}
+
+#[test]
+fn large_captures() {
+    let x: [f64; 40] = std::array::from_fn(|i| 0.1 * i as f64);
+    let mut dx = [0.0; 40];
+    d_powers(&x, &mut dx, 3);
+    for (x, dx) in x.iter().zip(dx) {
+        assert!((dx - (1.0 + 2.0 * x + 3.0 * x * x)).abs() < 1e-12);
+    }
+}
