@@ -46,8 +46,10 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     let primal = copies[&primal];
     let mut rules = CustomRules::default();
     for (original, copy) in &copies {
-        if let Some(rule) = request.rule(*original) {
-            rules.add(*copy, rule.clone());
+        for mode in [request.mode, request.mode.other()] {
+            if let Some(rule) = request.rules.get(*original, mode) {
+                rules.add(*copy, rule.clone());
+            }
         }
     }
     let request = &Request { rules, ..request.clone() };

@@ -13,6 +13,16 @@ pub enum Mode {
     Reverse,
 }
 
+impl Mode {
+    /// The other one.
+    pub fn other(self) -> Mode {
+        match self {
+            Mode::Forward => Mode::Reverse,
+            Mode::Reverse => Mode::Forward,
+        }
+    }
+}
+
 /// Whether an argument takes part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Activity {

@@ -106,6 +106,8 @@ impl Rules {
     pub fn conflicts(&self) -> Vec<Rendered> {
         let mut found = Vec::new();
         for entries in self.by_target.values() {
+            let mut entries: Vec<&Entry> = entries.iter().collect();
+            entries.sort_by_key(|e| (&e.place.file, e.place.line));
             for (i, entry) in entries.iter().enumerate() {
                 let alone = entry.kind == Kind::NotDifferentiable;
                 let Some(other) = entries[..i].iter().find(|e| alone || e.kind == entry.kind) else { continue };

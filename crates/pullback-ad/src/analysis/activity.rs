@@ -12,7 +12,7 @@ use super::offsets::Offsets;
 use super::unseen::is_part;
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
-use crate::request::{FieldKind, Request};
+use crate::request::{FieldKind, Mode, Request};
 use crate::rules::rule;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
@@ -301,6 +301,25 @@ impl Analysis<'_> {
         Ok(())
     }
 
+    /// A function without a body has a rule, but not for this mode. `id` stands in for it.
+    fn rule_of_other_mode(&self, id: FuncId, rule: &CustomRule, name: &str) -> Error {
+        let calls = self.facts.functions.iter().flat_map(|f| {
+            let func = self.module.func(*f);
+            func.blocks().flat_map(|b| func.block(b).insts.clone()).map(|inst| func.inst(inst))
+        });
+        let call =
+            calls.into_iter().find(|data| matches!(data.op, Op::Call(Callee::Direct(callee), ..) if callee == id));
+        let (has, wants) = match self.request.mode {
+            Mode::Forward => ("reverse", "frule"),
+            Mode::Reverse => ("forward", "rrule"),
+        };
+        Error::new(ErrorKind::NoBody, format!("`{name}` has a rule for {has} mode only, and no body"))
+            .at(call.and_then(|data| data.loc))
+            .label("called here with data that depends on the inputs")
+            .note(format!("the rule it has is `{}`", rule.name))
+            .help(format!("write one for this mode, too: `#[{wants}(for = {name})]`"))
+    }
+
     /// Whether the target region of a copy may hold floats.
     fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, align: u64, to: ObjId, len: Value) -> bool {
         let at = self.facts.place(id, dst, align);
@@ -441,6 +460,9 @@ impl Analysis<'_> {
                     return Ok(());
                 }
                 let name = format!("{:#}", rustc_demangle::demangle(&target.name));
+                if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
+                    return Err(self.rule_of_other_mode(id, rule, &name));
+                }
                 Err(Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
                     .at(data.loc)
                     .label("called here with data that depends on the inputs")
