@@ -946,10 +946,13 @@ pullback_e2e::differentiated! {
         impl Adam {
             fn step(&mut self, p: &mut [f64], g: &[f64]) {
                 self.t += 1;
+                // Not `powi`: its rounding depends on whether the optimiser computes it.
+                let power = |base: f64| (0..self.t).fold(1.0, |power, _| power * base);
+                let (left_m, left_v) = (1.0 - power(0.9), 1.0 - power(0.99));
                 for (((p, g), m), v) in p.iter_mut().zip(g).zip(&mut self.m).zip(&mut self.v) {
                     *m = 0.9 * *m + 0.1 * g;
                     *v = 0.99 * *v + 0.01 * g * g;
-                    let (mh, vh) = (*m / (1.0 - 0.9f64.powi(self.t)), *v / (1.0 - 0.99f64.powi(self.t)));
+                    let (mh, vh) = (*m / left_m, *v / left_v);
                     *p -= self.lr * mh / (vh.sqrt() + 1e-3);
                 }
             }
