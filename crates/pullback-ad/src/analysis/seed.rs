@@ -145,6 +145,7 @@ pub(super) fn describe(
             }
             FieldKind::Int(_) => {}
             FieldKind::Opaque(_) => objects.origins_mut(object).variant |= made == Made::Here,
+            FieldKind::Payload(_) => {}
         }
     }
 }

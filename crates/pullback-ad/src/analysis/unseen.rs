@@ -142,6 +142,7 @@ mod tests {
             name: "f".to_owned(),
             args: vec![Argument { name: "list".to_owned(), activity: Activity::Duplicated, layout: list }],
             layouts,
+            rules: Default::default(),
         };
         assert_eq!(payload(&request, list), Kinds::F64.union(Kinds::PTR));
     }
