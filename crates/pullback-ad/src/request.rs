@@ -60,7 +60,7 @@ pub enum FieldKind {
     Nested(LayoutId, u64),
     /// So many bytes whose content depends on a variant.
     Opaque(u64),
-    /// In the opaque bytes of the same layout, some variant has a value of this layout.
+    /// In the opaque bytes of the same layout, a variant has a value of this layout. The variant's number stands for the offset.
     Payload(LayoutId),
 }
 

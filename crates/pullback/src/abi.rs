@@ -271,9 +271,9 @@ impl Field {
         Self::new(offset, Kind::Opaque, bytes, None)
     }
 
-    /// A value of `layout` that some variant has in the opaque bytes.
-    pub const fn payload(layout: LayoutFn) -> Self {
-        Self::new(0, Kind::Payload, 1, Some(layout))
+    /// A value of `layout` that the variant of this number has in the opaque bytes. The number stands for the offset.
+    pub const fn payload(variant: usize, layout: LayoutFn) -> Self {
+        Self::new(variant, Kind::Payload, 1, Some(layout))
     }
 
     /// Where it lies, in bytes from the start.

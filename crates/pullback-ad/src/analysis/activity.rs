@@ -6,10 +6,10 @@
 //!
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
-use super::flow::Facts;
+use super::flow::{Facts, may_carry};
 use super::objects::{Kinds, ObjId};
 use super::offsets::Offsets;
-use super::unseen::is_part;
+use super::unseen::{handed_on, is_part, may_hide_floats};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{FieldKind, Mode, Request};
@@ -93,9 +93,11 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     analysis.check_origins()?;
     for (id, blocks) in &live {
         let func = module.func(*id);
+        let handed_on = handed_on(func);
         for block in blocks {
             for inst in &func.block(*block).insts {
                 analysis.check(*id, func, *inst)?;
+                analysis.check_unseen(*id, func, *inst, &handed_on)?;
             }
         }
     }
@@ -426,6 +428,37 @@ impl Analysis<'_> {
             }
         }
         Ok(())
+    }
+
+    /// An argument's enum that is moved without a look at its variant, though its floats cannot be told from pointers, or floats of
+    /// one width from those of another.
+    fn check_unseen(&self, id: FuncId, func: &Function, inst: Inst, handed_on: &HashSet<Value>) -> Result<()> {
+        let data = func.inst(inst);
+        let hides = |ptr: Value, align: u64, len: Option<u64>| {
+            let object = self.facts.object(id, ptr).filter(|o| self.active.is_shadowed(*o));
+            object.is_some_and(|o| may_hide_floats(&self.facts.objects, o, &self.facts.place(id, ptr, align), len))
+        };
+        let hidden = match (&data.op, data.result) {
+            (Op::Load { ptr, align }, Some(result)) => {
+                let ty = func.ty(result);
+                let word = *ty == Type::Ptr || may_carry(ty);
+                word && handed_on.contains(&result) && hides(*ptr, *align, Some(ty.size()))
+            }
+            // In forward mode a shadow is copied as a whole.
+            (Op::Copy { dst, src, len, align, .. }, _) if self.request.mode == Mode::Reverse => {
+                let len = func.as_int(*len).map(|n| n as u64);
+                hides(*src, align.1, len) || hides(*dst, align.0, len)
+            }
+            _ => false,
+        };
+        if !hidden {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::UnknownType, "a value whose layout depends on a variant is moved unseen")
+            .at(data.loc)
+            .label("moved here")
+            .note("its variants hold floats beside pointers, or floats of two widths: which lies where is only known by a look at the variant")
+            .help("match on it and use its floats, or move its payload variant by variant"))
     }
 
     /// What cannot be differentiated is an error at its place.

@@ -110,6 +110,8 @@ pub struct Opaque {
     pub bytes: u64,
     /// What some variant has there.
     pub kinds: Kinds,
+    /// At how many places floats may lie, at most.
+    pub floats: u64,
 }
 
 #[derive(Clone, Debug)]

@@ -67,8 +67,8 @@ pub(super) fn fill(
             FieldKind::Int(_) => {}
             FieldKind::Opaque(bytes) => {
                 facts.objects.origins_mut(object).variant = true;
-                let kinds = unseen::payload(request, id);
-                facts.objects.add_opaque(object, Opaque { at, bytes, kinds });
+                let (kinds, floats) = (unseen::payload(request, id), unseen::float_places(&request.layouts, id));
+                facts.objects.add_opaque(object, Opaque { at, bytes, kinds, floats });
             }
             FieldKind::Payload(_) => {}
         }

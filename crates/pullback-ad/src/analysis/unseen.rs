@@ -7,9 +7,11 @@
 
 use super::flow::Facts;
 use super::objects::{Kinds, ObjId, Objects, Opaque};
+use super::offsets::Offsets;
 use super::residue::Residue;
-use crate::request::{FieldKind, LayoutId, Request};
-use pullback_ir::{FuncId, Value};
+use crate::request::{FieldKind, LayoutId, Layouts, Request};
+use pullback_ir::{CastOp, FuncId, Function, Op, Terminator, Value};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What may lie in the opaque bytes of a layout, as far as it is said.
 pub(super) fn payload(request: &Request, layout: LayoutId) -> Kinds {
@@ -42,6 +44,91 @@ pub(super) fn payload(request: &Request, layout: LayoutId) -> Kinds {
         }
     }
     kinds
+}
+
+/// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats have them at the
+/// same places, one after the other; where those of another variant lie is anyone's guess.
+pub(super) fn float_places(layouts: &Layouts, layout: LayoutId) -> u64 {
+    let mut variants: BTreeMap<u64, Leaves> = BTreeMap::new();
+    for field in &layouts.get(layout).fields {
+        if let FieldKind::Payload(inner) = field.kind {
+            let leaves = variants.entry(field.offset).or_default();
+            leaves.add(layouts, inner, 1, &mut vec![layout]);
+        }
+    }
+    let alone = variants.values().filter(|v| !v.others).map(|v| v.floats).max().unwrap_or(0);
+    alone + variants.values().filter(|v| v.others).map(|v| v.floats).sum::<u64>()
+}
+
+/// What a variant holds in its own bytes.
+#[derive(Default)]
+struct Leaves {
+    floats: u64,
+    others: bool,
+}
+
+impl Leaves {
+    fn add(&mut self, layouts: &Layouts, layout: LayoutId, count: u64, path: &mut Vec<LayoutId>) {
+        if path.contains(&layout) {
+            return;
+        }
+        path.push(layout);
+        for field in &layouts.get(layout).fields {
+            match field.kind {
+                FieldKind::F32 | FieldKind::F64 => self.floats += count,
+                FieldKind::Nested(inner, n) => self.add(layouts, inner, count.saturating_mul(n), path),
+                FieldKind::Payload(inner) => self.add(layouts, inner, count, path),
+                FieldKind::Pointer(_) | FieldKind::Int(_) | FieldKind::Opaque(_) => self.others = true,
+            }
+        }
+        path.pop();
+    }
+}
+
+/// Whether so many bytes (`None`: unknown) at places of an object may hold floats that the program never looks at: then nobody can tell
+/// which of them are floats, and they must not be moved.
+pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Option<u64>) -> bool {
+    let len = len.unwrap_or(i64::MAX as u64);
+    objects.opaque(object).iter().filter(|opaque| !opaque.is_clear() && opaque.kinds.has_float()).any(|opaque| {
+        let place = |start: u64| opaque.at.plus(Residue::exact(start as i64));
+        let touched = at.iter().any(|at| at.overlaps(len, opaque.at, opaque.bytes));
+        let floats = || objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
+        let seen = (0..opaque.bytes).step_by(4).filter(|start| floats().any(|c| c.at.overlaps(1, place(*start), 1)));
+        touched && (seen.count() as u64) < opaque.floats
+    })
+}
+
+/// The values of a function that are stored, returned or put into an aggregate, as they are.
+pub fn handed_on(func: &Function) -> HashSet<Value> {
+    let mut found: HashSet<Value> = HashSet::new();
+    let mut sources: HashMap<Value, Vec<Value>> = HashMap::new();
+    for block in func.blocks() {
+        for inst in &func.block(block).insts {
+            let data = func.inst(*inst);
+            match (&data.op, data.result) {
+                (Op::Store { value, .. } | Op::InsertValue(_, value, _), _) => found.extend([*value]),
+                (Op::Select(_, a, b), Some(result)) => sources.entry(result).or_default().extend([*a, *b]),
+                (Op::Freeze(a) | Op::Cast(CastOp::PtrToInt | CastOp::IntToPtr | CastOp::Bitcast, a), Some(result)) => {
+                    sources.entry(result).or_default().push(*a);
+                }
+                _ => {}
+            }
+        }
+        let term = &func.block(block).term;
+        if let Terminator::Return(Some(value)) = term {
+            found.insert(*value);
+        }
+        for target in term.targets() {
+            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                sources.entry(*param).or_default().push(*arg);
+            }
+        }
+    }
+    let mut work: Vec<Value> = found.iter().copied().collect();
+    while let Some(value) = work.pop() {
+        work.extend(sources.get(&value).into_iter().flatten().copied().filter(|source| found.insert(*source)));
+    }
+    found
 }
 
 impl Opaque {
@@ -93,7 +180,7 @@ mod tests {
     fn object(kinds: Kinds) -> (Objects, ObjId) {
         let mut objects = Objects::default();
         let id = objects.add(Origins { args: vec![0], variant: true, ..Origins::default() });
-        objects.add_opaque(id, Opaque { at: Residue::strided(0, 24), bytes: 24, kinds });
+        objects.add_opaque(id, Opaque { at: Residue::strided(0, 24), bytes: 24, kinds, floats: 3 });
         (objects, id)
     }
 

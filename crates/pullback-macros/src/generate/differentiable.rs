@@ -132,10 +132,15 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
 
 /// Where the fields of variants lie is not known; what they are is.
 fn variant_fields(variants: &[Variant]) -> Vec<TokenStream> {
-    let fields = variants.iter().flat_map(|variant| &variant.fields);
-    let taking_part = fields.filter(|field| field.role == FieldRole::Differentiable);
-    let payloads = taking_part.map(|Field { ty, .. }| {
-        quote_spanned!(ty.span()=> ::pullback::__private::Field::payload(::pullback::__private::layout_of::<#ty>))
+    let fields = variants.iter().enumerate().flat_map(|(i, variant)| variant.fields.iter().map(move |f| (i, f)));
+    let payloads = fields.map(|(variant, Field { ty, role, .. })| {
+        let ty = match role {
+            FieldRole::Differentiable => quote!(#ty),
+            FieldRole::Skipped => quote!(()),
+        };
+        quote_spanned! {ty.span()=>
+            ::pullback::__private::Field::payload(#variant, ::pullback::__private::layout_of::<#ty>)
+        }
     });
     let opaque = quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()));
     [opaque].into_iter().chain(payloads).collect()

@@ -233,7 +233,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
             if size_of::<Self>() == size_of::<T>() {
                 &[Field::nested(0, 1, layout_fn::<T>())]
             } else {
-                &[Field::opaque(0, size_of::<Self>()), Field::payload(layout_fn::<T>())]
+                &[Field::opaque(0, size_of::<Self>()), Field::payload(1, layout_fn::<T>())]
             }
         },
     );
@@ -278,7 +278,13 @@ unsafe impl<T: SharedWritable> SharedWritable for Option<T> {}
 unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Result",
-        const { &[Field::opaque(0, size_of::<Self>()), Field::payload(layout_fn::<T>()), Field::payload(layout_fn::<E>())] },
+        const {
+            &[
+                Field::opaque(0, size_of::<Self>()),
+                Field::payload(0, layout_fn::<T>()),
+                Field::payload(1, layout_fn::<E>()),
+            ]
+        },
     );
     const CHECKED: bool = true;
     const PLAIN: bool = false;
