@@ -187,6 +187,23 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
+    /// The floats of a constant that goes to where floats lie at one time and pointers at another: their tangents are zero, and those
+    /// of pointers are the pointers themselves.
+    fn constant_floats(&self, src: Value, align: u64, len: Option<u64>) -> Result<Vec<Lane>> {
+        let Some(object) = self.object(src) else { return Ok(Vec::new()) };
+        let lanes = self.lanes(object, src, align, len)?;
+        if lanes.mixed.is_empty() {
+            return Ok(lanes.floats);
+        }
+        Err(Error::new(
+            ErrorKind::UnknownType,
+            "a constant is moved of which it cannot be told whether it is a float or a pointer",
+        )
+        .label("moved here")
+        .note("the tangent of a float is zero here, that of a pointer is not")
+        .help("match on it and move its payload variant by variant"))
+    }
+
     /// Whether a place holds floats, perhaps numbers, and never pointers: a word is read there like a float.
     fn is_plain_float(&self, ptr: Value, align: u64) -> bool {
         let Some(object) = self.object(ptr) else { return false };
@@ -387,7 +404,10 @@ impl Augmenter<'_, '_> {
                 }
                 None => {
                     self.refuse_constant(object, dst, align.0, known_len)?;
-                    let lanes = self.lanes(object, dst, align.0, known_len)?;
+                    let mut lanes = self.lanes(object, dst, align.0, known_len)?;
+                    if !lanes.mixed.is_empty() {
+                        lanes.floats.extend(self.constant_floats(src, align.1, known_len)?);
+                    }
                     let src = self.get(src);
                     for dst in &to {
                         self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
