@@ -384,6 +384,38 @@ fn lifetimes() {
     assert_eq!((z, dy, d_scale), (30.0, [10.0], 6.0));
 }
 
+struct Pair<T>(T, T);
+
+trait Total<T> {
+    fn total(&self, scale: T) -> T;
+}
+
+impl<T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T>> Total<T> for Pair<T> {
+    fn total(&self, scale: T) -> T {
+        (self.0 + self.1) * scale
+    }
+}
+
+/// For some instances of a method of a trait of a generic type.
+#[rrule(for = <Pair<T> as Total<T>>::total, T = [f32, f64])]
+fn total_rrule<T>(pair: &Pair<T>, scale: T) -> (T, impl Fn(T, NoTangent) -> T)
+where
+    T: Copy + std::ops::Add<Output = T> + std::ops::Mul<Output = T> + pullback::MakeZero,
+{
+    (pair.total(scale), move |dy, _| dy * (pair.0 + pair.1))
+}
+
+#[test]
+fn methods_of_generic_types() {
+    let (pair, mut scale, mut d_scale, mut y, mut dy) = (Pair(1.0f32, 2.0), 5.0f32, 0.0f32, 0.0f32, 1.0f32);
+    let mut pair_ref = &pair;
+    let places = [Place::constant(&mut pair_ref), Place::new(&mut scale, &mut d_scale), Place::new(&mut y, &mut dy)];
+    // SAFETY: the places of the arguments and of the result.
+    unsafe { reverse(total_rrule::record::<f32>(), &places) };
+    assert_eq!((y, d_scale), (15.0, 3.0));
+    assert_eq!(total_rrule::record::<f64>().closure().size, 8);
+}
+
 #[test]
 fn methods_foreign_and_generic_functions() {
     let (point, mut d_point, mut y, mut dy) = (Point { x: 3.0, y: 4.0 }, Point { x: 0.0, y: 0.0 }, 0.0, 5.0);
