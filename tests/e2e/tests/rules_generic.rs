@@ -1,0 +1,193 @@
+//! Rules that functions name themselves, rules from partial derivatives, and functions without a derivative. Where a test has to tell
+//! a rule from what the engine would do by itself, the rule is wrong on purpose, by a factor that shows.
+
+use pullback::rules::NoTangent;
+use pullback::{
+    autodiff, frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, rrule, scalar_rule,
+};
+
+/// `f` of each element, in reverse mode with the derivative of `f` by a central difference, times 100.
+#[has_rrule(map_rrule)]
+#[has_frule(map_frule)]
+fn map<F: Fn(f64) -> f64>(f: &F, x: &[f64]) -> Vec<f64> {
+    x.iter().map(|&x| f(x)).collect()
+}
+
+fn slope<F: Fn(f64) -> f64>(f: &F, x: f64) -> f64 {
+    (f(x + 0.5) - f(x - 0.5)).round()
+}
+
+#[rrule(generic)]
+fn map_rrule<F: Fn(f64) -> f64>(f: &F, x: &[f64]) -> (Vec<f64>, impl Fn(&[f64], NoTangent, &mut [f64]) + use<F>) {
+    let slopes: Vec<f64> = x.iter().map(|&x| slope(f, x)).collect();
+    (map(f, x), move |dy, _: NoTangent, dx| {
+        for ((dx, dy), slope) in dx.iter_mut().zip(dy).zip(&slopes) {
+            *dx += 100.0 * dy * slope;
+        }
+    })
+}
+
+#[frule(generic)]
+fn map_frule<F: Fn(f64) -> f64>(f: &F, _: NoTangent, x: &[f64], dx: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    (map(f, x), x.iter().zip(dx).map(|(&x, dx)| 1000.0 * slope(f, x) * dx).collect())
+}
+
+#[autodiff(d_mapped, Reverse, Duplicated, Const, Active)]
+#[autodiff(f_mapped, Forward, Dual, Const, Dual)]
+fn mapped(x: &[f64], scale: f64) -> f64 {
+    let squares = map(&|x| x * x * scale, x);
+    let doubled = map(&|x| (1.0 + scale) * x, &squares);
+    doubled.iter().sum()
+}
+
+#[test]
+fn generic_over_closures() {
+    let mut dx = [0.0; 2];
+    assert_eq!(d_mapped(&[1.0, 3.0], &mut dx, 1.0), 20.0);
+    assert_eq!(dx, [100.0 * 100.0 * 4.0, 100.0 * 100.0 * 12.0]);
+    assert_eq!(f_mapped(&[1.0, 3.0], &[1.0, 0.0], 1.0), (20.0, 1000.0 * 1000.0 * 4.0));
+    assert_eq!(mapped(&[1.0, 3.0], 1.0), 20.0);
+}
+
+fn power<T: Copy + std::ops::Mul<Output = T>>(x: T, n: usize) -> T {
+    (1..n).fold(x, |y, _| y * x)
+}
+
+/// For `f64` there is a rule, for `f32` there is none.
+#[rrule(for = power, T = [f64])]
+fn power_rrule<T>(x: T, n: usize) -> (T, impl Fn(T) -> (T, NoTangent))
+where
+    T: Copy + std::ops::Mul<Output = T> + From<f32> + pullback::MakeZero,
+{
+    (power(x, n), move |dy| (dy * T::from(100.0) * T::from(n as f32) * power(x, n - 1), NoTangent))
+}
+
+#[autodiff(d_cube, Reverse, Active, Active)]
+fn cube(x: f64) -> f64 {
+    power(x, 3)
+}
+
+#[autodiff(d_single_cube, Reverse, Active, Active)]
+fn single_cube(x: f32) -> f32 {
+    power(x, 3)
+}
+
+#[test]
+fn some_instances_of_a_generic_function() {
+    assert_eq!(d_cube(2.0), (1200.0, 8.0));
+    assert_eq!(d_single_cube(2.0), (12.0, 8.0));
+}
+
+fn product(x: f64, y: f64, n: i32) -> f64 {
+    x * y.powi(n)
+}
+
+scalar_rule!(product(x, y, n: i32) => r; d/dx = 100.0 * y.powi(n), d/dy = 100.0 * f64::from(n) * r / y);
+
+#[autodiff(d_products, Reverse, Active, Active, Active)]
+#[autodiff(d_first, Reverse, Active, Const, Active)]
+#[autodiff(f_products, Forward, Dual, Dual, Dual)]
+#[autodiff(f_second, Forward, Const, Dual, Dual)]
+fn products(x: f64, y: f64) -> f64 {
+    2.0 * product(x, y, 2)
+}
+
+#[test]
+fn one_line_gives_both_modes() {
+    assert_eq!(d_products(3.0, 5.0), (5000.0, 6000.0, 150.0));
+    assert_eq!(d_first(3.0, 5.0), (5000.0, 150.0));
+    assert_eq!(f_products(3.0, 1.0, 5.0, 1.0), (150.0, 11000.0));
+    assert_eq!(f_second(3.0, 5.0, 1.0), (150.0, 6000.0));
+}
+
+/// An infinite partial derivative with respect to what has no tangent is not computed with.
+fn root(x: f64, y: f64) -> f64 {
+    x.sqrt() * y
+}
+
+scalar_rule!(root(x, y) => r; d/dx = 0.5 * y / x.sqrt(), d/dy = x.sqrt());
+
+#[autodiff(d_root, Reverse, Const, Active, Active)]
+#[autodiff(f_root, Forward, Const, Dual, Dual)]
+fn scaled_root(x: f64, y: f64) -> f64 {
+    root(x, y)
+}
+
+#[test]
+fn what_nobody_asks_for_is_not_computed() {
+    assert_eq!(d_root(0.0, 5.0), (0.0, 0.0));
+    assert_eq!(f_root(0.0, 5.0, 1.0), (0.0, 0.0));
+}
+
+unsafe extern "C" {
+    fn expm1(x: f64) -> f64;
+}
+
+scalar_rule!(extern "C" expm1(x) => y; d/dx = 100.0 * (y + 1.0));
+
+#[autodiff(d_growth, Reverse, Active, Active)]
+#[autodiff(f_growth, Forward, Dual, Dual)]
+fn growth(x: f64) -> f64 {
+    // SAFETY: a function of numbers.
+    unsafe { expm1(x) }
+}
+
+#[test]
+fn a_foreign_function() {
+    assert_eq!(d_growth(0.0), (100.0, 0.0));
+    assert_eq!(f_growth(0.0, 1.0), (0.0, 100.0));
+}
+
+/// Its derivative would be 1.
+#[non_differentiable]
+fn noise(x: f64) -> f64 {
+    x + 1.0
+}
+
+#[non_differentiable]
+fn any_noise<T: Copy + std::ops::Add<Output = T>>(x: T) -> T {
+    x + x
+}
+
+struct Counter(f64);
+
+impl Counter {
+    fn count(&self) -> f64 {
+        self.0
+    }
+}
+
+non_differentiable_fn!(Counter::count);
+
+#[autodiff(d_noisy, Reverse, Active, Active)]
+#[autodiff(f_noisy, Forward, Dual, Dual)]
+fn noisy(x: f64) -> f64 {
+    x * noise(x) + any_noise(x) + Counter(x).count()
+}
+
+#[test]
+fn functions_without_a_derivative() {
+    assert_eq!(d_noisy(2.0), (3.0, 12.0));
+    assert_eq!(f_noisy(2.0, 1.0), (12.0, 3.0));
+}
+
+fn twice(x: f64) -> f64 {
+    2.0 * x
+}
+
+#[rrule(for = twice)]
+fn twice_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (2.0 * x, |dy| 200.0 * dy)
+}
+
+opt_out!(twice);
+
+#[autodiff(d_doubled, Reverse, Active, Active)]
+fn doubled(x: f64) -> f64 {
+    twice(x)
+}
+
+#[test]
+fn a_rule_that_is_not_used() {
+    assert_eq!(d_doubled(3.0), (2.0, 6.0));
+}
