@@ -9,7 +9,8 @@ use crate::transform::augment::augment;
 use crate::transform::memory::Runtime;
 use crate::transform::session::{Form, Session};
 use crate::transform::{alias, halve, hoist, retype, reverse, unselect, words};
-use pullback_ir::{Callee, FuncId, Function, Module, Op};
+use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Module, Op, Type};
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
@@ -69,9 +70,18 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         pending: Vec::new(),
         name: name.to_owned(),
         originals: copies.iter().map(|(original, copy)| (*copy, *original)).collect(),
+        repeatable: Cell::new(true),
     };
-    let whole = augment(&mut session, primal, Form::Whole, name)?;
+    let form = if request.split { Form::Split } else { Form::Whole };
+    let whole = augment(&mut session, primal, form, name)?;
+    let mut later = None;
     let derivative = match request.mode {
+        Mode::Reverse if request.split => {
+            let name = format!("{name}.later");
+            let (forward, backward) = reverse::split(&session, whole, form, &name)?;
+            later = Some(session.module.add_function(backward));
+            forward
+        }
         Mode::Forward => whole.func,
         Mode::Reverse => {
             let places = whole.places.clone();
@@ -90,13 +100,28 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
             None => *session.module.func_mut(variant.forward) = part.func,
             Some(reverse) => {
                 let name = session.module.func(reverse).name.clone();
-                let (forward, backward) = reverse::split(&session, part, &name)?;
+                let (forward, backward) = reverse::split(&session, part, Form::Callee, &name)?;
                 *session.module.func_mut(variant.forward) = forward;
                 *session.module.func_mut(reverse) = backward;
             }
         }
     }
+    if let Some(later) = later {
+        let (set, repeatable) = (runtime.set_reverse, session.repeatable.get());
+        tell_reverse(session.module.func_mut(id), set, later, repeatable);
+    }
     Ok(id)
+}
+
+/// Let the forward sweep put the address of its reverse sweep on the tape.
+fn tell_reverse(forward: &mut Function, set: FuncId, later: FuncId, repeatable: bool) {
+    let tape = forward.param_values()[0];
+    let later = forward.constant(Type::Ptr, Constant::Func(later));
+    let repeatable = forward.i64(i64::from(repeatable));
+    let call = Op::Call(Callee::Direct(set), vec![tape, later, repeatable], None);
+    let inst = forward.make_inst(call, None, Flags::NONE, None);
+    let entry = forward.entry();
+    forward.block_mut(entry).insts.insert(0, inst);
 }
 
 /// What is known of memory, after integers that carry floats or pointers have got their true types, and what is invariant in a

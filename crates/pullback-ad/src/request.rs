@@ -130,6 +130,8 @@ pub struct Request {
     pub strong_zero: bool,
     /// Decide at run time whether a pointer has a shadow.
     pub runtime_activity: bool,
+    /// The reverse sweep is a function of its own, to be called later (reverse mode).
+    pub split: bool,
     /// The primal's name in the source.
     pub name: String,
     /// One for each parameter of the primal, in order.

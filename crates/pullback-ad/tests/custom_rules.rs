@@ -107,6 +107,7 @@ fn derive(
         width: 1,
         strong_zero: false,
         runtime_activity: false,
+        split: false,
         name: "f".to_owned(),
         args: vec![argument("x", x), argument("return", result)],
         layouts,

@@ -27,6 +27,7 @@ fn request(mode: Mode, count: usize) -> Request {
         width: 1,
         strong_zero: false,
         runtime_activity: false,
+        split: false,
         name: "f".to_owned(),
         args,
         layouts,

@@ -207,6 +207,7 @@ fn derivative(program: &str, mode: Mode) -> Module {
         width: 1,
         strong_zero: false,
         runtime_activity: false,
+        split: false,
         name: "f".to_owned(),
         args: vec![argument("x"), argument("return")],
         layouts,

@@ -87,6 +87,8 @@ impl Request {
     pub const STRONG_ZERO: u32 = 1;
     /// The flag of the option `runtime_activity`.
     pub const RUNTIME_ACTIVITY: u32 = 2;
+    /// The flag of a reverse derivative whose reverse sweep is a function of its own.
+    pub const SPLIT: u32 = 4;
 
     /// A request for `width` derivatives side by side of the function `name`; `args` are its arguments and its result's place.
     pub const fn new(

@@ -44,6 +44,7 @@ extern crate self as pullback;
 pub mod __private;
 pub mod abi;
 mod differentiable;
+mod functional;
 pub mod rt;
 pub mod rules;
 
@@ -51,6 +52,7 @@ pub use differentiable::{
     Access, ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of,
 };
 pub use differentiable::{ToZero, make_zero};
+pub use functional::{grad, jvp, value_and_grad, vjp};
 
 /// # Example
 ///

@@ -42,6 +42,25 @@ pub struct Tape {
     owned: Vec<(*mut u8, Layout)>,
     /// Values that are dropped with the tape: what rules made.
     values: Vec<Value>,
+    /// The reverse sweep that belongs to what is on the tape, where it is a function of its own.
+    reverse: Option<Reverse>,
+}
+
+/// A reverse sweep that is called later.
+#[derive(Clone, Copy, Debug)]
+pub struct Reverse {
+    /// Takes what it needs off the tape.
+    pub function: unsafe extern "C-unwind" fn(*mut Tape),
+    /// Whether it can be called again, once the tape is [rewound](Tape::rewind).
+    pub repeatable: bool,
+}
+
+/// Where a tape stood.
+#[derive(Debug)]
+pub struct Mark {
+    current: usize,
+    top: *mut u8,
+    tops: Vec<*mut u8>,
 }
 
 /// A value of some type, and how it is dropped.
@@ -70,6 +89,28 @@ impl Tape {
             current: 0,
             owned: Vec::new(),
             values: Vec::new(),
+            reverse: None,
+        }
+    }
+
+    /// The reverse sweep that belongs to what is on the tape.
+    pub fn reverse(&self) -> Option<Reverse> {
+        self.reverse
+    }
+
+    /// Where the tape stands.
+    pub fn mark(&self) -> Mark {
+        Mark { current: self.current, top: self.top, tops: self.chunks.iter().map(|chunk| chunk.top).collect() }
+    }
+
+    /// Go back to where the tape stood before things were popped. What was popped is still there if nothing was pushed since.
+    pub fn rewind(&mut self, mark: &Mark) {
+        for (chunk, top) in self.chunks.iter_mut().zip(&mark.tops) {
+            chunk.top = *top;
+        }
+        if mark.current < self.chunks.len() {
+            self.enter(mark.current);
+            self.top = mark.top;
         }
     }
 
@@ -273,6 +314,20 @@ pub unsafe extern "C" fn __pullback_tape_push(tape: *mut Tape, bytes: i64) -> *m
 pub unsafe extern "C" fn __pullback_tape_pop(tape: *mut Tape, bytes: i64) -> *mut u8 {
     // SAFETY: asked of the caller.
     unsafe { &mut *tape }.pop(bytes as usize)
+}
+
+/// Tell the tape which function is the reverse sweep of what is going to be on it, and whether that can be called again.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_set_reverse(
+    tape: *mut Tape,
+    reverse: unsafe extern "C-unwind" fn(*mut Tape),
+    repeatable: i64,
+) {
+    // SAFETY: asked of the caller.
+    unsafe { (*tape).reverse = Some(Reverse { function: reverse, repeatable: repeatable != 0 }) };
 }
 
 /// Zeroed memory that the tape owns.

@@ -36,7 +36,7 @@
 pub(crate) mod closure;
 pub(crate) mod cotangent;
 pub(crate) mod result;
-mod runs;
+pub(crate) mod runs;
 pub(crate) mod shadow;
 pub(crate) mod tangent;
 

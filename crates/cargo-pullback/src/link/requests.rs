@@ -130,6 +130,7 @@ impl<'p> Decoder<'p> {
             width: usize::try_from(r.u32(8)?)?,
             strong_zero: flags & 1 != 0,
             runtime_activity: flags & 2 != 0,
+            split: flags & 4 != 0,
             name,
             args,
             layouts: std::mem::take(&mut self.layouts),

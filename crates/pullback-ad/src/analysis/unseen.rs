@@ -226,6 +226,7 @@ mod tests {
             width: 1,
             strong_zero: false,
             runtime_activity: false,
+            split: false,
             name: "f".to_owned(),
             args: vec![Argument { name: "list".to_owned(), activity: Activity::Duplicated, layout: list }],
             layouts,

@@ -164,20 +164,20 @@ impl Augmenter<'_, '_> {
             let new = self.func.add_param(entry, ty.clone());
             self.bind(old, new);
             let shadowed = match self.form {
-                Form::Whole => self.session.request.args[i].activity.has_shadow(),
+                Form::Whole | Form::Split => self.session.request.args[i].activity.has_shadow(),
                 Form::Callee => self.session.has_companion(self.id, old),
             };
             if shadowed {
                 let companions = (0..self.width()).map(|_| self.func.add_param(entry, ty.clone())).collect();
                 self.set_companion(old, new, companions);
             }
-            if self.form == Form::Whole && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
+            if self.form != Form::Callee && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
                 self.unwanted(i, old, new);
             }
             if self.is_active(old) {
                 self.out.params.push(new);
             }
-            if self.form == Form::Whole && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
+            if self.form != Form::Callee && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
                 self.unneeded(i, old);
             }
         }

@@ -5,7 +5,7 @@
 
 use super::augment::Augmenter;
 use super::linear::Linear;
-use super::session::{Form, cotangent_type};
+use super::session::cotangent_type;
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
 use crate::analysis::objects::ObjId;
@@ -549,7 +549,7 @@ impl Augmenter<'_, '_> {
 
     fn alloca(&mut self, data: &InstData, size: u64, align: u64) -> Result<()> {
         let old_result = data.result.expect("an alloca has a result");
-        let keep = self.form == Form::Callee && !self.is_forward();
+        let keep = self.form.is_apart() && !self.is_forward();
         let bytes = self.func.i64(size as i64);
         // The reverse function of a callee runs when the callee's own stack is gone: such memory lives on the tape.
         let place = |this: &mut Self| match this.out.tape {

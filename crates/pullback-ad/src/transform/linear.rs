@@ -141,3 +141,13 @@ pub enum Linear {
     /// `ṙ = ȧ` with field `i` replaced.
     Insert(Value, Option<Value>, Option<Value>, u32),
 }
+
+impl Linear {
+    /// Whether the transpose puts back shadow pointers: it can be done once.
+    pub fn changes_shadow_pointers(&self) -> bool {
+        matches!(
+            self,
+            Linear::Restore { .. } | Linear::WordStore { .. } | Linear::WordCopy { .. } | Linear::WordCopies { .. }
+        )
+    }
+}

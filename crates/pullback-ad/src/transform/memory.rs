@@ -15,6 +15,7 @@ pub struct Runtime {
     pub copy_lanes: FuncId,
     pub copy_words: FuncId,
     pub uncopy_words: FuncId,
+    pub set_reverse: FuncId,
 }
 
 impl Runtime {
@@ -51,9 +52,10 @@ impl Runtime {
             ),
             uncopy_words: declare(
                 "__pullback_uncopy_words",
-                &[p.clone(), p.clone(), p, i.clone(), i.clone(), i.clone(), i],
+                &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
                 None,
             ),
+            set_reverse: declare("__pullback_set_reverse", &[p.clone(), p, i], None),
         }
     }
 }

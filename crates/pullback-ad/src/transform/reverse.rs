@@ -76,7 +76,7 @@ pub fn combined(session: &Session, aug: Augmented, name: &str) -> Result<(Functi
 }
 
 /// An augmented primal and its reverse function.
-pub fn split(session: &Session, aug: Augmented, name: &str) -> Result<(Function, Function)> {
+pub fn split(session: &Session, aug: Augmented, form: Form, name: &str) -> Result<(Function, Function)> {
     let width = session.request.width;
     let mut rev = Function::new(name, Vec::new(), None);
     let entry = rev.add_block();
@@ -91,7 +91,7 @@ pub fn split(session: &Session, aug: Augmented, name: &str) -> Result<(Function,
     let cotangents: Vec<Type> =
         aug.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
     rev.ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
-    let mut sweeps = Sweeps::new(session, aug, Form::Callee, Some(rev), tape)?;
+    let mut sweeps = Sweeps::new(session, aug, form, Some(rev), tape)?;
     sweeps.run()?;
     let rev = sweeps.rev.take().expect("split sweeps have a reverse function");
     Ok((sweeps.aug.func, rev))

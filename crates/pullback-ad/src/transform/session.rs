@@ -7,6 +7,7 @@ use crate::analysis::objects::ObjId;
 use crate::custom::Role;
 use crate::request::{Mode, Request};
 use pullback_ir::{Callee, FuncId, Function, Module, Op, Type, Value};
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 /// Whether a function's reverse sweep stands in the same function or in one of its own.
@@ -14,8 +15,17 @@ use std::collections::{HashMap, HashSet};
 pub enum Form {
     /// The derivative that was asked for: parameters and shadows as the request says.
     Whole,
+    /// The same, with the reverse sweep in a function of its own, which is called later.
+    Split,
     /// A function called by it.
     Callee,
+}
+
+impl Form {
+    /// Whether the reverse sweep is a function of its own.
+    pub fn is_apart(self) -> bool {
+        self != Form::Whole
+    }
 }
 
 /// The functions made for a callee.
@@ -47,6 +57,8 @@ pub struct Session<'a> {
     pub name: String,
     /// The functions of the program that the working copies stand for.
     pub originals: HashMap<FuncId, FuncId>,
+    /// Whether the reverse sweep leaves everything as it found it, but for what it adds to the shadows of inputs.
+    pub repeatable: Cell<bool>,
 }
 
 impl Session<'_> {

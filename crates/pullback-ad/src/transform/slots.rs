@@ -15,7 +15,6 @@
 use super::alias::Origin;
 use super::plan::{self, Key};
 use super::reverse::Sweeps;
-use super::session::Form;
 use crate::error::{Error, Result};
 use pullback_ir::{Block, Builder, Flags, Function, IntPred, Loop, Op, Type, Value};
 use std::collections::HashMap;
@@ -82,7 +81,7 @@ impl Sweeps<'_, '_> {
             }
         }
         let exits = self.return_blocks().len();
-        if self.form == Form::Callee && exits > 1 {
+        if self.form.is_apart() && exits > 1 {
             self.saved_slot(None, Slot::Exit, index_type(exits));
         }
         // Inner loops first: what they need of the loop around them is a slot of that one.

@@ -91,7 +91,7 @@ impl<'a> Stability<'a> {
 
     /// Whether nothing may write to an object after an instruction.
     pub fn stays(&self, inst: Inst, object: ObjId) -> bool {
-        if self.form == Form::Callee {
+        if self.form.is_apart() {
             return false;
         }
         let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
@@ -104,7 +104,7 @@ impl<'a> Stability<'a> {
     /// Whether this is a load that may be done again.
     pub fn is_stable(&self, inst: Inst) -> bool {
         // Between a callee and its reverse the caller may write anything.
-        if self.form == Form::Callee {
+        if self.form.is_apart() {
             return false;
         }
         let data = self.aug.func.inst(inst);

@@ -55,6 +55,7 @@ fn request(memory: &[&[FieldKind]]) -> Request {
         width: 1,
         strong_zero: false,
         runtime_activity: false,
+        split: false,
         name: "f".to_owned(),
         args,
         layouts,

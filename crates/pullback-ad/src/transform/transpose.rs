@@ -96,6 +96,9 @@ impl Sweeps<'_, '_> {
         loc: Option<SourceLoc>,
         refilled: bool,
     ) {
+        if linear.changes_shadow_pointers() {
+            self.session.repeatable.set(false);
+        }
         match linear {
             Linear::Sum(result, terms) => {
                 let g = self.take(*result);

@@ -222,6 +222,7 @@ fn request(args: &[Arg]) -> Request {
         width: 1,
         strong_zero: false,
         runtime_activity: false,
+        split: false,
         name: "f".to_owned(),
         args: args.iter().enumerate().map(argument).collect(),
         layouts,

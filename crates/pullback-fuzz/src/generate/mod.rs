@@ -61,6 +61,7 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
         width: 1,
         strong_zero: false,
         runtime_activity: false,
+        split: false,
         name: format!("program_{seed}"),
         args: Vec::new(),
         layouts: Layouts::default(),

@@ -1,0 +1,265 @@
+//! Derivatives of functions and closures that are passed to a function.
+//!
+//! What a closure captures is a constant. The function is called by a shim with everything by pointer, as for an attribute, and
+//! what is asked for stands in a constant of the generic function: each function that is passed has an instance of its own.
+
+use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, marker};
+use crate::abi::{Activity, Arg, Mode, Request};
+use crate::differentiable::{Aside, Differentiable, MakeZero, ToZero, layout_of};
+use crate::rt::{Mark, Reverse, Tape};
+use crate::rules::runs::Runs;
+use std::borrow::BorrowMut;
+use std::cell::RefCell;
+use std::mem::{MaybeUninit, transmute};
+use std::ptr::NonNull;
+
+/// The function, with everything by pointer.
+///
+/// # Safety
+/// All but `out` hold values.
+unsafe fn shim<X: ?Sized, Y, F: Fn(&X) -> Y>(function: *const F, x: *const &X, out: *mut Y) {
+    // SAFETY: asked of the caller.
+    unsafe { out.write((*function)(*x)) }
+}
+
+/// What is asked of the driver.
+const fn request<X: Differentiable + ?Sized, Y: Differentiable, F>(mode: Mode, flags: u32) -> Request {
+    Request::new(
+        mode,
+        1,
+        flags,
+        "a closure",
+        (file!(), line!(), column!()),
+        const {
+            &[
+                Arg::new("f", Activity::Const, LayoutOf::<F>::LAYOUT),
+                Arg::new("x", Activity::Duplicated, layout_of::<&X>),
+                Arg::new("return", Activity::Duplicated, layout_of::<Y>),
+            ]
+        },
+    )
+}
+
+/// The value of `f` at `x`, and its derivative in the direction `dx`: forward mode.
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::jvp;
+///
+/// let (y, dy) = jvp(|x: &[f64; 2]| x[0] * x[0] * x[1], &[3.0, 5.0], &[1.0, 0.0]);
+/// assert_eq!((y, dy), (45.0, 30.0));
+/// ```
+///
+/// # Panics
+/// If `dx` has another shape than `x`.
+#[track_caller]
+pub fn jvp<X, Y, F>(f: F, x: &X, dx: &X) -> (Y, Y)
+where
+    X: Differentiable + ?Sized,
+    Y: Differentiable,
+    F: Fn(&X) -> Y,
+{
+    built_by_driver::<F>();
+    check("x", &x, &dx, None);
+    let mut out = MaybeUninit::<Y>::uninit();
+    let mut tangent = MaybeUninit::<Y>::uninit();
+    // SAFETY: the driver puts the derivative of the shim there, which has this signature and writes value and tangent. (It writes
+    // to the shadow of nothing that is behind a shared reference.)
+    unsafe {
+        let derivative =
+            transmute::<*const (), unsafe extern "C-unwind" fn(*const F, *const &X, *const &X, *mut Y, *mut Y)>(
+                marker(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Forward, 0) }),
+            );
+        derivative(&f, &x, &dx, out.as_mut_ptr(), tangent.as_mut_ptr());
+        (out.assume_init(), tangent.assume_init())
+    }
+}
+
+/// The value of `f` at `x`, and its gradient there: reverse mode.
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::value_and_grad;
+///
+/// let weights = [1.0, 10.0];
+/// let loss = |x: &[f64]| x.iter().zip(weights).map(|(x, w)| w * x * x).sum::<f64>();
+/// assert_eq!(value_and_grad(loss, &[3.0, 5.0][..]), (259.0, vec![6.0, 100.0]));
+/// ```
+pub fn value_and_grad<X, Y, F>(f: F, x: &X) -> (Y, X::Zero)
+where
+    X: ToZero<Zero: BorrowMut<X>> + ?Sized,
+    Y: crate::ActiveResult,
+    F: Fn(&X) -> Y,
+{
+    let (y, pullback) = vjp(f, x);
+    (y, pullback(Y::ONE))
+}
+
+/// The gradient of `f` at `x`: reverse mode.
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::grad;
+///
+/// assert_eq!(grad(|x: &[f64; 2]| x[0] * x[1], &[3.0, 5.0]), [5.0, 3.0]);
+/// ```
+pub fn grad<X, Y, F>(f: F, x: &X) -> X::Zero
+where
+    X: ToZero<Zero: BorrowMut<X>> + ?Sized,
+    Y: crate::ActiveResult,
+    F: Fn(&X) -> Y,
+{
+    value_and_grad(f, x).1
+}
+
+/// The value of `f` at `x`, and the pullback: from a cotangent of the value to that of `x`. It can be called later, and more than once.
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::vjp;
+///
+/// let (y, pullback) = vjp(|x: &[f64; 2]| [x[0] * x[1], x[0] + x[1]], &[3.0, 5.0]);
+/// assert_eq!(y, [15.0, 8.0]);
+/// assert_eq!(pullback([1.0, 0.0]), [5.0, 3.0]);
+/// assert_eq!(pullback([0.0, 1.0]), [1.0, 1.0]);
+/// ```
+///
+/// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the pullback panics
+/// if it has not.
+pub fn vjp<'a, X, Y, F>(f: F, x: &'a X) -> (Y, impl Fn(Y) -> X::Zero + use<'a, X, Y, F>)
+where
+    X: ToZero<Zero: BorrowMut<X>> + ?Sized,
+    Y: MakeZero,
+    F: Fn(&X) -> Y,
+{
+    built_by_driver::<F>();
+    let function = Box::new(f);
+    let (y, sweep) = Sweep::forward(&function, x);
+    let sweep = RefCell::new(sweep);
+    let pullback = move |dy: Y| {
+        let mut sweep = sweep.borrow_mut();
+        if sweep.is_spent() {
+            // What the reverse sweep takes off the tape is gone: it is put there once more. The value is the same as before.
+            let (again, new) = Sweep::forward(&function, x);
+            drop(again);
+            *sweep = new;
+        }
+        sweep.backward(dy)
+    };
+    (y, pullback)
+}
+
+/// A value that stays where it is, whatever happens to its owner: others have its address.
+struct Pinned<T>(NonNull<T>);
+
+impl<T> Pinned<T> {
+    fn new(value: T) -> Self {
+        Pinned(NonNull::from(Box::leak(Box::new(value))))
+    }
+}
+
+impl<T> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        // SAFETY: it was a box, and is dropped once.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// A forward sweep that was done, and its reverse sweep to come. The tape refers to everything in it.
+struct Sweep<'a, X: ToZero + ?Sized, Y> {
+    x: &'a X,
+    tape: Pinned<Tape>,
+    mark: Mark,
+    state: State,
+    /// The floats of the value's shadow, to which a cotangent is added.
+    cotangent: Runs,
+    _result: Pinned<MaybeUninit<Y>>,
+    _place: Pinned<*mut X>,
+    /// What of the shadow is set to zero as long as it is used; it is put back before that is dropped.
+    _aside: Aside,
+    /// The shadow of `x`, whose floats are zero between sweeps.
+    shadow: Pinned<X::Zero>,
+}
+
+/// What was done with a tape.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Fresh,
+    Used,
+    /// A reverse sweep has begun and not ended.
+    Broken,
+}
+
+impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero> Sweep<'a, X, Y> {
+    /// Do the forward sweep.
+    fn forward<F: Fn(&X) -> Y>(function: &F, x: &'a X) -> (Y, Self) {
+        let tape = Pinned::new(Tape::new());
+        let shadow = Pinned::new(x.to_zero());
+        // SAFETY: nobody else uses it.
+        let place = Pinned::new(unsafe { &raw mut *(*shadow.0.as_ptr()).borrow_mut() });
+        let mut aside = Aside::default();
+        let mut out = MaybeUninit::<Y>::uninit();
+        // Zero, so that what lies beside floats in an enum is not taken for one.
+        let result = Pinned::new(MaybeUninit::<Y>::zeroed());
+        // SAFETY: the driver puts the forward sweep there, which has this signature and writes the value. The shadow has the shape of
+        // `x`, and all places are there as long as the tape.
+        let (y, cotangent, mark) = unsafe {
+            check("x", &x, place.0.as_ref(), Some(&aside));
+            aside.clear();
+            let forward = transmute::<
+                *const (),
+                unsafe extern "C-unwind" fn(*mut Tape, *const F, *const &X, *const *mut X, *mut Y, *mut Y),
+            >(marker(
+                shim::<X, Y, F> as *const (),
+                const { &request::<X, Y, F>(Mode::Reverse, Request::SPLIT) },
+            ));
+            forward(tape.0.as_ptr(), function, &x, place.0.as_ptr(), out.as_mut_ptr(), result.0.as_ptr().cast());
+            let y = out.assume_init();
+            let cotangent = Runs::of(&y, result.0.as_ptr().cast());
+            (y, cotangent, (*tape.0.as_ptr()).mark())
+        };
+        let (_aside, _result, _place) = (aside, result, place);
+        (y, Sweep { x, tape, mark, state: State::Fresh, cotangent, _result, _place, _aside, shadow })
+    }
+
+    fn tape(&mut self) -> &mut Tape {
+        // SAFETY: nobody else uses it.
+        unsafe { self.tape.0.as_mut() }
+    }
+
+    fn reverse(&mut self) -> Reverse {
+        self.tape().reverse().expect("a forward sweep names its reverse sweep")
+    }
+
+    /// Whether the reverse sweep cannot be done any more.
+    fn is_spent(&mut self) -> bool {
+        match self.state {
+            State::Fresh => false,
+            State::Used => !self.reverse().repeatable,
+            State::Broken => true,
+        }
+    }
+
+    /// Do the reverse sweep.
+    fn backward(&mut self, mut dy: Y) -> X::Zero {
+        let seed = Runs::of_value(&mut dy);
+        assert!(seed.fit(&self.cotangent), "a cotangent has another shape than the value: other lengths or variants");
+        if self.state == State::Used {
+            let mark = &self.mark;
+            // SAFETY: nobody else uses it.
+            unsafe { self.tape.0.as_mut() }.rewind(mark);
+        }
+        self.state = State::Broken;
+        let reverse = self.reverse();
+        let mut gradient = self.x.to_zero();
+        // SAFETY: the lists fit; the shadows and what the tape refers to are still there, and nobody else uses them.
+        unsafe {
+            seed.add_to(&self.cotangent);
+            (reverse.function)(self.tape.0.as_ptr());
+            let shadow: *mut X = (*self.shadow.0.as_ptr()).borrow_mut();
+            Runs::of(self.x, shadow).add_to(&Runs::of_value(gradient.borrow_mut()));
+        }
+        self.state = State::Used;
+        gradient
+    }
+}

@@ -1,0 +1,207 @@
+//! Derivatives of functions and closures that are passed to a function.
+
+use pullback::{Differentiable, grad, jvp, make_zero, rrule, value_and_grad, vjp};
+use std::rc::Rc;
+
+#[test]
+fn a_gradient_of_a_slice() {
+    let x = [1.0, 2.0, 3.0];
+    assert_eq!(grad(|x: &[f64]| x.iter().map(|v| v * v).sum::<f64>(), &x[..]), vec![2.0, 4.0, 6.0]);
+    assert_eq!(value_and_grad(|x: &[f64; 3]| x[0] * x[1] * x[2], &x), (6.0, [6.0, 3.0, 2.0]));
+    assert_eq!(grad(|x: &f64| x.sin(), &0.0), 1.0);
+}
+
+#[test]
+fn captures_are_constants() {
+    let weights = vec![1.0, 10.0];
+    let loss = |x: &[f64]| x.iter().zip(&weights).map(|(x, w)| w * x * x).sum::<f64>();
+    assert_eq!(grad(loss, &[3.0, 5.0][..]), vec![6.0, 100.0]);
+    assert_eq!(jvp(loss, &[3.0, 5.0][..], &[1.0, 1.0][..]), (259.0, 106.0));
+}
+
+fn polar(x: &[f64; 2]) -> [f64; 2] {
+    [x[0] * x[1].cos(), x[0] * x[1].sin()]
+}
+
+/// A function by name; forward against reverse.
+#[test]
+fn rows_and_columns_of_a_jacobian() {
+    let x = [2.0, 0.7];
+    let (y, pullback) = vjp(polar, &x);
+    assert_eq!(y, polar(&x));
+    let rows = [pullback([1.0, 0.0]), pullback([0.0, 1.0])];
+    for j in 0..2 {
+        let mut direction = [0.0; 2];
+        direction[j] = 1.0;
+        let (value, column) = jvp(polar, &x, &direction);
+        assert_eq!(value, y);
+        for i in 0..2 {
+            assert!((rows[i][j] - column[i]).abs() < 1e-15);
+        }
+    }
+    assert_eq!(pullback([0.0, 0.0]), [0.0, 0.0]);
+    assert_eq!(pullback([1.0, 0.0]), rows[0]);
+}
+
+/// The pullback outlives the function that made it, and is called more than once: loops, memory and recursion are on its tape.
+#[test]
+fn a_pullback_is_called_later_and_more_than_once() {
+    fn power(x: f64, n: u32) -> f64 {
+        if n == 0 { 1.0 } else { x * power(x, n - 1) }
+    }
+    fn work(x: &[f64]) -> Vec<f64> {
+        let mut out = Vec::new();
+        let mut state = x.to_vec();
+        for step in 0..x.len() {
+            let total: f64 = state.iter().sum();
+            for v in &mut state {
+                *v = *v * 0.5 + total.sin();
+            }
+            if state[step] > 0.3 {
+                out.push(state[step] * power(x[step], 3));
+            } else {
+                out.push(power(state[step], 2));
+            }
+        }
+        out
+    }
+    fn later(x: &[f64]) -> (Vec<f64>, Box<dyn Fn(Vec<f64>) -> Vec<f64> + '_>) {
+        let (y, pullback) = vjp(work, x);
+        (y, Box::new(pullback))
+    }
+    let x = [0.3, -0.8, 1.7, 0.2, 0.9];
+    let (mut y, pullback) = later(&x);
+    assert_eq!(y, work(&x));
+    // The value is the caller's: the pullback has what it needs.
+    y.iter_mut().for_each(|v| *v = f64::NAN);
+    drop(y);
+    for _ in 0..3 {
+        for i in 0..x.len() {
+            let mut seed = vec![0.0; x.len()];
+            seed[i] = 1.0;
+            let row = pullback(seed);
+            for j in 0..x.len() {
+                let mut direction = [0.0; 5];
+                direction[j] = 1.0;
+                let (_, column) = jvp(work, &x[..], &direction[..]);
+                assert!((row[j] - column[i]).abs() < 1e-12, "{i} {j}: {} {}", row[j], column[i]);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Differentiable)]
+enum Shape {
+    Circle(f64),
+    Polygon(Vec<f64>),
+    Empty(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Differentiable)]
+struct Scene {
+    shapes: Vec<Shape>,
+    scale: f64,
+    name: String,
+}
+
+fn area(scene: &Scene) -> f64 {
+    let of = |shape: &Shape| match shape {
+        Shape::Circle(r) => 3.0 * r * r,
+        Shape::Polygon(sides) => sides.iter().product(),
+        Shape::Empty(n) => *n as f64,
+    };
+    scene.scale * scene.shapes.iter().map(of).sum::<f64>()
+}
+
+/// Structures: the gradient has the shape of the argument, numbers and names included.
+#[test]
+fn structures() {
+    let scene = Scene {
+        shapes: vec![Shape::Circle(2.0), Shape::Empty(1 << 62), Shape::Polygon(vec![3.0, 5.0]), Shape::Empty(7)],
+        scale: 10.0,
+        name: "scene".to_owned(),
+    };
+    let small =
+        Scene { shapes: scene.shapes.iter().filter(|s| **s != Shape::Empty(1 << 62)).cloned().collect(), ..scene };
+    let gradient = grad(area, &small);
+    let expected = Scene {
+        shapes: vec![Shape::Circle(120.0), Shape::Polygon(vec![50.0, 30.0]), Shape::Empty(7)],
+        scale: 12.0 + 15.0 + 7.0,
+        name: "scene".to_owned(),
+    };
+    assert_eq!(gradient, expected);
+    let mut direction = make_zero(&small);
+    direction.scale = 1.0;
+    assert_eq!(jvp(area, &small, &direction).1, 34.0);
+}
+
+/// A value that owns memory, and one with a variant: the cotangent has its shape.
+#[test]
+fn cotangents_have_the_shape_of_the_value() {
+    let maybe = |x: &f64| (*x > 0.0).then(|| x.sqrt());
+    let (y, pullback) = vjp(maybe, &4.0);
+    assert_eq!((y, pullback(Some(1.0))), (Some(2.0), 0.25));
+    let (y, pullback) = vjp(maybe, &-4.0);
+    assert_eq!((y, pullback(None)), (None, 0.0));
+
+    let (_, pullback) = vjp(|x: &[f64]| x.iter().map(|v| v * v).collect::<Vec<f64>>(), &[1.0, 2.0][..]);
+    assert_eq!(pullback(vec![1.0, 10.0]), vec![2.0, 40.0]);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pullback(vec![1.0])));
+    assert!(result.unwrap_err().downcast_ref::<&str>().unwrap().contains("another shape"));
+    assert_eq!(pullback(vec![1.0, 10.0]), vec![2.0, 40.0]);
+}
+
+/// Where the reverse sweep cannot be done twice, the forward sweep is done again.
+#[test]
+fn words_that_are_floats_or_pointers() {
+    enum Value {
+        Number(f64),
+        Boxed(Box<f64>),
+    }
+    let f = |x: &[f64; 2]| {
+        let values: Vec<Value> =
+            x.iter().map(|v| if *v > 1.0 { Value::Boxed(Box::new(v * v)) } else { Value::Number(*v) }).collect();
+        values
+            .iter()
+            .map(|v| match v {
+                Value::Number(v) => *v,
+                Value::Boxed(v) => 3.0 * **v,
+            })
+            .sum::<f64>()
+    };
+    let (y, pullback) = vjp(f, &[0.5, 2.0]);
+    assert_eq!(y, 12.5);
+    for scale in [1.0, 2.0, 3.0] {
+        assert_eq!(pullback(scale), [scale, 12.0 * scale]);
+    }
+}
+
+fn square(x: f64) -> f64 {
+    x * x
+}
+
+/// A hundred times what it is.
+#[rrule(for = square)]
+fn square_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (x * x, move |dy| 200.0 * x * dy)
+}
+
+#[test]
+fn rules_take_part() {
+    let (y, pullback) = vjp(|x: &[f64]| x.iter().map(|v| square(*v)).sum::<f64>(), &[2.0, 3.0][..]);
+    assert_eq!(y, 13.0);
+    assert_eq!(pullback(1.0), vec![400.0, 600.0]);
+    assert_eq!(pullback(2.0), vec![800.0, 1200.0]);
+}
+
+/// What a pullback holds is dropped with it, once.
+#[test]
+fn captures_are_dropped_with_the_pullback() {
+    let held = Rc::new(2.0);
+    let captured = held.clone();
+    let (_, pullback) = vjp(move |x: &f64| x * *captured, &3.0);
+    assert_eq!(Rc::strong_count(&held), 2);
+    assert_eq!(pullback(1.0), 2.0);
+    drop(pullback);
+    assert_eq!(Rc::strong_count(&held), 1);
+}
