@@ -211,12 +211,12 @@ fn is_users(location: &Location) -> bool {
         && !location.function.starts_with("<pullback::")
 }
 
-/// Whether the code at this place was written by one of our attributes, which stands there.
+/// Whether the code at this place was written by an attribute that stands there: one of ours, or a derive.
 fn is_attribute(location: &Location) -> bool {
     let place = Place { file: location.file.clone(), line: location.line, column: location.column };
     let line = is_users(location).then(|| source(&place)).flatten();
     let line = line.as_deref().and_then(|text| text.lines().nth(place.line as usize - 1)).unwrap_or_default();
-    let ours = ["autodiff", "rrule", "frule"].iter().any(|name| line.contains(name));
+    let ours = ["autodiff", "rrule", "frule", "derive"].iter().any(|name| line.contains(name));
     line.trim_start().starts_with("#[") && ours || line.trim_start().starts_with("scalar_rule!")
 }
 
