@@ -2,7 +2,6 @@
 
 use crate::analysis::scope::{self, OnPanic};
 use crate::analysis::{activity, flow};
-use crate::custom::CustomRules;
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
@@ -45,7 +44,8 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on_panic: OnPanic) -> Result<FuncId> {
     let copies = working_copies(module, primal, request, on_panic, name);
     let primal = copies[&primal];
-    let mut rules = CustomRules::default();
+    // A function that is only declared has no copy.
+    let mut rules = request.rules.clone();
     for (original, copy) in &copies {
         for mode in [request.mode, request.mode.other()] {
             if let Some(rule) = request.rules.get(*original, mode) {

@@ -21,10 +21,10 @@ use crate::diagnostics::{Place, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result, bail};
 use pullback_ad::{
-    Activity, Argument, Calls, CustomRule, CustomRules, Layouts, ReverseRule, Role, RuleArgument, Storage,
+    Activity, Argument, Calls, CustomRule, CustomRules, Layouts, Mode, ReverseRule, Role, RuleArgument, Storage,
 };
 use pullback_ir::{FuncId, Function, Type};
-use pullback_llvm::{CallSite, InlinedCall, Linkage, Module};
+use pullback_llvm::{CallSite, InlinedCall, Linkage, Module, NormaliseOptions, normalise};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -102,9 +102,18 @@ impl Rules {
         Ok(())
     }
 
-    /// The functions that have two rules for the same thing.
+    /// The functions that have two rules for the same thing, or cannot have one.
     pub fn conflicts(&self) -> Vec<Rendered> {
         let mut found = Vec::new();
+        let shims = self.by_target.iter().filter(|(target, _)| demangled(target).contains("reify.shim"));
+        for entry in shims.flat_map(|(_, entries)| entries) {
+            found.push(show(
+                &format!("`{}` has `#[track_caller]`, so that no rule can take its place", entry.name),
+                Some((&entry.place, "this is its rule")),
+                &["such a function has one more argument, where it was called".to_owned()],
+                &["move its body to a function without the attribute, and write the rule for that".to_owned()],
+            ));
+        }
         for entries in self.by_target.values() {
             let mut entries: Vec<&Entry> = entries.iter().collect();
             entries.sort_by_key(|e| (&e.place.file, e.place.line));
@@ -224,12 +233,54 @@ pub struct Applied {
     stand_ins: BTreeMap<String, Vec<Rule>>,
     /// Functions that carry no derivative.
     inactive: HashSet<String>,
+    /// All bodies as they were before the optimiser came.
+    bodies: Option<Module>,
 }
 
 impl Applied {
-    /// The functions that are not to be inlined.
-    pub fn kept(&self) -> impl Iterator<Item = &String> {
+    /// The functions that the optimiser must not know: what is called in their place, or whether their result carries a derivative,
+    /// does not follow from their bodies.
+    fn unknown(&self) -> impl Iterator<Item = &String> {
         self.stand_ins.keys().chain(&self.inactive)
+    }
+
+    /// Take the bodies of stand-ins, and of functions without derivative, out of a working copy.
+    pub fn hide(&mut self, w: &mut Module) -> Result<()> {
+        if self.unknown().next().is_some() {
+            self.bodies = Some(w.clone_module());
+        }
+        for name in self.unknown() {
+            w.make_declaration(name)?;
+        }
+        Ok(())
+    }
+
+    /// Bring back the stand-ins that have no rule for one of these modes, each prepared for import by itself: their bodies are
+    /// differentiated.
+    pub fn show(&self, w: &mut Module, modes: &[Mode], options: &NormaliseOptions) -> Result<()> {
+        for (name, rules) in &self.stand_ins {
+            let has = |mode: &Mode| rules.iter().any(|rule| (rule.kind == Kind::Forward) == (*mode == Mode::Forward));
+            if modes.iter().all(has) || w.find_symbol(name).is_none() {
+                continue;
+            }
+            let mut part = self.body(name)?;
+            for other in self.unknown().filter(|other| *other != name) {
+                if part.find_symbol(other).is_some_and(|s| !s.is_declaration) {
+                    part.make_declaration(other)?;
+                }
+            }
+            normalise(&mut part, &[name], options)?;
+            link_part(w, part, &[name], Callees::Bodies)?;
+        }
+        Ok(())
+    }
+
+    /// A module with a body as it was.
+    fn body(&self, name: &str) -> Result<Module> {
+        let mut part = self.bodies.as_ref().context("nothing was hidden")?.clone_module();
+        part.retain_reachable(&[name])?;
+        part.set_linkage(name, Linkage::External)?;
+        Ok(part)
     }
 
     /// Whether a function carries no derivative because the program says so.
@@ -251,8 +302,14 @@ impl Applied {
         all
     }
 
-    /// Bring the bodies of the rules' functions to the derivatives that call them.
+    /// Bring the bodies of the rules' functions to the derivatives that call them, and those that were hidden.
     pub fn complete(&self, program: &mut Program, d: &mut Module) -> Result<()> {
+        loop {
+            let hidden = |name: &&String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
+            let Some(name) = self.unknown().find(hidden) else { break };
+            let part = self.body(name)?;
+            link_part(d, part, &[name], Callees::Bodies)?;
+        }
         for rule in self.stand_ins.values().flatten() {
             let wanted = |name: &&String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
             let names: Vec<&str> = rule.functions().filter(wanted).map(String::as_str).collect();
@@ -264,7 +321,7 @@ impl Applied {
                 link_part(d, part, &[name], Callees::Bodies)?;
             }
         }
-        if !self.stand_ins.is_empty() {
+        if self.unknown().next().is_some() {
             resolve(program, d, Callees::Bodies, is_differentiated)?;
             call_plainly(d)?;
             // A rule may call derivatives. Those are made where they are asked for.

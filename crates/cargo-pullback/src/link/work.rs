@@ -142,18 +142,22 @@ fn differentiate(
 
     let mut w = trace.step("copy modules", || together(program, tasks))?;
     let applied = trace.step("resolve bodies", || rules::apply(program, &mut w, &shims, rules))?;
-    let applied = match applied {
+    let mut applied = match applied {
         Ok(applied) => applied,
         Err(error) => return Ok(Err(vec![error])),
     };
     share_variables(&mut w)?;
     w.internalize(&shims);
+    applied.hide(&mut w)?;
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
-    let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import);
-    let keep = keep.chain(applied.kept().cloned()).collect();
+    let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
     let options = NormaliseOptions { keep, target: TargetOptions::default() };
-    trace.step("normalise", || normalise(&mut w, &shims, &options))?;
+    let modes: Vec<Mode> = tasks.iter().map(|task| task.asked.request.mode).collect();
+    trace.step("normalise", || -> Result<()> {
+        normalise(&mut w, &shims, &options)?;
+        applied.show(&mut w, &modes, &options)
+    })?;
     trace.save(&format!("{name}.normal.ll"), || w.print().into_bytes());
     let mut imported = trace.step("import", || import_functions(w, &shims, &policy_with(&applied)))?;
     let custom = applied.rules(&mut imported.ir);

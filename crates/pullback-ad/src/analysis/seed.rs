@@ -1,7 +1,7 @@
 //! What is known from layouts: the cells of an argument's memory, and of what is given to a function with rules.
 
 use super::flow::Facts;
-use super::objects::{Kinds, ObjId, Objects, Opaque, Origins};
+use super::objects::{Kinds, ObjId, Objects, Origins};
 use super::residue::Residue;
 use super::unseen;
 use crate::request::{FieldKind, LayoutId, Layouts, Request};
@@ -67,8 +67,7 @@ pub(super) fn fill(
             FieldKind::Int(_) => {}
             FieldKind::Opaque(bytes) => {
                 facts.objects.origins_mut(object).variant = true;
-                let (kinds, floats) = (unseen::payload(request, id), unseen::float_places(&request.layouts, id));
-                facts.objects.add_opaque(object, Opaque { at, bytes, kinds, floats });
+                facts.objects.add_opaque(object, unseen::opaque(&request.layouts, id, at, bytes));
             }
             FieldKind::Payload(_) => {}
         }
@@ -144,7 +143,10 @@ pub(super) fn describe(
                 objects.see(content, Kinds::INT);
             }
             FieldKind::Int(_) => {}
-            FieldKind::Opaque(_) => objects.origins_mut(object).variant |= made == Made::Here,
+            FieldKind::Opaque(bytes) => {
+                objects.origins_mut(object).variant |= made == Made::Here;
+                objects.add_opaque(object, unseen::opaque(layouts, id, at, bytes));
+            }
             FieldKind::Payload(_) => {}
         }
     }

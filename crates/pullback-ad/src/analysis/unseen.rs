@@ -9,18 +9,18 @@ use super::flow::Facts;
 use super::objects::{Kinds, ObjId, Objects, Opaque};
 use super::offsets::Offsets;
 use super::residue::Residue;
-use crate::request::{FieldKind, LayoutId, Layouts, Request};
+use crate::request::{FieldKind, LayoutId, Layouts};
 use pullback_ir::{CastOp, FuncId, Function, Op, Terminator, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What may lie in the opaque bytes of a layout, as far as it is said.
-pub(super) fn payload(request: &Request, layout: LayoutId) -> Kinds {
+pub(super) fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
     let mut kinds = Kinds::NONE;
     let mut seen = vec![layout];
     let mut next = 0;
     while let Some(id) = seen.get(next).copied() {
         next += 1;
-        for field in &request.layouts.get(id).fields {
+        for field in &layouts.get(id).fields {
             // The fields of the first layout that are not in its opaque bytes lie elsewhere.
             let inner = match field.kind {
                 FieldKind::Payload(inner) => Some(inner),
@@ -44,6 +44,11 @@ pub(super) fn payload(request: &Request, layout: LayoutId) -> Kinds {
         }
     }
     kinds
+}
+
+/// The opaque bytes of a layout, which lie at a place of an object.
+pub(super) fn opaque(layouts: &Layouts, layout: LayoutId, at: Residue, bytes: u64) -> Opaque {
+    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout) }
 }
 
 /// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats have them at the
@@ -175,7 +180,7 @@ pub fn is_part(facts: &Facts, func: FuncId, ptr: Value, align: u64, width: u64) 
 mod tests {
     use super::*;
     use crate::analysis::objects::Origins;
-    use crate::request::{Activity, Argument, Field, Layout, Layouts, Mode};
+    use crate::request::{Activity, Argument, Field, Layout, Layouts, Mode, Request};
 
     fn object(kinds: Kinds) -> (Objects, ObjId) {
         let mut objects = Objects::default();
@@ -232,6 +237,6 @@ mod tests {
             layouts,
             rules: Default::default(),
         };
-        assert_eq!(payload(&request, list), Kinds::F64.union(Kinds::PTR));
+        assert_eq!(payload(&request.layouts, list), Kinds::F64.union(Kinds::PTR));
     }
 }

@@ -108,6 +108,13 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
+        self.put_back();
+    }
+}
+
+impl Aside {
+    /// Put back what was there before [`clear`](Self::clear).
+    pub fn put_back(&mut self) {
         let mut end = self.bytes.len();
         if end == 0 {
             return;
@@ -118,6 +125,7 @@ impl Drop for Aside {
             // SAFETY: as asked by `clear`, which filled `bytes` from these spans.
             unsafe { start.copy_from_nonoverlapping(self.bytes.as_ptr().add(end), length) };
         }
+        self.bytes.clear();
     }
 }
 

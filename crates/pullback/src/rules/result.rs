@@ -4,7 +4,7 @@
 //! derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
 
 use super::runs::Runs;
-use crate::differentiable::{MakeZero, Path, make_zero};
+use crate::differentiable::{Aside, MakeZero, Path, make_zero};
 use crate::rt::Tape;
 use std::borrow::Borrow;
 
@@ -27,6 +27,20 @@ impl<R: MakeZero + Borrow<D>, D: ?Sized> Lend<D> for R {
     }
 }
 
+/// A shadow of a result. As long as the derivative uses it, its enums hold floats and pointers only (see [`Aside`]).
+#[repr(C)]
+struct Owned<R> {
+    zero: R,
+    aside: Aside,
+}
+
+impl<R> Drop for Owned<R> {
+    fn drop(&mut self) {
+        // Before it is dropped.
+        self.aside.put_back();
+    }
+}
+
 /// Make the shadow of a result. What is kept of it is where the tape has it.
 ///
 /// # Safety
@@ -35,14 +49,16 @@ impl<R: MakeZero + Borrow<D>, D: ?Sized> Lend<D> for R {
 pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *mut R) -> *mut R {
     // SAFETY: asked of the caller. The bits at `shadow` own nothing.
     unsafe {
-        let zero = make_zero(&*out);
+        let owned = (*tape).own(Owned { zero: make_zero(&*out), aside: Aside::default() });
         if R::CHECKED {
             // The shadow has room for what the result may grow to, and zeros in it.
-            if let Err(mismatch) = (*out).check_shadow(&zero, &Path::argument("return")) {
+            let path = Path::argument("return").noting(Some(&(*owned).aside));
+            if let Err(mismatch) = (*out).check_shadow(&(*owned).zero, &path) {
                 panic!("internal error in Pullback: {mismatch}");
             }
+            (*owned).aside.clear();
         }
-        let zero = (*tape).own(zero);
+        let zero = &raw mut (*owned).zero;
         shadow.copy_from(zero, 1);
         zero
     }
@@ -63,6 +79,7 @@ impl<R: MakeZero> Cotangents<R> {
     pub unsafe fn take(zero: *mut R, shadow: *mut R) -> Self {
         // SAFETY: asked of the caller. By now other pointers may lie in the place, but the floats in it are those of this call.
         unsafe {
+            (*zero.cast::<Owned<R>>()).aside.put_back();
             let runs = Runs::of_value(&mut *zero);
             runs.take_inline(zero, shadow);
             Cotangents { zero, runs }
@@ -85,8 +102,11 @@ impl<R: MakeZero> Cotangents<R> {
     /// As for [`take`](Self::take).
     #[inline]
     pub unsafe fn finish(self) {
-        // SAFETY: asked of the caller.
-        unsafe { self.runs.clear() }
+        // SAFETY: asked of the caller. The value is the first field.
+        unsafe {
+            self.runs.clear();
+            (*self.zero.cast::<Owned<R>>()).aside.clear();
+        }
     }
 }
 
