@@ -43,6 +43,7 @@ extern crate self as pullback;
 #[doc(hidden)]
 pub mod __private;
 pub mod abi;
+pub mod check;
 mod differentiable;
 mod functional;
 pub mod rt;

@@ -52,7 +52,45 @@ macro_rules! typed {
     };
 }
 
+/// One float.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    place: *mut (),
+    wide: bool,
+}
+
+impl Place {
+    /// Whether it is an `f64`, and not an `f32`.
+    pub fn is_wide(&self) -> bool {
+        self.wide
+    }
+
+    /// What it is.
+    pub fn get(&self) -> f64 {
+        // SAFETY: whoever made the list keeps the value.
+        unsafe { if self.wide { self.place.cast::<f64>().read() } else { f64::from(self.place.cast::<f32>().read()) } }
+    }
+
+    /// Make it another one.
+    pub fn set(&self, value: f64) {
+        // SAFETY: as above.
+        unsafe {
+            if self.wide { self.place.cast::<f64>().write(value) } else { self.place.cast::<f32>().write(value as f32) }
+        }
+    }
+}
+
 impl Runs {
+    /// Each float by itself.
+    pub fn places(&self) -> Vec<Place> {
+        let each = |run: &Run| {
+            let size = if run.wide { size_of::<f64>() } else { size_of::<f32>() };
+            let Run { place, count, wide } = *run;
+            (0..count).map(move |i| Place { place: place.wrapping_byte_add(i * size), wide })
+        };
+        self.iter().flat_map(each).collect()
+    }
+
     /// The floats of a shadow at `shadow`, which has the shape of `primal`.
     ///
     /// # Safety

@@ -1,0 +1,198 @@
+//! Checks of derivatives, for tests: against finite differences, and forward mode against reverse mode.
+//!
+//! A derivative that Pullback takes is right as far as the function is what is written; a [rule](crate::rules) is right as far as its
+//! author is. Check the function that has the rule, or one that calls it:
+//!
+#![cfg_attr(pullback, doc = "```")]
+#![cfg_attr(not(pullback), doc = "```no_run")]
+//! use pullback::{check, rrule};
+//!
+//! fn sigmoid(x: f64) -> f64 {
+//!     1.0 / (1.0 + (-x).exp())
+//! }
+//!
+//! #[rrule(for = sigmoid)]
+//! fn sigmoid_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+//!     let y = sigmoid(x);
+//!     (y, move |dy| dy * y * (1.0 - y))
+//! }
+//!
+//! check::rule(|x: &f64| sigmoid(*x), &[-2.0, 0.0, 3.0]);
+//! ```
+
+use crate::differentiable::{MakeZero, ToZero};
+use crate::functional::{jvp, vjp};
+use crate::rules::runs::{Place, Runs};
+use std::borrow::BorrowMut;
+use std::fmt;
+
+/// How far from a given point [`rule`] looks, relative to its size.
+const SPREAD: f64 = 0.3;
+
+/// What two ways to a derivative disagree about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Disagreement {
+    /// Which float of the argument, from 0 in the order in which they lie.
+    pub input: usize,
+    /// Which float of the value.
+    pub output: usize,
+    /// By finite differences.
+    pub difference: f64,
+    /// By forward mode.
+    pub forward: f64,
+    /// By reverse mode.
+    pub reverse: f64,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Disagreement { input, output, difference, forward, reverse } = self;
+        writeln!(f, "the derivative of float {output} of the value by float {input} of the argument is")?;
+        writeln!(f, "  {difference:e} by finite differences")?;
+        writeln!(f, "  {forward:e} by forward mode")?;
+        write!(f, "  {reverse:e} by reverse mode")
+    }
+}
+
+impl std::error::Error for Disagreement {}
+
+/// Check the derivatives of `f` at `x`: forward mode, reverse mode and finite differences.
+///
+/// Each derivative of each float of the value by each float of the argument is compared. The function has to be smooth around `x`.
+///
+#[cfg_attr(pullback, doc = "```")]
+#[cfg_attr(not(pullback), doc = "```no_run")]
+/// use pullback::check;
+///
+/// check::derivatives(|x: &[f64]| x.iter().map(|v| v.sin()).product::<f64>(), &[0.3, 0.7][..])?;
+/// # Ok::<(), check::Disagreement>(())
+/// ```
+///
+/// # Errors
+/// The first derivative about which they disagree.
+pub fn derivatives<X, Y, F>(f: F, x: &X) -> Result<(), Disagreement>
+where
+    X: ToZero<Zero: BorrowMut<X>> + ?Sized,
+    Y: MakeZero,
+    F: Fn(&X) -> Y,
+{
+    let mut point = copy(x);
+    let moved: *mut X = point.borrow_mut();
+    // SAFETY: nobody else refers to the copy.
+    let inputs = Runs::of_value(unsafe { &mut *moved }).places();
+    let (mut value, pullback) = vjp(&f, x);
+    let outputs = Runs::of_value(&mut value).places().len();
+
+    // Reverse mode, a row for each output.
+    let mut rows = Vec::new();
+    for output in 0..outputs {
+        let mut seed = crate::make_zero(&value);
+        Runs::of_value(&mut seed).places()[output].set(1.0);
+        let mut row = pullback(seed);
+        rows.push(values(row.borrow_mut()));
+    }
+    for (input, place) in inputs.iter().enumerate() {
+        // Forward mode, a column.
+        let mut direction = x.to_zero();
+        Runs::of_value(direction.borrow_mut()).places()[input].set(1.0);
+        let (_, mut tangent) = jvp(&f, x, direction.borrow_mut());
+        let column = values(&mut tangent);
+        // SAFETY: the place is in the copy, to which nobody refers while it is written.
+        let differences = unsafe { differences(&f, moved, *place) };
+        for output in 0..outputs {
+            let (forward, reverse) = (column[output], rows[output][input]);
+            let (difference, error) = differences[output];
+            let size = forward.abs().max(reverse.abs());
+            let exact = if place.is_wide() { 1e-9 } else { 1e-4 };
+            let agree = (forward - reverse).abs() <= exact * (1.0 + size)
+                && (forward - difference).abs() <= error + 1e-7_f64.max(exact) * (1.0 + size);
+            if !agree {
+                return Err(Disagreement { input, output, difference, forward, reverse });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Check the rules that `f` uses, at these points and at random ones around them: see [`derivatives`].
+///
+/// A rule that is wrong by a factor, in its sign, or in one argument only, is found, and so are rules for forward and reverse mode that
+/// disagree.
+///
+/// # Panics
+/// If the derivatives disagree somewhere, with the point and the derivatives.
+#[track_caller]
+pub fn rule<X, Y, F>(f: F, points: &[X])
+where
+    X: MakeZero + fmt::Debug,
+    Y: MakeZero,
+    F: Fn(&X) -> Y,
+{
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for given in points {
+        for round in 0..4 {
+            let mut point = copy(given);
+            if round > 0 {
+                for place in Runs::of_value(&mut point).places() {
+                    let value = place.get();
+                    place.set(value + SPREAD * (0.1 + value.abs()) * random.next());
+                }
+            }
+            if let Err(disagreement) = derivatives(&f, &point) {
+                panic!("at {point:?}:\n{disagreement}");
+            }
+        }
+    }
+}
+
+/// Numbers between −1 and 1 that look random, and are the same each time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+}
+
+/// A copy of a value, made of a zero shadow and the value's floats.
+fn copy<X: ToZero<Zero: BorrowMut<X>> + ?Sized>(x: &X) -> X::Zero {
+    let mut copy = x.to_zero();
+    let place: *mut X = copy.borrow_mut();
+    // SAFETY: the shadow has the shape of `x`, whose floats are only read.
+    unsafe { Runs::of(x, (&raw const *x).cast_mut()).copy_to(&Runs::of(x, place)) };
+    copy
+}
+
+fn values<T: crate::Differentiable + ?Sized>(value: &mut T) -> Vec<f64> {
+    Runs::of_value(value).places().iter().map(Place::get).collect()
+}
+
+/// The derivatives of each float of the value by one float of the argument, and how sure that is: central differences, with two steps.
+///
+/// # Safety
+/// `place` is in the value at `x`, to which nobody else refers.
+unsafe fn differences<X, Y, F>(f: &F, x: *const X, place: Place) -> Vec<(f64, f64)>
+where
+    X: crate::Differentiable + ?Sized,
+    Y: MakeZero,
+    F: Fn(&X) -> Y,
+{
+    let old = place.get();
+    let step = (if place.is_wide() { 1e-4 } else { 1e-2 }) * (1.0 + old.abs());
+    let at = |value: f64| {
+        place.set(value);
+        // SAFETY: asked of the caller. What was rounded away is not part of the step.
+        (place.get(), values(&mut f(unsafe { &*x })))
+    };
+    let quotient = |step: f64| {
+        let ((right, high), (left, low)) = (at(old + step), at(old - step));
+        place.set(old);
+        high.iter().zip(&low).map(|(high, low)| (high - low) / (right - left)).collect::<Vec<f64>>()
+    };
+    let (coarse, fine) = (quotient(step), quotient(step / 2.0));
+    // The error of central differences goes with the square of the step.
+    coarse.iter().zip(fine).map(|(coarse, fine)| ((4.0 * fine - coarse) / 3.0, (fine - coarse).abs())).collect()
+}
