@@ -319,7 +319,7 @@ impl Analysis<'_> {
             .at(call.and_then(|data| data.loc))
             .label("called here with data that depends on the inputs")
             .note(format!("the rule it has is `{}`", rule.name))
-            .help(format!("write one for this mode, too: `#[{wants}(for = {name})]`"))
+            .help(format!("write one for this mode, too: `#[{wants}(for = …)]`"))
     }
 
     /// Whether the target region of a copy may hold floats.
@@ -496,11 +496,13 @@ impl Analysis<'_> {
                 if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
                     return Err(self.rule_of_other_mode(id, rule, &name));
                 }
+                // A name without a path is one of C's.
+                let of = if name.contains("::") { name.clone() } else { format!("{name}, abi = \"C\"") };
                 Err(Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
                     .at(data.loc)
                     .label("called here with data that depends on the inputs")
                     .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
-                    .help("keep active data away from the call, or replace it by Rust code"))
+                    .help(format!("give it a rule: `#[rrule(for = {of})]`, `#[frule(for = {of})]`; or keep active data away from the call")))
             }
             Op::Call(Callee::Indirect(_), args, _) if args.iter().any(|a| touches(*a)) => Err(Error::new(
                 ErrorKind::IndirectCall,
@@ -562,7 +564,7 @@ fn bit_trick(loc: Option<SourceLoc>) -> Error {
         .at(loc)
         .label("the result of integer arithmetic on a float's bits is used here")
         .note("the derivative of integer operations on bits is not defined")
-        .help("write the computation with float operations")
+        .help("write the computation with float operations, or give the function that does this a rule: `#[rrule(for = …)]`")
 }
 
 /// Whether `width` bytes at `at` may touch a float cell.
