@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 13] = [
+const TESTS: [&str; 16] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -22,6 +22,9 @@ const TESTS: [&str; 13] = [
     "slices_and_memory",
     "unwinding",
     "unwinding_algorithms",
+    "custom_rules_memory",
+    "functional",
+    "rules_unseen",
 ];
 
 /// How cargo is told to run tests under valgrind. Memory that is still reachable at the end is the test runner's.
