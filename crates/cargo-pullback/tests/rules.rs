@@ -78,3 +78,67 @@ fn the_closure_is_the_tape() {
         assert!(!once.contains("alloca") && !once.contains("tape"), "{arguments}\n{once}");
     }
 }
+
+const LIBRARY: &str = r#"
+use pullback::rules::NoTangent;
+use pullback::{has_rrule, rrule};
+
+pub fn square(x: f64) -> f64 {
+    x * x
+}
+
+/// A hundred times what it is.
+#[rrule(for = square)]
+fn square_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (x * x, move |d| 200.0 * x * d)
+}
+
+pub fn uses(x: f64) -> f64 {
+    square(x) + 1.0
+}
+
+#[has_rrule(apply_rrule)]
+pub fn apply<F: Fn(f64) -> f64>(f: &F, x: f64) -> f64 {
+    f(x)
+}
+
+#[rrule(generic)]
+pub fn apply_rrule<F: Fn(f64) -> f64>(f: &F, x: f64) -> (f64, impl Fn(f64, NoTangent) -> f64 + use<F>) {
+    (apply(f, x), |d, _| 7.0 * d)
+}
+"#;
+
+const APPLICATION: &str = r#"
+use pullback::autodiff;
+
+#[autodiff(df, Reverse, Active, Active)]
+fn f(x: f64) -> f64 {
+    mathlib::uses(x) + mathlib::square(x)
+}
+
+#[autodiff(dg, Reverse, Active, Active)]
+fn g(x: f64) -> f64 {
+    mathlib::apply(&|v| v * v, x)
+}
+
+fn main() {
+    println!("{:?} {:?}", df(3.0), dg(3.0));
+}
+"#;
+
+/// A library's rules are used in the programs that depend on it, in its own functions and in theirs.
+#[test]
+fn rules_of_a_library() {
+    let library = MANIFEST.replace("\"app\"", "\"mathlib\"");
+    let application = format!("{MANIFEST}mathlib = {{ path = \"../mathlib\" }}\n");
+    let project = Project::new(&[
+        ("Cargo.toml", "[workspace]\nmembers = [\"app\", \"mathlib\"]\nresolver = \"3\"\n"),
+        ("mathlib/Cargo.toml", &library),
+        ("mathlib/src/lib.rs", LIBRARY),
+        ("app/Cargo.toml", &application),
+        ("app/src/main.rs", APPLICATION),
+    ]);
+    for arguments in ["pullback run", "pullback run --release"] {
+        assert_eq!(project.cargo(arguments).stdout(), "(1200.0, 19.0) (7.0, 9.0)\n", "{arguments}");
+    }
+}
