@@ -106,3 +106,33 @@ pullback_e2e::differentiated! {
         ps.iter().map(|p| p.a * p.n as f64).sum()
     } at [1.5, 0.5];
 }
+
+mod an_array_beside_a_vector {
+    use pullback::{Differentiable, autodiff, make_zero};
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Model {
+        bias: f64,
+        taps: [f64; 3],
+        order: usize,
+        weights: Vec<f64>,
+    }
+
+    /// A few floats of a structure are copied to memory that is then moved about: which of them they are is not forgotten.
+    #[autodiff(reverse, Reverse, Active, Duplicated, Active)]
+    fn function(x: f64, model: &Model) -> f64 {
+        let mut taps = model.taps.to_vec();
+        taps.insert(0, x * model.bias);
+        taps.insert(2, model.weights[model.order]);
+        taps.iter().zip(1..).map(|(tap, k)| tap * f64::from(k)).sum()
+    }
+
+    #[test]
+    fn is_right() {
+        let model = Model { bias: 2.0, taps: [3.0, 5.0, 7.0], order: 1, weights: vec![11.0, 13.0] };
+        let mut shadow = make_zero(&model);
+        // x·bias + 2·taps₀ + 3·weights₁ + 4·taps₁ + 5·taps₂
+        assert_eq!(reverse(0.5, &model, &mut shadow), (2.0, 1.0 + 6.0 + 39.0 + 20.0 + 35.0));
+        assert_eq!(shadow, Model { bias: 0.5, taps: [2.0, 4.0, 5.0], order: 1, weights: vec![0.0, 3.0] });
+    }
+}

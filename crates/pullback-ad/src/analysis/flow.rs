@@ -611,14 +611,16 @@ impl Pass<'_> {
                     // Whatever lies at the same place of each element, only what is inside the region moves.
                     let last = last_start(len, cell.width);
                     let Some(distance) = cell.at.minus(a_at).clipped(0, last) else { continue };
-                    let mut place = b_at.plus(distance);
-                    if same {
-                        // Moved along its own object, again and again perhaps: every place at that distance.
-                        let shift = gcd(b_at.minus(a_at).m, b_at.minus(a_at).k.unsigned_abs());
-                        place = Residue::strided(place.k, gcd(place.m, shift));
+                    for distance in distance.apart_in(b_at) {
+                        let mut place = b_at.plus(distance);
+                        if same {
+                            // Moved along its own object, again and again perhaps: every place at that distance.
+                            let shift = gcd(b_at.minus(a_at).m, b_at.minus(a_at).k.unsigned_abs());
+                            place = Residue::strided(place.k, gcd(place.m, shift));
+                        }
+                        let content = self.facts.objects.cell(b, place, cell.width);
+                        self.facts.objects.moved(content, cell.content);
                     }
-                    let content = self.facts.objects.cell(b, place, cell.width);
-                    self.facts.objects.moved(content, cell.content);
                 }
             }
         }

@@ -186,6 +186,21 @@ impl Residue {
         same && self.lo <= other.lo && other.hi <= self.hi
     }
 
+    /// These offsets, one by one where they are few and the sum with `base` would forget which they are: a few elements of an array
+    /// in each of many structures.
+    pub fn apart_in(self, base: Residue) -> Vec<Residue> {
+        const MOST: i64 = 32;
+        let forgets = self.m > 0 && base.m > self.m;
+        let span = self.hi.checked_sub(self.lo).filter(|_| self.lo != i64::MIN && self.hi != i64::MAX);
+        match span {
+            Some(span) if forgets && span / self.m as i64 <= MOST => {
+                let first = self.lo + (self.k - self.lo).rem_euclid(self.m as i64);
+                (first..=self.hi).step_by(self.m as usize).map(Residue::exact).collect()
+            }
+            _ => vec![self],
+        }
+    }
+
     /// Whether `width` bytes at a member may share a byte with `other_width` bytes at a member of `other`.
     pub fn overlaps(self, width: u64, other: Residue, other_width: u64) -> bool {
         if width == 0 || other_width == 0 {

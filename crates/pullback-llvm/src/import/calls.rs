@@ -241,9 +241,22 @@ impl Body<'_, '_> {
         b.call_void(abort, Vec::new());
         b.terminate(Terminator::Unreachable);
         b.at(moved);
-        let shrinks = b.icmp(IntPred::Ult, new_size, old_size);
-        let len = b.select(shrinks, new_size, old_size);
-        b.push(Op::Copy { dst: new, src: ptr, len, may_overlap: false, align: (1, 1) }, None);
+        // What is known of sizes and alignment tells which fields are copied.
+        let len = match (b.func.as_int(new_size), b.func.as_int(old_size)) {
+            (Some(new), Some(old)) => {
+                if new < old {
+                    new_size
+                } else {
+                    old_size
+                }
+            }
+            _ => {
+                let shrinks = b.icmp(IntPred::Ult, new_size, old_size);
+                b.select(shrinks, new_size, old_size)
+            }
+        };
+        let known = b.func.as_int(align).and_then(|align| u64::try_from(align).ok()).unwrap_or(1);
+        b.push(Op::Copy { dst: new, src: ptr, len, may_overlap: false, align: (known, known) }, None);
         b.push(Op::Dealloc { ptr, size: old_size, align, func: dealloc }, None);
         self.current = moved;
         self.values.insert(raw, new);
