@@ -92,6 +92,8 @@ pub struct ReverseRule {
     pub view_storage: Storage,
     /// Whether the pullback may refer to the memory of the arguments.
     pub borrows: bool,
+    /// Whether the pullback can be called once only.
+    pub once: bool,
 }
 
 /// Bytes of which the engine knows nothing else.

@@ -82,6 +82,7 @@ fn cube(module: &Module, forward: bool) -> CustomRules {
         closure: Storage { size: 8, align: 8 },
         view_storage: Storage::default(),
         borrows: false,
+        once: false,
     };
     rules.add(find("cube"), Arc::new(rule(Calls::Reverse(reverse))));
     if forward {
@@ -302,6 +303,7 @@ fn squares(module: &Module) -> CustomRules {
             closure: word,
             view_storage: word,
             borrows: true,
+            once: false,
         }),
     };
     let mut rules = CustomRules::default();

@@ -194,6 +194,28 @@ fn rules_take_part() {
     assert_eq!(pullback(2.0), vec![800.0, 1200.0]);
 }
 
+fn first(x: &[f64]) -> f64 {
+    x[0]
+}
+
+/// A pullback that owns memory and can be called once: for a second cotangent the forward sweep is done again.
+#[rrule(for = first)]
+fn first_rrule(x: &[f64]) -> (f64, impl FnOnce(f64, &mut [f64]) + 'static) {
+    let owned = x.to_vec();
+    (first(x), move |dy, dx| {
+        dx[0] += 10.0 * dy;
+        drop(owned);
+    })
+}
+
+#[test]
+fn a_rule_whose_pullback_can_be_called_once() {
+    let (_, pullback) = vjp(|x: &[f64]| 2.0 * first(x), &[3.0, 4.0][..]);
+    for scale in [1.0, 2.0, 3.0] {
+        assert_eq!(pullback(scale), vec![20.0 * scale, 0.0]);
+    }
+}
+
 /// What a pullback holds is dropped with it, once.
 #[test]
 fn captures_are_dropped_with_the_pullback() {

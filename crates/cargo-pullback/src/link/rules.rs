@@ -174,6 +174,7 @@ struct Rule {
     kind: Kind,
     name: String,
     borrows: bool,
+    once: bool,
     args: Vec<Argument>,
     layouts: Layouts,
     stand_in: String,
@@ -213,6 +214,7 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
         kind: entry.kind,
         name,
         borrows: r.u32(4)? & 1 != 0,
+        once: r.u32(4)? & 2 != 0,
         args,
         layouts: decoder.into_layouts(),
         stand_in: function(40).context("it has no stand-in")?,
@@ -348,6 +350,7 @@ fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
             closure: rule.closure,
             view_storage: rule.view_storage,
             borrows: rule.borrows,
+            once: rule.once,
         }),
     };
     let argument = |(i, arg): (usize, &Argument)| {

@@ -151,6 +151,9 @@ impl Augmenter<'_, '_> {
         places: &[Value],
         lanes: Vec<Vec<Option<Value>>>,
     ) -> Result<()> {
+        if reverse.once {
+            self.session.repeatable.set(false);
+        }
         let tape = self.out.tape.expect("reverse mode has a tape");
         let memory = self.storage(reverse.closure);
         let inst = self.call_rule(

@@ -107,6 +107,8 @@ impl Rule {
     pub const VERSION: u32 = 1;
     /// The flag of a pullback that may refer to memory of the arguments.
     pub const BORROWS: u32 = 1;
+    /// The flag of a pullback that owns memory and can be called once.
+    pub const ONCE: u32 = 2;
 
     /// A rule for reverse mode. `view` is null where there is nothing to view.
     pub const fn reverse(
@@ -151,7 +153,7 @@ impl Rule {
         self.name.get()
     }
 
-    /// See [`Rule::BORROWS`].
+    /// See [`Rule::BORROWS`] and [`Rule::ONCE`].
     pub const fn flags(&self) -> u32 {
         self.flags
     }

@@ -317,12 +317,14 @@ impl Reverse<'_> {
             quote!(::core::ptr::null())
         };
         let borrows = self.rule.borrows;
+        let once = matches!(self.rule.calls, Calls::Once);
         quote! {
             #assertions
-            let flags = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
+            let borrows = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
+            let once = if #once && ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::ONCE } else { 0 };
             &::pullback::abi::Rule::reverse(
                 #name,
-                flags,
+                borrows | once,
                 const { &[#(#args),*] },
                 [
                     __pullback_augmented::<#(#turbofish,)* #rule, #closure> as *const (),
