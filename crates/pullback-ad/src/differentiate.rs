@@ -59,7 +59,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     }
     let facts = typed_facts(module, primal, request, on_panic);
     let active = activity::analyse(module, &facts, request)?;
-    let runtime = Runtime::declare(module);
+    let runtime = Runtime::declare(module, request.nested);
     let mut session = Session {
         module,
         facts: &facts,

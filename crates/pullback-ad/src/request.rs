@@ -132,6 +132,8 @@ pub struct Request {
     pub runtime_activity: bool,
     /// The reverse sweep is a function of its own, to be called later (reverse mode).
     pub split: bool,
+    /// The derivative is to be differentiated itself.
+    pub nested: bool,
     /// The primal's name in the source.
     pub name: String,
     /// One for each parameter of the primal, in order.

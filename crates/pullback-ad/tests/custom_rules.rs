@@ -109,6 +109,7 @@ fn derive(
         strong_zero: false,
         runtime_activity: false,
         split: false,
+        nested: false,
         name: "f".to_owned(),
         args: vec![argument("x", x), argument("return", result)],
         layouts,

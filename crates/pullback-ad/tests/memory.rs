@@ -28,6 +28,7 @@ fn request(mode: Mode, count: usize) -> Request {
         strong_zero: false,
         runtime_activity: false,
         split: false,
+        nested: false,
         name: "f".to_owned(),
         args,
         layouts,

@@ -208,6 +208,7 @@ fn derivative(program: &str, mode: Mode) -> Module {
         strong_zero: false,
         runtime_activity: false,
         split: false,
+        nested: false,
         name: "f".to_owned(),
         args: vec![argument("x"), argument("return")],
         layouts,

@@ -66,9 +66,13 @@ const SIMPLIFY: [Stage; 7] = [
     Stage::Faithful("instcombine<no-verify-fixpoint>"),
 ];
 
-/// The forms the importer and the engine rely on.
+/// The forms the importer and the engine rely on. What comes between the two is for the few functions that have loops with two ways in.
 const CANONICAL: [Stage; 2] =
-    [Stage::Speculating("dce,adce,simplifycfg"), Stage::Faithful("mergereturn,fix-irreducible,loop-simplify,lcssa")];
+    [Stage::Speculating("dce,adce,simplifycfg,mergereturn"), Stage::Faithful("loop-simplify,lcssa")];
+
+/// Loops get one way in. The pass takes only blocks that end in a branch for ways in, so switches and calls that may unwind get
+/// blocks of their own behind them.
+const REDUCE: &str = "break-crit-edges,fix-irreducible";
 
 /// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.
 pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions) -> Result<()> {
@@ -102,7 +106,14 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.retain_reachable(roots)?;
     module.run_stages(&SIMPLIFY, &options.target)?;
     module.erase_calls_of("llvm.assume");
-    module.run_stages(&CANONICAL, &options.target)?;
+    module.run_stages(&CANONICAL[..1], &options.target)?;
+    {
+        let machine = module.machine(&options.target)?;
+        for function in module.raw_functions().into_iter().filter(|f| module.is_irreducible(*f)) {
+            module.run_on(Some(function), REDUCE, &machine)?;
+        }
+    }
+    module.run_stages(&CANONICAL[1..], &options.target)?;
     module.retain_reachable(roots)?;
     module.give_speculation_back(&guarded);
     Ok(())
@@ -233,6 +244,53 @@ impl Module {
             }
         }
         left > 0
+    }
+
+    /// Whether a loop has two ways in: whether merging blocks into their only predecessors, and forgetting loops of single blocks, leaves
+    /// more than one block.
+    fn is_irreducible(&self, function: ValueRef) -> bool {
+        let api = self.api();
+        let blocks = self.raw_blocks(function);
+        let number: HashMap<BlockRef, usize> = blocks.iter().enumerate().map(|(i, block)| (*block, i)).collect();
+        let mut after: Vec<HashSet<usize>> = vec![HashSet::new(); blocks.len()];
+        let mut before = after.clone();
+        for (i, block) in blocks.iter().enumerate() {
+            let term = llvm!(api, LLVMGetBasicBlockTerminator(*block));
+            for k in 0..llvm!(api, LLVMGetNumSuccessors(term)) {
+                let to = number[&llvm!(api, LLVMGetSuccessor(term, k))];
+                if to != i {
+                    after[i].insert(to);
+                    before[to].insert(i);
+                }
+            }
+        }
+        // Blocks that cannot be reached do not count.
+        let mut reached = HashSet::from([0]);
+        let mut open = vec![0];
+        while let Some(block) = open.pop() {
+            open.extend(after.get(block).into_iter().flatten().filter(|to| reached.insert(**to)));
+        }
+        before.iter_mut().for_each(|from| from.retain(|block| reached.contains(block)));
+        let mut left = reached.len();
+        let mut open: Vec<usize> = reached.into_iter().filter(|block| *block != 0).collect();
+        while let Some(block) = open.pop() {
+            let mut only = before[block].iter().copied();
+            let (Some(into), None) = (only.next(), only.next()) else { continue };
+            before[block].clear();
+            left -= 1;
+            after[into].remove(&block);
+            for to in std::mem::take(&mut after[block]) {
+                before[to].remove(&block);
+                if to != into {
+                    before[to].insert(into);
+                    after[into].insert(to);
+                }
+                if to != 0 && before[to].len() == 1 {
+                    open.push(to);
+                }
+            }
+        }
+        left > 1
     }
 
     /// For each function with a body, those with a body that it calls.

@@ -11,6 +11,7 @@
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::ptr::{null_mut, without_provenance_mut};
 
 /// Each push starts at a multiple of this.
@@ -36,12 +37,14 @@ pub struct Tape {
     /// The end of the current chunk.
     end: *mut u8,
     /// All chunks. Those before `current` hold pushed bytes, those after it are empty.
-    chunks: Vec<Chunk>,
+    chunks: ManuallyDrop<Vec<Chunk>>,
     current: usize,
     /// Memory that is given back when the tape is dropped: shadows, and what the primal freed.
-    owned: Vec<(*mut u8, Layout)>,
+    owned: ManuallyDrop<Vec<(*mut u8, Layout)>>,
     /// Values that are dropped with the tape: what rules made.
-    values: Vec<Value>,
+    values: ManuallyDrop<Vec<Value>>,
+    /// Chunks of bytes that stay until the tape is dropped.
+    kept: ManuallyDrop<Vec<Chunk>>,
     /// The reverse sweep that belongs to what is on the tape, where it is a function of its own.
     reverse: Option<Reverse>,
 }
@@ -85,10 +88,11 @@ impl Tape {
             start: null_mut(),
             top: null_mut(),
             end: null_mut(),
-            chunks: Vec::new(),
+            chunks: ManuallyDrop::new(Vec::new()),
             current: 0,
-            owned: Vec::new(),
-            values: Vec::new(),
+            owned: ManuallyDrop::new(Vec::new()),
+            values: ManuallyDrop::new(Vec::new()),
+            kept: ManuallyDrop::new(Vec::new()),
             reverse: None,
         }
     }
@@ -147,6 +151,23 @@ impl Tape {
             // SAFETY: the tape is exclusively borrowed.
             unsafe { pullback_rt_previous_chunk(self, bytes) }
         }
+    }
+
+    /// `bytes` new uninitialised bytes, which stay until the tape is dropped.
+    fn keep(&mut self, bytes: usize) -> *mut u8 {
+        let bytes = round_up(bytes);
+        let fits = |chunk: &&mut Chunk| bytes <= chunk.layout.size() - (chunk.top.addr() - chunk.start.addr());
+        let chunk = match self.kept.last_mut().filter(fits) {
+            Some(chunk) => chunk,
+            None => {
+                let doubled = self.kept.last().map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2));
+                self.kept.push(Chunk::of(doubled.min(isize::MAX as usize / 2).max(bytes), bytes));
+                self.kept.last_mut().expect("just pushed")
+            }
+        };
+        let place = chunk.top;
+        chunk.top = place.wrapping_add(bytes);
+        place
     }
 
     fn push_into_next_chunk(&mut self, bytes: usize) -> *mut u8 {
@@ -268,6 +289,7 @@ impl Chunk {
     }
 }
 
+/// All of it is here, in one function that a derivative of a derivative calls as it is: nothing is left to the fields.
 impl Drop for Tape {
     fn drop(&mut self) {
         // Before the memory, since they may refer to it, and the youngest first, as in a function.
@@ -279,8 +301,17 @@ impl Drop for Tape {
             // SAFETY: each was allocated with this layout, and is recorded once.
             unsafe { dealloc(pointer, layout) };
         }
-        if !self.chunks.is_empty() {
-            Chunk::keep(std::mem::take(&mut self.chunks));
+        let mut chunks = std::mem::take(&mut *self.chunks);
+        chunks.append(&mut self.kept);
+        if !chunks.is_empty() {
+            Chunk::keep(chunks);
+        }
+        // SAFETY: the tape is dropped once.
+        unsafe {
+            ManuallyDrop::drop(&mut self.chunks);
+            ManuallyDrop::drop(&mut self.owned);
+            ManuallyDrop::drop(&mut self.values);
+            ManuallyDrop::drop(&mut self.kept);
         }
     }
 }
@@ -449,6 +480,12 @@ pub unsafe extern "C" fn __pullback_adjoint_copy(
 /// All lanes may be written; `width` is 4 or 8, `stride` is positive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
+    // SAFETY: asked of the caller.
+    unsafe { zero_lanes(dst, len, stride, offset, width) }
+}
+
+/// # Safety: as of [`__pullback_zero_lanes`].
+unsafe fn zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
     with_lane!(width, L => for at in lanes(len, stride, offset) {
         // SAFETY: asked of the caller.
         unsafe { dst.add(at).cast::<L>().write_unaligned(L::ZERO) }
@@ -468,6 +505,12 @@ pub unsafe extern "C" fn __pullback_copy_lanes(
     offset: i64,
     width: i64,
 ) {
+    // SAFETY: asked of the caller.
+    unsafe { copy_lanes(dst, src, len, stride, offset, width) }
+}
+
+/// # Safety: as of [`__pullback_copy_lanes`].
+unsafe fn copy_lanes(dst: *mut u8, src: *const u8, len: i64, stride: i64, offset: i64, width: i64) {
     /// # Safety: as of the function around it.
     unsafe fn lane<L: Lane>(dst: *mut u8, src: *const u8, at: usize) {
         // SAFETY: asked of the caller.
@@ -483,6 +526,7 @@ pub unsafe extern "C" fn __pullback_copy_lanes(
     })
 }
 
+mod nested;
 mod words;
 
 #[cfg(test)]

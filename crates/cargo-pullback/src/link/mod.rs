@@ -14,6 +14,7 @@
 //! | [`policy`] | which functions are differentiated, which carry no derivative |
 //! | [`resolve`] | brings the bodies together that a derivative needs |
 //! | [`work`] | makes the derivatives of one module |
+//! | [`nested`] | makes those first that functions to be differentiated ask for |
 //! | [`bug`] | makes our own panics into errors |
 //! | [`prelink`] | optimises modules as rustc would before the link |
 //! | [`native`] | compiles bitcode for linkers that do not read it |
@@ -23,6 +24,7 @@ mod bug;
 mod inputs;
 mod line;
 mod native;
+mod nested;
 mod policy;
 mod prelink;
 mod program;

@@ -55,6 +55,13 @@ const INACTIVE: &[&str] = &[
     "std::thread::functions::yield_now",
 ];
 
+/// What the wrapper of a derivative does besides calling it.
+const BOOKKEEPING: &[&str] = &[
+    "pullback::__private::check",
+    "pullback::differentiable::aside::",
+    "pullback::rt::Tape as core::ops::drop::Drop>::drop",
+];
+
 /// Parts of a path, below those of [`INACTIVE`], whose functions run a closure of the user's.
 const RUNS_CLOSURES: &[&str] =
     &["std::panicking::catch_unwind", "std::panicking::try", "::once::", "::try_with", "::with"];
@@ -85,9 +92,16 @@ pub fn policy(symbol: &str) -> Policy {
     if is_inactive(&path) { Policy::Inactive } else { Policy::Import }
 }
 
-/// Whether this is a function of Pullback's run-time support, which derivatives call.
+/// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are differentiated
+/// are plain code.)
 pub fn is_support(symbol: &str) -> bool {
-    symbol.starts_with("__pullback_")
+    symbol.starts_with("__pullback_") && !symbol.starts_with("__pullback_nested_")
+}
+
+/// Whether this is what the wrapper of a derivative does besides calling it: it checks shadows and drops the tape.
+pub fn is_bookkeeping(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    BOOKKEEPING.iter().any(|entry| is_below(path.trim_start_matches(['<', '&']), entry))
 }
 
 /// A symbol's path in the source, without hash.
@@ -109,10 +123,15 @@ fn is_inactive(path: &str) -> bool {
     if RUNS_CLOSURES.iter().any(|part| start.contains(part)) {
         return false;
     }
-    INACTIVE.iter().any(|entry| match entry.strip_suffix("::") {
-        Some(_) => start.starts_with(entry),
-        None => start.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with(['<', ':', '>'])),
-    })
+    INACTIVE.iter().chain(BOOKKEEPING).any(|entry| is_below(start, entry))
+}
+
+/// Whether a path is that of an entry, or below it.
+fn is_below(path: &str, entry: &str) -> bool {
+    match entry.strip_suffix("::") {
+        Some(_) => path.starts_with(entry),
+        None => path.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with(['<', ':', '>'])),
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub enum ModuleId {
     Line(usize, usize),
     /// A module of the standard library.
     Std(usize),
+    /// A working copy.
+    Copy(usize),
 }
 
 /// All the bitcode of a program.
@@ -75,10 +77,18 @@ impl Program {
                 "the standard library".to_owned(),
                 self.std.bitcode(module).context("the standard library has changed")?,
             ),
+            ModuleId::Copy(_) => anyhow::bail!("a working copy is gone"),
         };
         let module = Rc::new(Module::parse_bitcode(&self.context, &name, bytes)?);
         self.parsed.insert(id, module.clone());
         Ok(module)
+    }
+
+    /// Let constants be read from a working copy as from any module.
+    pub fn adopt(&mut self, module: Module) -> ModuleId {
+        let id = ModuleId::Copy(self.parsed.len());
+        self.parsed.insert(id, Rc::new(module));
+        id
     }
 
     /// The module that defines this symbol.

@@ -131,6 +131,7 @@ impl<'p> Decoder<'p> {
             strong_zero: flags & 1 != 0,
             runtime_activity: flags & 2 != 0,
             split: flags & 4 != 0,
+            nested: false,
             name,
             args,
             layouts: std::mem::take(&mut self.layouts),

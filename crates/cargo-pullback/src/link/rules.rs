@@ -13,6 +13,7 @@
 //! ```
 
 use super::inputs::{MARKER, RULE_MARKER, RULED_MARKER};
+use super::nested::Inner;
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
 use super::requests::{Decoder, Reader};
@@ -25,7 +26,7 @@ use pullback_ad::{
 };
 use pullback_ir::{FuncId, Function, Type};
 use pullback_llvm::{CallSite, InlinedCall, Linkage, Module, NormaliseOptions, normalise};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What the statics of rules are called.
@@ -233,6 +234,8 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
 pub struct Applied {
     /// The rules for each stand-in.
     stand_ins: BTreeMap<String, Vec<Rule>>,
+    /// The function that each stands in for.
+    targets: HashMap<String, String>,
     /// Functions that carry no derivative.
     inactive: HashSet<String>,
     /// All bodies as they were before the optimiser came.
@@ -312,17 +315,7 @@ impl Applied {
             let part = self.body(name)?;
             link_part(d, part, &[name], Callees::Bodies)?;
         }
-        for rule in self.stand_ins.values().flatten() {
-            let wanted = |name: &&String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
-            let names: Vec<&str> = rule.functions().filter(wanted).map(String::as_str).collect();
-            for name in names {
-                let home = Decoder::new(program).home(rule.module, name)?;
-                let mut part = program.source(home)?.clone_module();
-                part.retain_reachable(&[name])?;
-                part.set_linkage(name, Linkage::External)?;
-                link_part(d, part, &[name], Callees::Bodies)?;
-            }
-        }
+        self.bring_functions(program, d)?;
         if self.unknown().next().is_some() {
             resolve(program, d, Callees::Bodies, is_differentiated)?;
             call_plainly(d)?;
@@ -332,6 +325,40 @@ impl Applied {
             }
         }
         Ok(())
+    }
+}
+
+impl Applied {
+    /// Bring the bodies of the rules' functions to a module that calls them. Whether there were any.
+    fn bring_functions(&self, program: &mut Program, module: &mut Module) -> Result<bool> {
+        let mut found = false;
+        for rule in self.stand_ins.values().flatten() {
+            let wanted = |name: &&String| module.find_symbol(name).is_some_and(|s| s.is_declaration);
+            let names: Vec<&str> = rule.functions().filter(wanted).map(String::as_str).collect();
+            for name in names {
+                let home = Decoder::new(program).home(rule.module, name)?;
+                let mut part = program.source(home)?.clone_module();
+                part.retain_reachable(&[name])?;
+                part.set_linkage(name, Linkage::External)?;
+                link_part(module, part, &[name], Callees::Bodies)?;
+                found = true;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Bring all bodies to a working copy that are differentiated in it: also those of rules that inner derivatives use.
+pub fn bring_bodies(program: &mut Program, w: &mut Module, inner: &Inner) -> Result<()> {
+    loop {
+        resolve(program, w, Callees::Bodies, is_differentiated)?;
+        let mut found = false;
+        for applied in inner.rules() {
+            found |= applied.bring_functions(program, w)?;
+        }
+        if !found {
+            return Ok(());
+        }
     }
 }
 
@@ -392,11 +419,12 @@ pub fn apply(
     w: &mut Module,
     roots: &[&str],
     rules: &Rules,
+    inner: &Inner,
 ) -> Result<std::result::Result<Applied, Rendered>> {
     let mut applied = Applied::default();
     let mut wrappers: BTreeMap<&str, &str> = BTreeMap::new();
     loop {
-        resolve(program, w, Callees::Bodies, is_differentiated)?;
+        bring_bodies(program, w, inner)?;
         if w.find_symbol(RULED_MARKER).is_some() {
             call_plainly(w)?;
             let wrappers = wrappers.values().copied();
@@ -405,11 +433,13 @@ pub fn apply(
         let names: Vec<String> = w.functions().into_iter().map(|f| f.name).collect();
         let mut grew = false;
         for name in &names {
-            let Some((target, entries)) = rules.by_target.get_key_value(base(name)) else { continue };
+            let known = inner.rules().iter().find_map(|applied| applied.targets.get(name));
+            let target = known.map_or_else(|| base(name), String::as_str);
+            let Some((target, entries)) = rules.by_target.get_key_value(target) else { continue };
             if entries.iter().any(|e| e.kind == Kind::NotDifferentiable) {
                 applied.inactive.insert(name.clone());
             } else if !wrappers.contains_key(target.as_str()) {
-                let wrapper = put_in(program, w, entries, &mut applied)
+                let wrapper = put_in(program, w, target, entries, &mut applied)
                     .with_context(|| format!("could not use the rule for `{}`", entries[0].name))?;
                 wrappers.insert(target, wrapper);
                 grew = true;
@@ -423,7 +453,7 @@ pub fn apply(
     // What a stand-in calls, and only that, may have the target's code in it.
     let inlined = |symbol: &str| rules.by_target.contains_key(symbol);
     if !rules.by_target.is_empty()
-        && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(base(f)), inlined)
+        && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(base(f)) && !inner.has(f), inlined)
     {
         return Ok(Err(too_late(&rules.by_target[&call.callee][0], call)));
     }
@@ -447,7 +477,13 @@ fn too_late(entry: &Entry, call: InlinedCall) -> Rendered {
 }
 
 /// Link a wrapper and its stand-in into a working copy. Returns the wrapper.
-fn put_in<'r>(program: &mut Program, w: &mut Module, entries: &'r [Entry], applied: &mut Applied) -> Result<&'r str> {
+fn put_in<'r>(
+    program: &mut Program,
+    w: &mut Module,
+    target: &str,
+    entries: &'r [Entry],
+    applied: &mut Applied,
+) -> Result<&'r str> {
     let read: Vec<Rule> = entries.iter().map(|entry| read(program, entry)).collect::<Result<_>>()?;
     let wrapper = entries[0].wrapper.as_deref().context("it has no wrapper")?;
     let stand_in = read[0].stand_in.clone();
@@ -461,6 +497,7 @@ fn put_in<'r>(program: &mut Program, w: &mut Module, entries: &'r [Entry], appli
         part.set_linkage(name, Linkage::External)?;
     }
     link_part(w, part, &[wrapper], Callees::Bodies)?;
+    applied.targets.insert(stand_in.clone(), target.to_owned());
     applied.stand_ins.insert(stand_in, read);
     Ok(wrapper)
 }

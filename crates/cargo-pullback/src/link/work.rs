@@ -9,12 +9,15 @@
 //! Modules of one crate go together: they need the same bodies of the standard library, and rustc makes many small modules
 //! of a crate where it is not asked to optimise.
 //!
+//! Derivatives that a function to be differentiated asks for itself come first, see [`nested`](super::nested).
+//!
 //! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
 //! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them; so
 //! are functions that ask for derivatives themselves.
 
 use super::bug;
 use super::inputs::{MARKER, RULE_MARKER, RULED_MARKER};
+use super::nested::{self, Inner};
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
 use super::requests::{Asked, requests};
@@ -60,12 +63,15 @@ impl Derived {
 }
 
 /// A request, and the symbol of its derivative.
-struct Task {
-    module: ModuleId,
-    asked: Asked,
+pub struct Task {
+    /// The module that asks.
+    pub module: ModuleId,
+    /// What is asked for.
+    pub asked: Asked,
     /// The name of its shim where the code of all modules comes together.
-    shim: String,
-    symbol: String,
+    pub shim: String,
+    /// The derivative's name.
+    pub symbol: String,
 }
 
 /// Make the derivatives that these modules, each with its name, ask for.
@@ -100,11 +106,10 @@ pub fn work(
     let named = modules.iter().find(|(id, _)| *id == first.module);
     let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
-    let (imported, derivatives, applied) = match differentiate(program, &name, &tasks, rules, trace)? {
-        Ok(done) => done,
+    let Made { module: mut d, applied } = match make(program, &name, &tasks, rules, trace)? {
+        Ok(made) => made,
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
-    let mut d = emit(imported, &derivatives, &tasks, trace)?;
     let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
     let owners = close(program, &mut d, &symbols, &applied)?;
     let object = trace.step("optimise", || -> Result<_> {
@@ -126,29 +131,68 @@ pub fn work(
     Ok(Outcome::Derived(Derived { replacements, object, owners }))
 }
 
-/// The derivatives in Pullback's IR, with everything they need; or all the reasons why there are none.
-type Differentiated = std::result::Result<(Imported, Vec<FuncId>, Applied), Vec<Rendered>>;
+/// Derivatives as LLVM's IR, with what they reach, and the rules that were used.
+pub struct Made {
+    pub module: Module,
+    pub applied: Applied,
+}
 
-fn differentiate(
-    program: &mut Program,
-    name: &str,
-    tasks: &[Task],
-    rules: &Rules,
-    trace: &mut Trace,
-) -> Result<Differentiated> {
-    let mut shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
-    shims.sort_unstable();
-    shims.dedup();
+/// What was made, or all the reasons why there is nothing.
+pub type Attempt = std::result::Result<Made, Vec<Rendered>>;
 
+/// Make derivatives of functions of the program.
+fn make(program: &mut Program, name: &str, tasks: &[Task], rules: &Rules, trace: &mut Trace) -> Result<Attempt> {
+    let shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
+    let w = trace.step("copy modules", || together(program, tasks))?;
+    let mut inner = Inner::default();
+    match prepare(program, w, &shims, rules, &inner, trace)? {
+        Ok(ready) if !nested::asks(&ready.module) => return differentiate(ready, name, tasks, trace),
+        Ok(_) => {}
+        Err(errors) => return Ok(Err(errors)),
+    }
     let mut w = trace.step("copy modules", || together(program, tasks))?;
-    let applied = trace.step("resolve bodies", || rules::apply(program, &mut w, &shims, rules))?;
+    if let Err(errors) = inner.make_all(program, &mut w, &shims, rules, trace)? {
+        return Ok(Err(errors));
+    }
+    match prepare(program, w, &shims, rules, &inner, trace)? {
+        Ok(ready) => differentiate(ready, name, tasks, trace),
+        Err(errors) => Ok(Err(errors)),
+    }
+}
+
+/// A working copy in which rules have taken their places.
+pub struct Ready {
+    pub module: Module,
+    applied: Applied,
+}
+
+/// Bring all bodies into a working copy that `shims` need, and rules to their places.
+pub fn prepare(
+    program: &mut Program,
+    mut w: Module,
+    shims: &[&str],
+    rules: &Rules,
+    inner: &Inner,
+    trace: &mut Trace,
+) -> Result<std::result::Result<Ready, Vec<Rendered>>> {
+    let applied = trace.step("resolve bodies", || rules::apply(program, &mut w, shims, rules, inner))?;
     let mut applied = match applied {
         Ok(applied) => applied,
         Err(error) => return Ok(Err(vec![error])),
     };
     share_variables(&mut w)?;
-    w.internalize(&shims);
+    w.internalize(shims);
     applied.hide(&mut w)?;
+    w.retain_reachable(shims)?;
+    Ok(Ok(Ready { module: w, applied }))
+}
+
+/// Make derivatives of functions of a working copy.
+pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace) -> Result<Attempt> {
+    let Ready { module: mut w, applied } = ready;
+    let mut shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
+    shims.sort_unstable();
+    shims.dedup();
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
     let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
@@ -160,6 +204,7 @@ fn differentiate(
     })?;
     trace.save(&format!("{name}.normal.ll"), || w.print().into_bytes());
     let mut imported = trace.step("import", || import_functions(w, &shims, &policy_with(&applied)))?;
+    nested::mark_harmless(&mut imported.ir);
     let custom = applied.rules(&mut imported.ir);
 
     let primals = imported.ir.functions().count();
@@ -186,7 +231,10 @@ fn differentiate(
             trace.print(&format!("derivative {}", function.name), &function_text(&imported.ir, id));
         }
     }
-    Ok(if errors.is_empty() { Ok((imported, derivatives, applied)) } else { Err(errors) })
+    if !errors.is_empty() {
+        return Ok(Err(errors));
+    }
+    Ok(Ok(Made { module: emit(imported, &derivatives, tasks, trace)?, applied }))
 }
 
 /// The policy, of a program that says itself which functions carry no derivative.

@@ -1,15 +1,16 @@
-use pullback::autodiff;
+use pullback::{autodiff, vjp};
 
-#[autodiff(df, Reverse, Active, ActiveOnly)]
-fn f(x: f64) -> f64 {
-    x * x * x
+fn f(x: &[f64; 2]) -> f64 {
+    x[0] * x[0] * x[1]
 }
 
-#[autodiff(ddf, Forward, Dual, Dual)]
-fn g(x: f64) -> f64 {
-    df(x)
+#[autodiff(dg, Reverse, Duplicated, Active)]
+fn g(x: &[f64; 2]) -> f64 {
+    let (_, pullback) = vjp(f, x);
+    pullback(1.0)[0]
 }
 
 fn main() {
-    println!("{:?}", ddf(2.0, 1.0));
+    let mut dx = [0.0; 2];
+    println!("{:?} {dx:?}", dg(&[2.0, 3.0], &mut dx));
 }

@@ -14,6 +14,7 @@ use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{FieldKind, Mode, Request};
 use crate::rules::rule;
+use crate::transform::memory::TapeUse;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -486,7 +487,8 @@ impl Analysis<'_> {
             }
             Op::Call(Callee::Direct(callee), args, _) => {
                 let target = self.module.func(*callee);
-                if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn {
+                let known = TapeUse::of(self.module, func, &data.op).is_some();
+                if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn || known {
                     return Ok(());
                 }
                 if !args.iter().any(|a| touches(*a)) {

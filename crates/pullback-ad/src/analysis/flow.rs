@@ -20,6 +20,7 @@ use super::shape::Shape;
 use super::{carried, evidence, unseen};
 use crate::custom::{CustomRule, Role};
 use crate::request::Request;
+use crate::transform::memory::TapeUse;
 use pullback_ir::{
     BinOp, Block, Callee, CastOp, Constant, Flags, FuncId, Function, GlobalId, Inst, Module, Op, Terminator, Type,
 };
@@ -51,6 +52,8 @@ pub struct Facts {
     pub objects: Objects,
     values: HashMap<FuncId, Values>,
     globals: HashMap<GlobalId, ObjId>,
+    /// What lies on a tape, by site.
+    sites: HashMap<i64, ObjId>,
     /// The functions looked at, primal first.
     pub functions: Vec<FuncId>,
     /// Those of them that take part in the derivative: the others are only called on the way out of a panic.
@@ -438,7 +441,9 @@ impl Pass<'_> {
             self.join_contents(&cleanup.args, cleanup.func);
         }
         match &data.op {
-            Op::Alloca { .. } | Op::Alloc { .. } => {
+            op if matches!(op, Op::Alloca { .. } | Op::Alloc { .. })
+                || TapeUse::of(self.module, self.func, op) == Some(TapeUse::Keep) =>
+            {
                 let object = match self.values().site.get(&inst) {
                     Some(object) => *object,
                     None => {
@@ -491,6 +496,7 @@ impl Pass<'_> {
                     self.set_offset(result.expect("just looked"), numbers::intrinsic(name, &args));
                 }
             }
+            op if let Some(tape) = TapeUse::of(self.module, self.func, op) => self.tape(tape, result),
             Op::Call(callee, args, _) => self.call(*callee, args, result),
             Op::InsertValue(into, value, i) => {
                 let result = result.expect("an aggregate has a result");
@@ -538,6 +544,21 @@ impl Pass<'_> {
                 }
             }
         }
+    }
+
+    /// What is pushed at a site is what is popped there.
+    fn tape(&mut self, tape: TapeUse, result: Option<Value>) {
+        let (TapeUse::Push(site) | TapeUse::Pop(site), Some(result)) = (tape, result) else { return };
+        let object = match self.facts.sites.get(&site) {
+            Some(object) => *object,
+            None => {
+                let object = self.facts.objects.add(Origins { local: true, ..Origins::default() });
+                self.facts.sites.insert(site, object);
+                object
+            }
+        };
+        self.set_object(result, object);
+        self.set_offset(result, Offsets::zero());
     }
 
     fn foreign(&mut self, result: Value) {

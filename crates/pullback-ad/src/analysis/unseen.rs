@@ -232,6 +232,7 @@ mod tests {
             strong_zero: false,
             runtime_activity: false,
             split: false,
+            nested: false,
             name: "f".to_owned(),
             args: vec![Argument { name: "list".to_owned(), activity: Activity::Duplicated, layout: list }],
             layouts,

@@ -178,11 +178,15 @@ impl<'a> Flow<'a> {
             },
             Op::Alloc { .. } => Some(placed(Class::Primal)),
             Op::Call(Callee::Direct(callee), ..)
-                if [self.runtime.tape_push, self.runtime.tape_pop].contains(callee) =>
+                if [self.runtime.push.func, self.runtime.pop.func].contains(callee) =>
             {
                 Some(Class::Tape)
             }
             Op::Call(Callee::Direct(callee), ..) if *callee == self.runtime.shadow_alloc => Some(placed(Class::Shadow)),
+            // Memory of an inner tape, and its shadow: no other memory.
+            Op::Call(Callee::Direct(callee), args, _) if *callee == self.runtime.tape_keep => {
+                Some(if self.func.as_int(args[2]) == Some(0) { placed(Class::Primal) } else { Class::Any })
+            }
             _ => Some(Class::Any),
         }
     }

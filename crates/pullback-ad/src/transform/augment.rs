@@ -11,6 +11,7 @@
 //! function that gives back the shadows too.
 
 use super::linear::{Coefficient, Linear};
+use super::memory::TapeUse;
 use super::session::{Form, Session};
 use crate::analysis::computed::Numbers;
 use crate::analysis::objects::ObjId;
@@ -101,7 +102,8 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     let mut out = this.out;
     out.func = this.func;
     let runtime = &session.runtime;
-    out.harmless.extend([runtime.tape_push, runtime.shadow_alloc, runtime.defer_dealloc]);
+    out.harmless.extend([runtime.push.func, runtime.shadow_alloc, runtime.defer_dealloc]);
+    out.harmless.extend([runtime.push_at, runtime.pop_at, runtime.tape_keep]);
     let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
     out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));
     out.returns_active = session.active.returns_active(id);
@@ -223,7 +225,7 @@ impl Augmenter<'_, '_> {
         request.layouts.get(request.args[arg].layout).size.max(1)
     }
 
-    fn bind(&mut self, old: Value, new: Value) {
+    pub(super) fn bind(&mut self, old: Value, new: Value) {
         self.values.insert(old, new);
         if let Some(object) = self.session.facts.object(self.id, old) {
             self.out.places.insert(new, (object, self.session.facts.offset(self.id, old)));
@@ -456,6 +458,7 @@ impl Augmenter<'_, '_> {
             | Op::Alloca { .. }
             | Op::Alloc { .. }
             | Op::Dealloc { .. } => self.memory(data),
+            op if let Some(tape) = TapeUse::of(self.session.module, &self.old, op) => self.tape_use(data, tape),
             Op::Call(Callee::Direct(callee), args, _)
                 if self.session.facts.functions.contains(callee) && self.session.takes_part(*callee) =>
             {

@@ -552,14 +552,16 @@ impl Augmenter<'_, '_> {
         let keep = self.form.is_apart() && !self.is_forward();
         let bytes = self.func.i64(size as i64);
         // The reverse function of a callee runs when the callee's own stack is gone: such memory lives on the tape.
-        let place = |this: &mut Self| match this.out.tape {
+        let place = |this: &mut Self, made: &[Value]| match this.out.tape {
             Some(tape) if keep => {
-                let callee = pullback_ir::Callee::Direct(this.session.runtime.tape_push);
-                this.prologue_value(Op::Call(callee, vec![tape, bytes], None), Type::Ptr)
+                let number = this.out.pushed.len() + made.len();
+                let site = this.session.site(&this.func.name, &format!("memory {number}"));
+                let op = this.session.runtime.push.op(&mut this.func, tape, bytes, site);
+                this.prologue_value(op, Type::Ptr)
             }
             _ => this.prologue_value(Op::Alloca { size, align }, Type::Ptr),
         };
-        let new = place(self);
+        let new = place(self, &[]);
         let mut made = vec![new];
         self.values.insert(old_result, new);
         if let Some(object) = self.object(old_result) {
@@ -568,11 +570,11 @@ impl Augmenter<'_, '_> {
         if self.has_shadow(old_result) {
             let mut shadows = Vec::new();
             for _ in 0..self.width() {
-                let shadow = place(self);
+                let shadow = place(self, &made);
                 self.zero_fill(shadow, size, align);
+                made.push(shadow);
                 shadows.push(shadow);
             }
-            made.extend(&shadows);
             self.bind_shadows(old_result, new, shadows);
         }
         if keep {

@@ -32,6 +32,7 @@ mod cleanup;
 mod forward;
 pub mod halve;
 pub mod hoist;
+mod inner_tape;
 pub mod linear;
 mod max_flow;
 pub mod memory;

@@ -423,11 +423,12 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             self.build().ret(None);
             return;
         }
-        for (_, bytes) in self.aug.pushed.clone().into_iter().rev() {
-            let (pop, tape) = (self.session.runtime.tape_pop, self.rev_tape);
+        for (i, (_, bytes)) in self.aug.pushed.clone().into_iter().enumerate().rev() {
+            let (pop, tape) = (self.session.runtime.pop, self.rev_tape);
+            let site = self.session.site(&self.aug.func.name, &format!("memory {i}"));
             let mut b = self.build();
             let bytes = b.func.i64(bytes as i64);
-            b.call(pop, vec![tape, bytes], Type::Ptr);
+            pop.call(&mut b, tape, bytes, site);
         }
         let mut result = None;
         if let Some(ty) = self.rev().ret.clone() {

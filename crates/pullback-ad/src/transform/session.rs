@@ -1,6 +1,6 @@
 //! What all functions of one derivative share, and the functions made for callees.
 
-use super::memory::Runtime;
+use super::memory::{Runtime, TapeUse};
 use crate::analysis::activity::{ActiveSet, reached};
 use crate::analysis::flow::Facts;
 use crate::analysis::objects::ObjId;
@@ -62,6 +62,16 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both sweeps of a
+    /// function, and another one in every function.
+    pub fn site(&self, function: &str, key: &str) -> i64 {
+        let function = function.trim_end_matches(".fwd").trim_end_matches(".rev");
+        let bytes = [self.name.as_str(), function, key].into_iter().flat_map(|part| part.bytes().chain([0xff]));
+        // FNV-1a.
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        (hash >> 2) as i64
+    }
+
     /// Whether a pointer of `func`, or a pointer in an aggregate of it, has shadows.
     pub fn has_shadow(&self, func: FuncId, value: Value) -> bool {
         self.facts.object(func, value).is_some_and(|o| self.active.is_shadowed(o))
@@ -117,7 +127,8 @@ impl Session<'_> {
                     Op::Call(Callee::Direct(callee), args, _) => {
                         let target = self.module.func(*callee);
                         let rule = self.request.rule(*callee);
-                        if self.facts.functions.contains(callee) || target.attrs.inactive {
+                        let known = TapeUse::of(self.module, func, op).is_some();
+                        if self.facts.functions.contains(callee) || target.attrs.inactive || known {
                             continue;
                         }
                         let may_write =

@@ -6,7 +6,9 @@
 //! - The function's own: an `alloca`, which the optimiser turns into a register. In a callee, whose sweeps are two functions,
 //!   a record on the tape carries it from one to the other.
 //! - A counted loop: an array on the tape of as many elements as there are iterations, one array for each slot. The forward
-//!   sweep writes the element of the current iteration where the value is made, the reverse sweep reads it where it is used.
+//!   sweep writes the element of the current iteration where the value is made, the reverse sweep reads it where it is used. The
+//!   arrays of a loop lie one behind the other; in a derivative that is differentiated itself each is apart, so that pointers and
+//!   floats are not taken for one another.
 //! - Any other loop: an `alloca`, saved at the end of each iteration in a record that is pushed on the tape, and restored where
 //!   the reverse sweep begins with the iteration.
 //!
@@ -32,10 +34,10 @@ pub(super) enum Slot {
     Counter(Loop),
     /// The number of the last iteration of a loop that is not counted.
     Last(Loop),
-    /// Where the arrays of a run of a counted loop are.
-    Base(Loop),
+    /// Where the arrays of a run of a counted loop are; the number is that of their group.
+    Base(Loop, usize),
     /// Where those of the current run are.
-    Arrays(Loop),
+    Arrays(Loop, usize),
     /// How long they are; only in the reverse sweep.
     Count(Loop),
     /// By which block the function was left.
@@ -48,7 +50,7 @@ pub(super) enum Home {
     /// In an `alloca` of each sweep.
     Alloca { forward: Value, reverse: Value },
     /// In the arrays of a counted loop: behind so many bytes for each iteration, and of so many bytes itself.
-    Array { id: Loop, behind: u64, bytes: u64 },
+    Array { id: Loop, group: usize, behind: u64, bytes: u64 },
 }
 
 /// One of the two sweeps.
@@ -93,10 +95,12 @@ impl Sweeps<'_, '_> {
                 self.saved_slot(parent, Slot::Last(*id), Type::I64);
                 continue;
             }
-            if self.levels.contains_key(&Some(*id)) {
-                self.loose_slot(Slot::Count(*id), &Type::I64);
-                self.loose_slot(Slot::Arrays(*id), &Type::Ptr);
-                self.saved_slot(parent, Slot::Base(*id), Type::Ptr);
+            for group in 0..self.groups(*id) {
+                if group == 0 {
+                    self.loose_slot(Slot::Count(*id), &Type::I64);
+                }
+                self.loose_slot(Slot::Arrays(*id, group), &Type::Ptr);
+                self.saved_slot(parent, Slot::Base(*id, group), Type::Ptr);
             }
         }
         for (level, mut slots) in std::mem::take(&mut self.levels) {
@@ -112,6 +116,21 @@ impl Sweeps<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// In how many groups the arrays of a loop lie; a loop that is not counted has none.
+    fn groups(&self, id: Loop) -> usize {
+        let slots = self.levels.get(&Some(id)).filter(|_| self.trips.contains_key(&id));
+        let arrays = slots.map_or(0, Vec::len);
+        if self.session.request.nested { arrays } else { arrays.min(1) }
+    }
+
+    /// Bytes that a group of arrays takes for each iteration.
+    fn bytes_of(&self, id: Loop, group: usize) -> u64 {
+        match &self.levels[&Some(id)][..] {
+            slots if self.session.request.nested => slots[group].1.size(),
+            slots => slots.iter().map(|(_, ty)| ty.size()).sum(),
+        }
     }
 
     /// The outermost loop inside of a key's level that its value is made in, if it is made in one.
@@ -150,11 +169,14 @@ impl Sweeps<'_, '_> {
     /// Give the slots of a level their homes.
     fn house(&mut self, level: Option<Loop>, slots: &[(Slot, Type)]) {
         let arrays = level.filter(|id| self.trips.contains_key(id));
-        let mut behind = 0;
-        for (slot, ty) in slots {
+        let (mut behind, apart) = (0, self.session.request.nested);
+        for (i, (slot, ty)) in slots.iter().enumerate() {
             match arrays {
+                Some(id) if apart => {
+                    self.homes.insert(*slot, Home::Array { id, group: i, behind: 0, bytes: ty.size() });
+                }
                 Some(id) => {
-                    self.homes.insert(*slot, Home::Array { id, behind, bytes: ty.size() });
+                    self.homes.insert(*slot, Home::Array { id, group: 0, behind, bytes: ty.size() });
                     behind += ty.size();
                 }
                 None => self.loose_slot(*slot, ty),
@@ -164,13 +186,13 @@ impl Sweeps<'_, '_> {
 
     /// The address of a slot at the end of a block of one of the sweeps.
     fn place(&mut self, sweep: Sweep, block: Block, slot: Slot) -> Value {
-        let (id, behind, bytes) = match self.homes[&slot] {
+        let (id, group, behind, bytes) = match self.homes[&slot] {
             Home::Alloca { forward, .. } if sweep == Sweep::Forward => return forward,
             Home::Alloca { reverse, .. } => return reverse,
-            Home::Array { id, behind, bytes } => (id, behind, bytes),
+            Home::Array { id, group, behind, bytes } => (id, group, behind, bytes),
         };
         let [arrays, counter, count] =
-            [Slot::Arrays(id), Slot::Counter(id), Slot::Count(id)].map(|slot| self.place(sweep, block, slot));
+            [Slot::Arrays(id, group), Slot::Counter(id), Slot::Count(id)].map(|slot| self.place(sweep, block, slot));
         let trips = self.trips[&id];
         let mut b = match sweep {
             Sweep::Forward => Builder::new(&mut self.aug.func, block),
@@ -218,7 +240,7 @@ impl Sweeps<'_, '_> {
     fn note_origin(&mut self, slot: Slot, value: Value) {
         let origin = match slot {
             Slot::Kept(key) if *self.aug.func.ty(key.0) == Type::Ptr => Origin::Same(key.0),
-            Slot::Base(_) | Slot::Arrays(_) => Origin::Tape,
+            Slot::Base(..) | Slot::Arrays(..) => Origin::Tape,
             _ => return,
         };
         self.origins.insert(value, origin);
@@ -262,29 +284,29 @@ impl Sweeps<'_, '_> {
 
     /// Make the arrays of a counted loop at the end of `block`, on the way into it.
     pub(super) fn make_arrays(&mut self, block: Block, id: Loop) {
-        if !self.has_slot(Slot::Base(id)) {
-            return;
+        for group in 0..self.groups(id) {
+            let (count, each) = (self.trips[&id], self.bytes_of(id, group));
+            let tape = self.aug.tape.expect("reverse mode has a tape");
+            let push = self.session.runtime.push;
+            let site = self.session.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
+            let mut b = Builder::new(&mut self.aug.func, block);
+            let bytes = array_bytes(&mut b, count, each);
+            let memory = push.call(&mut b, tape, bytes, site);
+            self.write(block, Slot::Arrays(id, group), memory);
+            self.write(block, Slot::Base(id, group), memory);
         }
-        let (count, each) = (self.trips[&id], self.bytes_each(Some(id)));
-        let tape = self.aug.tape.expect("reverse mode has a tape");
-        let push = self.session.runtime.tape_push;
-        let mut b = Builder::new(&mut self.aug.func, block);
-        let bytes = array_bytes(&mut b, count, each);
-        let memory = b.call(push, vec![tape, bytes], Type::Ptr);
-        self.write(block, Slot::Arrays(id), memory);
-        self.write(block, Slot::Base(id), memory);
     }
 
     /// The arrays of a counted loop leave the tape.
     pub(super) fn drop_arrays(&mut self, id: Loop) {
-        if !self.has_slot(Slot::Base(id)) {
-            return;
+        for group in (0..self.groups(id)).rev() {
+            let n = self.read(Slot::Count(id), Type::I64);
+            let (pop, tape, each) = (self.session.runtime.pop, self.rev_tape, self.bytes_of(id, group));
+            let site = self.session.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
+            let mut b = self.build();
+            let bytes = array_bytes(&mut b, n, each);
+            pop.call(&mut b, tape, bytes, site);
         }
-        let n = self.read(Slot::Count(id), Type::I64);
-        let (pop, tape, each) = (self.session.runtime.tape_pop, self.rev_tape, self.bytes_each(Some(id)));
-        let mut b = self.build();
-        let bytes = array_bytes(&mut b, n, each);
-        b.call(pop, vec![tape, bytes], Type::Ptr);
     }
 
     /// The reverse of a loop starts at its last iteration.
@@ -299,10 +321,12 @@ impl Sweeps<'_, '_> {
         let one = b.func.i64(1);
         let last = b.sub(n, one);
         self.write_reverse(Slot::Counter(id), last);
-        if self.has_slot(Slot::Base(id)) {
-            self.write_reverse(Slot::Count(id), n);
-            let arrays = self.read(Slot::Base(id), Type::Ptr);
-            self.write_reverse(Slot::Arrays(id), arrays);
+        for group in 0..self.groups(id) {
+            if group == 0 {
+                self.write_reverse(Slot::Count(id), n);
+            }
+            let arrays = self.read(Slot::Base(id, group), Type::Ptr);
+            self.write_reverse(Slot::Arrays(id, group), arrays);
         }
     }
 
@@ -312,14 +336,21 @@ impl Sweeps<'_, '_> {
         level.is_none_or(|id| !self.trips.contains_key(&id)).then(|| slots.clone())
     }
 
+    /// The site of a level's records.
+    fn record_site(&self, level: Option<Loop>) -> i64 {
+        let key = level.map_or_else(|| "call".to_owned(), |id| format!("loop {}", id.index()));
+        self.session.site(&self.aug.func.name, &key)
+    }
+
     /// Save the slots of a level at the end of `block` in the forward sweep.
     pub(super) fn save(&mut self, block: Block, level: Option<Loop>) {
         let Some(slots) = self.recorded(level) else { return };
         let tape = self.aug.tape.expect("reverse mode has a tape");
-        let (push, each) = (self.session.runtime.tape_push, self.bytes_each(level));
+        let (push, each) = (self.session.runtime.push, self.bytes_each(level));
+        let site = self.record_site(level);
         let mut b = Builder::new(&mut self.aug.func, block);
         let bytes = b.func.i64(each as i64);
-        let record = b.call(push, vec![tape, bytes], Type::Ptr);
+        let record = push.call(&mut b, tape, bytes, site);
         let mut at = 0;
         for (slot, ty) in slots {
             let (size, value) = (ty.size() as i64, self.read_forward(block, slot, ty));
@@ -334,10 +365,11 @@ impl Sweeps<'_, '_> {
     pub(super) fn restore(&mut self, level: Option<Loop>) {
         self.cache.clear();
         let Some(slots) = self.recorded(level) else { return };
-        let (pop, tape, each) = (self.session.runtime.tape_pop, self.rev_tape, self.bytes_each(level));
+        let (pop, tape, each) = (self.session.runtime.pop, self.rev_tape, self.bytes_each(level));
+        let site = self.record_site(level);
         let mut b = self.build();
         let bytes = b.func.i64(each as i64);
-        let record = b.call(pop, vec![tape, bytes], Type::Ptr);
+        let record = pop.call(&mut b, tape, bytes, site);
         let mut at = 0;
         for (slot, ty) in slots {
             let size = ty.size() as i64;

@@ -56,6 +56,7 @@ fn request(memory: &[&[FieldKind]]) -> Request {
         strong_zero: false,
         runtime_activity: false,
         split: false,
+        nested: false,
         name: "f".to_owned(),
         args,
         layouts,

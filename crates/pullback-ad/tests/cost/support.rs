@@ -223,6 +223,7 @@ fn request(args: &[Arg]) -> Request {
         strong_zero: false,
         runtime_activity: false,
         split: false,
+        nested: false,
         name: "f".to_owned(),
         args: args.iter().enumerate().map(argument).collect(),
         layouts,

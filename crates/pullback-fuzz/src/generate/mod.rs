@@ -62,6 +62,7 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
         strong_zero: false,
         runtime_activity: false,
         split: false,
+        nested: false,
         name: format!("program_{seed}"),
         args: Vec::new(),
         layouts: Layouts::default(),

@@ -149,7 +149,7 @@ pub(super) fn call(
     let function = name.strip_prefix("__pullback_")?;
     let arity = match function {
         "tape_push" | "tape_pop" => 2,
-        "shadow_alloc" => 3,
+        "shadow_alloc" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
         "defer_dealloc" => 4,
         "adjoint_copy" | "copy_lanes" => 6,
         "zero_lanes" => 5,
@@ -166,8 +166,8 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
     let first = operand_ptr(&args[0])?;
     let number = |i: usize| operand_bits(&args[i]).map(|b: u128| b as u64);
     match function {
-        "tape_push" => tapes.push(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
-        "tape_pop" => tapes.pop(first, number(1)?).map(|p| Some(Val::Ptr(p))),
+        "tape_push" | "tape_push_at" => tapes.push(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
+        "tape_pop" | "tape_pop_at" => tapes.pop(first, number(1)?).map(|p| Some(Val::Ptr(p))),
         "shadow_alloc" => {
             let address = memory.alloc_zeroed(number(1)?, number(2)?, Kind::Shadow)?;
             match tapes.get(first) {
@@ -177,6 +177,15 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
                     return Err(trap);
                 }
             }
+            Ok(Some(Val::Ptr(address)))
+        }
+        "tape_keep" => {
+            let tape = tapes.get(first)?;
+            let address = match number(2)? {
+                0 => memory.alloc(number(1)?, 16, Kind::Shadow)?,
+                _ => memory.alloc_zeroed(number(1)?, 16, Kind::Shadow)?,
+            };
+            tape.shadows.push(address);
             Ok(Some(Val::Ptr(address)))
         }
         "defer_dealloc" => {

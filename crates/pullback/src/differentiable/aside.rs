@@ -13,6 +13,7 @@ use super::path::Access;
 use super::{Differentiable, layout_of};
 use crate::abi::{Field, Kind, Layout, LayoutFn};
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 
 /// The bytes of shadows that are put aside. They are noted while shadows are checked, and zero from [`clear`](Self::clear) on
@@ -20,9 +21,9 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub struct Aside {
     /// In the order in which they were noted. One value with two owners is noted twice.
-    spans: RefCell<Vec<Span>>,
+    spans: ManuallyDrop<RefCell<Vec<Span>>>,
     /// What the spans held, one after the other, once they are cleared.
-    bytes: Vec<u8>,
+    bytes: ManuallyDrop<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,9 +107,15 @@ impl Aside {
     }
 }
 
+/// All of it is here, in one function that a derivative of a derivative calls as it is: nothing is left to the fields.
 impl Drop for Aside {
     fn drop(&mut self) {
         self.put_back();
+        // SAFETY: this is dropped once.
+        unsafe {
+            ManuallyDrop::drop(&mut self.spans);
+            ManuallyDrop::drop(&mut self.bytes);
+        }
     }
 }
 

@@ -1,0 +1,241 @@
+//! Derivatives of derivatives: requests in functions that are themselves differentiated.
+//!
+//! ```text
+//! w:  outer shim ─▶ f ─▶ the wrapper of `dg` ─▶ marker(inner shim)        inner shim ─▶ g
+//!                                               └─ becomes the address of the inner derivative, which is put into w
+//! ```
+//! The innermost come first: those of functions that ask for nothing. Each derivative goes, in LLVM's IR, into the working copy in which it
+//! was asked for, and is code like any other there: it is optimised, and differentiated with all that calls it. Only its tape is not
+//! looked into, the engine knows what the functions of that do (`pullback-ad`, `inner_tape`). What else it calls of the run-time
+//! support is replaced by plain code (`pullback::rt::nested`), which is differentiated too.
+
+use super::inputs::MARKER;
+use super::policy::{demangled, is_bookkeeping};
+use super::program::Program;
+use super::requests::{Asked, requests};
+use super::resolve::{Callees, link_part};
+use super::rules::{Applied, Rules};
+use super::trace::Trace;
+use super::work::{Made, Task, differentiate, prepare};
+use crate::diagnostics::show;
+use crate::report::Rendered;
+use anyhow::{Context, Result};
+use pullback_ad::{FieldKind, LayoutId, Layouts, Request};
+use pullback_ir::MemoryEffects;
+use pullback_llvm::{Linkage, Module};
+use std::collections::{HashMap, HashSet};
+
+/// What inner derivatives are called; a number follows.
+const NAME: &str = "pullback_inner";
+
+/// Functions of the run-time support, and the code that stands in for them in a derivative that is differentiated.
+const REPLACED: [(&str, &str); 4] = [
+    ("__pullback_shadow_alloc", "__pullback_nested_shadow_alloc"),
+    ("__pullback_adjoint_copy", "__pullback_nested_adjoint_copy"),
+    ("__pullback_zero_lanes", "__pullback_nested_zero_lanes"),
+    ("__pullback_copy_lanes", "__pullback_nested_copy_lanes"),
+];
+
+/// Whether a function of a working copy asks for a derivative.
+pub fn asks(w: &Module) -> bool {
+    w.find_symbol(MARKER).is_some()
+}
+
+/// Tell the engine that what a wrapper does besides calling a derivative leaves the program's memory as it is.
+pub fn mark_harmless(ir: &mut pullback_ir::Module) {
+    let found: Vec<_> = ir.functions().filter(|(_, f)| is_bookkeeping(&f.name)).map(|(id, _)| id).collect();
+    for id in found {
+        ir.func_mut(id).attrs.memory = MemoryEffects::Read;
+    }
+}
+
+/// The derivatives that were put into a working copy.
+#[derive(Default)]
+pub struct Inner {
+    /// The rules that they use.
+    applied: Vec<Applied>,
+    /// Their functions, and copies of others that came with them.
+    functions: HashSet<String>,
+    count: usize,
+}
+
+impl Inner {
+    /// The rules that they use.
+    pub fn rules(&self) -> &[Applied] {
+        &self.applied
+    }
+
+    /// Whether a function came with a derivative.
+    pub fn has(&self, function: &str) -> bool {
+        self.functions.contains(function)
+    }
+
+    /// Make all derivatives that functions of `w` ask for, and put them into it. Its other functions are those that `roots` reach.
+    pub fn make_all(
+        &mut self,
+        program: &mut Program,
+        w: &mut Module,
+        roots: &[&str],
+        rules: &Rules,
+        trace: &mut Trace,
+    ) -> Result<std::result::Result<(), Vec<Rendered>>> {
+        loop {
+            // What is asked for by functions that rules take the place of is not wanted.
+            let ready = match prepare(program, w.clone_module(), roots, rules, self, trace)? {
+                Ok(ready) => ready,
+                Err(errors) => return Ok(Err(errors)),
+            };
+            if !asks(&ready.module) {
+                return Ok(Ok(()));
+            }
+            let id = program.adopt(ready.module);
+            let seen = program.module(id)?;
+            let mut asked = Vec::new();
+            for request in requests(program, id, &seen)? {
+                if !reaches(&seen, &request.shim, MARKER)? {
+                    asked.push(request);
+                }
+            }
+            let errors: Vec<Rendered> = asked.iter().filter_map(refused).collect();
+            if !errors.is_empty() {
+                return Ok(Err(errors));
+            }
+            if asked.is_empty() {
+                let all = requests(program, id, &seen)?;
+                return Ok(Err(all.iter().take(1).map(endless).collect()));
+            }
+            let tasks: Vec<Task> = asked
+                .into_iter()
+                .map(|mut asked| {
+                    self.count += 1;
+                    asked.request.nested = true;
+                    let symbol = format!("{NAME}_{}_{}", self.count, asked.request.name.replace(' ', "_"));
+                    Task { module: id, shim: asked.shim.clone(), symbol, asked }
+                })
+                .collect();
+            let shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
+            // The shims may be in a module of their own until all bodies are there.
+            let mut part = w.clone_module();
+            super::rules::bring_bodies(program, &mut part, self)?;
+            part.retain_reachable(&shims)?;
+            let ready = match prepare(program, part, &shims, rules, self, trace)? {
+                Ok(ready) => ready,
+                Err(errors) => return Ok(Err(errors)),
+            };
+            let made = match differentiate(ready, "inner", &tasks, trace)? {
+                Ok(made) => made,
+                Err(errors) => return Ok(Err(errors)),
+            };
+            super::rules::bring_bodies(program, w, self)?;
+            self.put_in(program, w, made, &tasks)?;
+        }
+    }
+
+    /// Put derivatives into the working copy, in the place of the marker calls.
+    fn put_in(&mut self, program: &mut Program, w: &mut Module, made: Made, tasks: &[Task]) -> Result<()> {
+        let Made { module: mut d, applied } = made;
+        for (old, new) in REPLACED {
+            if d.find_symbol(old).is_none() {
+                continue;
+            }
+            let home = program.find(new)?.with_context(|| format!("`{new}` is not in the program"))?;
+            let mut part = program.source(home)?.clone_module();
+            part.retain_reachable(&[new])?;
+            link_part(&mut d, part, &[new], Callees::Declarations)?;
+            d.redirect(old, new, |_| false)?;
+        }
+        let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
+        d.retain_reachable(&symbols)?;
+        d.internalize(&symbols);
+        let names = |module: &Module| -> HashSet<String> { module.functions().into_iter().map(|f| f.name).collect() };
+        let before = names(w);
+        w.link_in(d)?;
+        self.functions.extend(names(w).difference(&before).cloned());
+        self.applied.push(applied);
+        let mut calls = Vec::new();
+        for call in w.calls_of(MARKER) {
+            if let Some(task) = tasks.iter().find(|task| task.asked.calls.iter().any(|c| same_request(c, &call))) {
+                calls.push((call, &task.symbol));
+            }
+        }
+        // From the last to the first: a call's number counts those before it.
+        for (call, symbol) in calls.into_iter().rev() {
+            w.replace_call(&call, symbol)?;
+        }
+        for symbol in symbols {
+            w.set_linkage(symbol, Linkage::Internal)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether two calls of the marker ask for the same.
+fn same_request(a: &pullback_llvm::CallSite, b: &pullback_llvm::CallSite) -> bool {
+    a.arguments == b.arguments
+}
+
+/// Whether a function refers to a symbol, or to something that does.
+fn reaches(module: &Module, from: &str, symbol: &str) -> Result<bool> {
+    let mut seen: HashSet<String> = HashSet::from([from.to_owned()]);
+    let mut open = vec![from.to_owned()];
+    while let Some(name) = open.pop() {
+        if name == symbol {
+            return Ok(true);
+        }
+        open.extend(module.references(&name)?.into_iter().filter(|name| seen.insert(name.clone())));
+    }
+    Ok(false)
+}
+
+/// Why a derivative cannot be differentiated itself, if that is so.
+fn refused(asked: &Asked) -> Option<Rendered> {
+    let Request { name, strong_zero, split, args, layouts, .. } = &asked.request;
+    let (what, help) = if *split {
+        (
+            "the pullback of `vjp` is called later",
+            "use `grad`, `value_and_grad` or `jvp` in a function that is differentiated, or an attribute",
+        )
+    } else if *strong_zero {
+        ("it has the option `strong_zero`", "ask for this derivative without the option")
+    } else {
+        let mut seen = HashMap::new();
+        let active = args.iter().filter(|arg| arg.activity.has_shadow());
+        if !active.into_iter().any(|arg| has_variants(layouts, arg.layout, &mut seen)) {
+            return None;
+        }
+        (
+            "an argument with a shadow holds an enum",
+            "pass the floats of the enum as arguments of their own, or keep the enum in a `Const` argument",
+        )
+    };
+    // Of a closure only the function is known that it is given to, and that is not the user's.
+    let place = (!split).then_some((&asked.place, "asked for here, and called in a function that is differentiated"));
+    Some(show(
+        &format!("the derivative of `{}` cannot be differentiated itself yet", demangled(name)),
+        place,
+        &[what.to_owned()],
+        &[help.to_owned()],
+    ))
+}
+
+/// Whether a value may hold an enum, itself or behind a pointer.
+fn has_variants(layouts: &Layouts, id: LayoutId, seen: &mut HashMap<LayoutId, ()>) -> bool {
+    if seen.insert(id, ()).is_some() {
+        return false;
+    }
+    layouts.get(id).fields.iter().any(|field| match field.kind {
+        FieldKind::Opaque(_) | FieldKind::Payload(_) => true,
+        FieldKind::Nested(inner, _) | FieldKind::Pointer(Some(inner)) => has_variants(layouts, inner, seen),
+        _ => false,
+    })
+}
+
+/// All requests need others.
+fn endless(asked: &Asked) -> Rendered {
+    show(
+        &format!("`{}` asks for its own derivative", demangled(&asked.request.name)),
+        Some((&asked.place, "this derivative is called by the function it is the derivative of")),
+        &["there is no end to derivatives of derivatives of it".to_owned()],
+        &["call the derivative outside of the function".to_owned()],
+    )
+}

@@ -1,0 +1,153 @@
+//! The tape of a derivative that is differentiated.
+//!
+//! In forward mode what is pushed with a shadow is pushed twice or more: the bytes, and then those of each shadow; they are popped the other
+//! way round. In reverse mode the memory has to be there until the outer reverse sweep is through, and nothing else may take
+//! its place. So it belongs to the outer tape, and the inner one has its address and those of its shadows.
+//!
+//! ```text
+//! forward   p = push(tape, n)        p' = push(tape, n)            p' = pop(tape, n)             p = pop(tape, n)
+//! reverse   p = keep(outer, n)       p' = keep(outer, n)           r = pop(tape, 16)
+//!           r = push(tape, 16)       r[0] = p, r[1] = p'           p = r[0], p' = r[1]
+//! ```
+
+use super::augment::Augmenter;
+use super::memory::TapeUse;
+use crate::error::Result;
+use pullback_ir::{Callee, InstData, Op, Type, Value};
+
+impl Augmenter<'_, '_> {
+    /// A call that pushes, pops, or gives memory to a tape.
+    pub(super) fn tape_use(&mut self, data: &InstData, tape: TapeUse) -> Result<()> {
+        let Op::Call(_, args, _) = &data.op else { unreachable!("a use of a tape is a call") };
+        match tape {
+            TapeUse::Defer => self.defer(data, args),
+            TapeUse::Keep => self.lasting(data, args),
+            TapeUse::Push(_) | TapeUse::Pop(_) if self.is_forward() => self.push_or_pop_twice(data, tape),
+            TapeUse::Push(_) => self.push_addresses(data, args),
+            TapeUse::Pop(_) => self.pop_addresses(data, args),
+        }
+    }
+
+    fn defer(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let ptr = args[1];
+        if let Some(outer) = self.out.tape {
+            let mut args: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
+            args[0] = outer;
+            let callee = self.session.runtime.defer_dealloc;
+            self.builder().call_void(callee, args);
+            return Ok(());
+        }
+        self.copy_instruction(data);
+        if self.has_shadow(ptr) {
+            let new: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
+            let callee = self.session.runtime.defer_dealloc;
+            for shadow in self.shadow(ptr)? {
+                self.builder().call_void(callee, vec![new[0], shadow, new[2], new[3]]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Forward mode.
+    fn push_or_pop_twice(&mut self, data: &InstData, tape: TapeUse) -> Result<()> {
+        let old = data.result.expect("a push or pop has a result");
+        let lanes = if self.has_shadow(old) { self.width() } else { 0 };
+        let Op::Call(callee, args, _) = &data.op else { unreachable!("a use of a tape is a call") };
+        let args: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
+        let again = |this: &mut Self| -> Vec<Value> {
+            let call = |_| this.shadow_value(data, Op::Call(*callee, args.clone(), None));
+            (0..lanes).map(call).collect()
+        };
+        let mut shadows = Vec::new();
+        if let TapeUse::Pop(_) = tape {
+            shadows = again(self);
+            shadows.reverse();
+        }
+        let inst = self.copy_instruction(data);
+        if let TapeUse::Push(_) = tape {
+            shadows = again(self);
+        }
+        if lanes > 0 {
+            let new = self.func.inst(inst).result.expect("a push or pop has a result");
+            self.bind_shadows(old, new, shadows);
+        }
+        Ok(())
+    }
+
+    /// How many addresses a push of the inner tape becomes: that of the bytes, and those of its shadows.
+    fn addresses(&mut self, old: Value) -> usize {
+        if self.has_shadow(old) { 1 + self.width() } else { 1 }
+    }
+
+    /// New memory that stays as long as a tape, zero or not, and that of its shadows, which is.
+    fn kept(&mut self, data: &InstData, tape: Value, bytes: Value, count: usize, zero: bool) -> Vec<Value> {
+        let (keep, bytes) = (Callee::Direct(self.session.runtime.tape_keep), self.get(bytes));
+        let made = (0..count).map(|i| {
+            let zero = self.func.i64(i64::from(i > 0 || zero));
+            self.shadow_value(data, Op::Call(keep, vec![tape, bytes, zero], None))
+        });
+        made.collect()
+    }
+
+    /// Memory that stays as long as a tape: in reverse mode as long as the outer one.
+    fn lasting(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let old = data.result.expect("memory has an address");
+        let tape = match self.out.tape {
+            Some(outer) => outer,
+            None => self.get(args[0]),
+        };
+        let count = self.addresses(old);
+        let zero = self.old.as_int(args[2]) != Some(0);
+        let made = self.kept(data, tape, args[1], count, zero);
+        self.bind_memory(old, made);
+        Ok(())
+    }
+
+    /// Reverse mode.
+    fn push_addresses(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let old = data.result.expect("a push has a result");
+        let outer = self.out.tape.expect("reverse mode has a tape");
+        let count = self.addresses(old);
+        let made = self.kept(data, outer, args[1], count, false);
+        let record = self.record(data, args, count);
+        for (i, memory) in made.iter().enumerate() {
+            let mut b = self.builder();
+            let place = b.offset(record, 8 * i as i64);
+            b.store(place, *memory);
+        }
+        self.bind_memory(old, made);
+        Ok(())
+    }
+
+    /// Reverse mode.
+    fn pop_addresses(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let old = data.result.expect("a pop has a result");
+        let count = self.addresses(old);
+        let record = self.record(data, args, count);
+        let mut made = Vec::new();
+        for i in 0..count {
+            let mut b = self.builder();
+            let place = b.offset(record, 8 * i as i64);
+            made.push(b.load(Type::Ptr, place));
+        }
+        self.bind_memory(old, made);
+        Ok(())
+    }
+
+    /// The push or pop of a record of addresses on the inner tape.
+    fn record(&mut self, data: &InstData, args: &[Value], count: usize) -> Value {
+        let Op::Call(callee, ..) = &data.op else { unreachable!("a use of a tape is a call") };
+        let (tape, site) = (self.get(args[0]), self.get(args[2]));
+        let bytes = self.func.i64(8 * count as i64);
+        self.shadow_value(data, Op::Call(*callee, vec![tape, bytes, site], None))
+    }
+
+    /// Memory of the inner tape, and its shadows.
+    fn bind_memory(&mut self, old: Value, mut made: Vec<Value>) {
+        let shadows = made.split_off(1);
+        self.bind(old, made[0]);
+        if !shadows.is_empty() {
+            self.bind_shadows(old, made[0], shadows);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Derivatives of derivatives: every mode over every mode, against finite differences of the first derivative.
+
+use pullback::{grad, jvp, value_and_grad};
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn close(a: f64, b: f64, tolerance: f64, what: &str) {
+    assert!((a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs())), "{what}: {a} and {b}");
+}
+
+/// The product of the Hessian of `f` at `x` with `v`, by all four pairs of modes, and by differences of gradients.
+#[track_caller]
+fn check<F: Fn(&[f64]) -> f64 + Copy>(f: F, x: &[f64], v: &[f64]) {
+    let by_reverse = |x: &[f64]| dot(&grad(f, x), v);
+    let by_forward = |x: &[f64]| jvp(f, x, v).1;
+    let reverse_reverse = grad(by_reverse, x);
+    let reverse_forward = grad(by_forward, x);
+    let forward_reverse = jvp(by_reverse, x, v);
+    let forward_forward = jvp(by_forward, x, v);
+    let h = 1e-6;
+    let moved = |i: usize, h: f64| {
+        let mut x = x.to_vec();
+        x[i] += h;
+        by_reverse(&x)
+    };
+    for i in 0..x.len() {
+        close(reverse_reverse[i], reverse_forward[i], 1e-12, &format!("rr and rf at {i}"));
+        let difference = (moved(i, h) - moved(i, -h)) / (2.0 * h);
+        close(reverse_reverse[i], difference, 1e-6, &format!("rr and differences at {i}"));
+    }
+    let curvature = dot(&reverse_reverse, v);
+    close(forward_reverse.1, curvature, 1e-12, "fr and rr");
+    close(forward_forward.1, curvature, 1e-12, "ff and rr");
+    close(forward_reverse.0, by_reverse(x), 1e-14, "the slope by fr");
+    close(forward_forward.0, by_forward(x), 1e-14, "the slope by ff");
+    close(by_reverse(x), by_forward(x), 1e-13, "r and f");
+}
+
+#[test]
+fn straight_line() {
+    check(|x| x[0] * x[0] * x[1] + (x[0] * x[1]).sin(), &[1.3, -0.7], &[0.3, 1.1]);
+    check(|x| (x[0] / x[1]).exp().sqrt() + x[1].powf(x[0]).ln_1p(), &[0.4, 1.7], &[-0.3, 0.9]);
+}
+
+#[test]
+fn a_loop_over_a_slice() {
+    check(|x| x.iter().map(|x| x * x * x).sum(), &[1.0, 2.0, 3.0], &[0.1, 0.2, 0.3]);
+    let rosenbrock =
+        |x: &[f64]| -> f64 { x.windows(2).map(|w| 100.0 * (w[1] - w[0] * w[0]).powi(2) + (1.0 - w[0]).powi(2)).sum() };
+    check(rosenbrock, &[0.3, -0.2, 0.7, 1.1], &[1.0, -1.0, 0.5, 0.25]);
+}
+
+#[test]
+fn a_loop_that_carries_a_product() {
+    check(|x| x.iter().fold(1.0, |p, x| p * x.sin() + x), &[0.5, 1.5, 2.5, 0.1], &[1.0, 2.0, -1.0, 0.5]);
+}
+
+#[test]
+fn nested_loops() {
+    let energy = |x: &[f64]| {
+        let mut sum = 0.0;
+        for i in 0..x.len() {
+            for j in 0..i {
+                sum += 1.0 / ((x[i] - x[j]).powi(2) + 0.1);
+            }
+        }
+        sum
+    };
+    check(energy, &[0.1, 0.7, 1.9, -0.4], &[1.0, -0.5, 0.25, 2.0]);
+}
+
+#[test]
+fn a_loop_whose_count_depends_on_the_data() {
+    let newton = |x: &[f64]| {
+        let mut y = x[0];
+        while (y * y - x[1]).abs() > 1e-13 {
+            y = 0.5 * (y + x[1] / y);
+        }
+        y * x[0]
+    };
+    check(newton, &[1.1, 2.3], &[0.4, 0.6]);
+    let collatz = |x: &[f64]| {
+        let (mut y, mut n) = (x[0], 7_u32);
+        while n != 1 {
+            y = if n % 2 == 0 { y * x[1] } else { y.sin() + x[1] * y };
+            n = if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+        }
+        y
+    };
+    check(collatz, &[0.3, 0.9], &[1.0, 0.3]);
+}
+
+#[test]
+fn memory_that_is_overwritten() {
+    let f = |x: &[f64]| {
+        let mut a = x.to_vec();
+        for _ in 0..3 {
+            for i in 1..a.len() {
+                a[i] = a[i] * a[i - 1] + a[i].cos();
+            }
+        }
+        a.iter().sum()
+    };
+    check(f, &[0.5, -0.3, 0.8, 0.2], &[1.0, 0.5, -0.5, 0.1]);
+}
+
+#[test]
+fn vectors_that_grow_and_are_copied() {
+    let f = |x: &[f64]| {
+        let mut all = Vec::new();
+        for (i, x) in x.iter().enumerate() {
+            if i % 2 == 0 {
+                all.push(x * x);
+            }
+            all.push(x.exp());
+        }
+        let copy = all.clone();
+        all.extend_from_slice(&copy);
+        let mut other = vec![0.0; all.len()];
+        other.copy_from_slice(&all);
+        other.iter().zip(&all).map(|(a, b)| a * b).sum()
+    };
+    check(f, &[0.5, 0.3, -0.8], &[1.0, 0.5, -0.5]);
+}
+
+fn power(x: f64, n: u32) -> f64 {
+    if n == 0 { 1.0 } else { x * power(x, n - 1) + (n as f64) * x }
+}
+
+fn tree(x: &[f64]) -> f64 {
+    match x {
+        [] => 1.0,
+        [x] => x.sin(),
+        _ => {
+            let (a, b) = x.split_at(x.len() / 2);
+            tree(a) * tree(b) + tree(a)
+        }
+    }
+}
+
+#[test]
+fn recursion() {
+    check(|x| power(x[0], 5) * x[1], &[0.7, 1.3], &[0.2, 0.5]);
+    check(tree, &[0.7, 1.3, 0.2, -0.4, 0.9], &[0.2, 0.5, 1.0, -1.0, 0.3]);
+}
+
+#[test]
+fn matrices() {
+    let f = |x: &[f64]| {
+        let mut m = [[0.0; 3]; 3];
+        for (i, row) in m.iter_mut().enumerate() {
+            for (j, m) in row.iter_mut().enumerate() {
+                *m = x[(i * 3 + j) % x.len()] * (i + 1) as f64 + if i == j { 4.0 } else { 0.0 };
+            }
+        }
+        // The determinant by elimination.
+        let mut det = 1.0;
+        for k in 0..3 {
+            det *= m[k][k];
+            for i in k + 1..3 {
+                let factor = m[i][k] / m[k][k];
+                for j in k..3 {
+                    m[i][j] -= factor * m[k][j];
+                }
+            }
+        }
+        det.ln()
+    };
+    check(f, &[0.5, 0.3, -0.8, 0.2], &[1.0, 0.5, -0.5, 0.3]);
+}
+
+#[test]
+fn boxes_and_structures() {
+    struct Node {
+        value: f64,
+        next: Option<Box<Node>>,
+    }
+    let f = |x: &[f64]| {
+        let mut list: Option<Box<Node>> = None;
+        for x in x {
+            list = Some(Box::new(Node { value: x * x, next: list }));
+        }
+        let (mut sum, mut at) = (0.0, &list);
+        while let Some(node) = at {
+            sum = sum * 0.5 + node.value.sin();
+            at = &node.next;
+        }
+        sum
+    };
+    check(f, &[0.5, 0.3, -0.8, 0.2], &[1.0, 0.5, -0.5, 0.3]);
+}
+
+#[test]
+fn what_a_closure_captures_is_active_outside() {
+    // d/da of d/dx of a·x³ at x = a: 3a² + 6a·a… by hand: f(a) = ∂/∂x (a x³) at x = a² is 3 a (a²)² = 3 a⁵.
+    let f = |a: &[f64]| {
+        let a = a[0];
+        grad(|x: &[f64]| a * x[0] * x[0] * x[0], &[a * a][..])[0]
+    };
+    let (value, gradient) = value_and_grad(f, &[1.1][..]);
+    close(value, 3.0 * 1.1_f64.powi(5), 1e-14, "value");
+    close(gradient[0], 15.0 * 1.1_f64.powi(4), 1e-13, "gradient");
+}
+
+#[test]
+fn third_order() {
+    // f = x⁵: f''' = 60 x².
+    let f = |x: &f64| x * x * x * x * x;
+    let first = |x: &f64| grad(f, x);
+    let second = |x: &f64| grad(first, x);
+    close(grad(second, &1.1), 60.0 * 1.21, 1e-12, "rrr");
+    close(jvp(second, &1.1, &1.0).1, 60.0 * 1.21, 1e-12, "frr");
+    let second = |x: &f64| jvp(first, x, &1.0).1;
+    close(grad(second, &1.1), 60.0 * 1.21, 1e-12, "rfr");
+    let power = |x: &f64| (0..6).fold(1.0, |p, _| p * x.sin());
+    let first = |x: &f64| grad(power, x);
+    let second = |x: &f64| grad(first, x);
+    let third = |x: f64| (second(&(x + 1e-5)) - second(&(x - 1e-5))) / 2e-5;
+    close(grad(second, &0.8), third(0.8), 1e-7, "rrr of a loop");
+    close(jvp(second, &0.8, &1.0).1, third(0.8), 1e-7, "frr of a loop");
+}
