@@ -69,9 +69,12 @@ pub struct Mark {
 /// A value of some type, and how it is dropped.
 #[derive(Debug)]
 struct Value {
-    place: *mut (),
-    release: unsafe fn(*mut ()),
+    place: *mut u8,
+    release: Release,
 }
+
+/// How a value is dropped.
+type Release = unsafe extern "C" fn(*mut u8);
 
 #[derive(Debug)]
 struct Chunk {
@@ -121,9 +124,13 @@ impl Tape {
     /// A place for `value`, which is dropped with the tape.
     pub fn own<T>(&mut self, value: T) -> *mut T {
         let place = Box::into_raw(Box::new(value));
-        // SAFETY: called once, on the box that is taken apart above.
-        let release = |place: *mut ()| drop(unsafe { Box::from_raw(place.cast::<T>()) });
-        self.values.push(Value { place: place.cast(), release });
+        /// # Safety: called once, on a box that was taken apart.
+        unsafe extern "C" fn release<T>(place: *mut u8) {
+            // SAFETY: asked of the caller.
+            drop(unsafe { Box::from_raw(place.cast::<T>()) });
+        }
+        // SAFETY: the tape is exclusively borrowed, and nobody else drops the box.
+        unsafe { __pullback_tape_own(self, place.cast(), release::<T>) };
         place
     }
 
@@ -345,6 +352,16 @@ pub unsafe extern "C" fn __pullback_tape_push(tape: *mut Tape, bytes: i64) -> *m
 pub unsafe extern "C" fn __pullback_tape_pop(tape: *mut Tape, bytes: i64) -> *mut u8 {
     // SAFETY: asked of the caller.
     unsafe { &mut *tape }.pop(bytes as usize)
+}
+
+/// Drop the value at `place` with the tape.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses; `release` may be called once with `place`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_tape_own(tape: *mut Tape, place: *mut u8, release: Release) {
+    // SAFETY: asked of the caller.
+    unsafe { &mut *tape }.values.push(Value { place, release });
 }
 
 /// Tell the tape which function is the reverse sweep of what is going to be on it, and whether that can be called again.

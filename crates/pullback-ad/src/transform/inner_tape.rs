@@ -20,7 +20,7 @@ impl Augmenter<'_, '_> {
     pub(super) fn tape_use(&mut self, data: &InstData, tape: TapeUse) -> Result<()> {
         let Op::Call(_, args, _) = &data.op else { unreachable!("a use of a tape is a call") };
         match tape {
-            TapeUse::Defer => self.defer(data, args),
+            TapeUse::Give => self.give(data, args),
             TapeUse::Keep => self.lasting(data, args),
             TapeUse::Push(_) | TapeUse::Pop(_) if self.is_forward() => self.push_or_pop_twice(data, tape),
             TapeUse::Push(_) => self.push_addresses(data, args),
@@ -28,21 +28,20 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    fn defer(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
-        let ptr = args[1];
+    /// What is given to the inner tape: in forward mode with its shadows, which mirror it; in reverse mode the outer tape gets it,
+    /// which has its shadows anyway.
+    fn give(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+        let inst = self.copy_instruction(data);
         if let Some(outer) = self.out.tape {
-            let mut args: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
-            args[0] = outer;
-            let callee = self.session.runtime.defer_dealloc;
-            self.builder().call_void(callee, args);
-            return Ok(());
-        }
-        self.copy_instruction(data);
-        if self.has_shadow(ptr) {
-            let new: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
-            let callee = self.session.runtime.defer_dealloc;
-            for shadow in self.shadow(ptr)? {
-                self.builder().call_void(callee, vec![new[0], shadow, new[2], new[3]]);
+            if let Op::Call(_, args, _) = &mut self.func.inst_mut(inst).op {
+                args[0] = outer;
+            }
+        } else if self.has_shadow(args[1]) {
+            let Op::Call(callee, args_of, _) = self.func.inst(inst).op.clone() else { unreachable!("this is a call") };
+            for shadow in self.shadow(args[1])? {
+                let mut args = args_of.clone();
+                args[1] = shadow;
+                self.builder().push(Op::Call(callee, args, None), None);
             }
         }
         Ok(())

@@ -33,6 +33,8 @@ pub const PUSH_AT: &str = "__pullback_tape_push_at";
 pub const POP_AT: &str = "__pullback_tape_pop_at";
 /// New memory that stays as long as a tape.
 pub const KEEP: &str = "__pullback_tape_keep";
+/// A value that is dropped with a tape.
+pub const OWN: &str = "__pullback_tape_own";
 /// Memory that is given back with a tape.
 pub const DEFER_DEALLOC: &str = "__pullback_defer_dealloc";
 
@@ -45,8 +47,8 @@ pub enum TapeUse {
     Pop(i64),
     /// New bytes that stay as long as the tape.
     Keep,
-    /// The memory of the second argument is given back with the tape.
-    Defer,
+    /// What the second argument points to is dropped with the tape, or its memory given back.
+    Give,
 }
 
 impl TapeUse {
@@ -60,7 +62,7 @@ impl TapeUse {
             PUSH_AT => site().map(TapeUse::Push),
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
-            DEFER_DEALLOC => Some(TapeUse::Defer),
+            OWN | DEFER_DEALLOC => Some(TapeUse::Give),
             _ => None,
         }
     }
@@ -75,6 +77,7 @@ pub struct Runtime {
     pub push_at: FuncId,
     pub pop_at: FuncId,
     pub tape_keep: FuncId,
+    pub tape_own: FuncId,
     pub shadow_alloc: FuncId,
     pub defer_dealloc: FuncId,
     pub adjoint_copy: FuncId,
@@ -103,6 +106,7 @@ impl Runtime {
             push_at,
             pop_at,
             tape_keep: declare(KEEP, &[p.clone(), i.clone(), i.clone()], Some(p.clone())),
+            tape_own: declare(OWN, &[p.clone(), p.clone(), p.clone()], None),
             shadow_alloc: declare("__pullback_shadow_alloc", &[p.clone(), i.clone(), i.clone()], Some(p.clone())),
             defer_dealloc: declare(DEFER_DEALLOC, &[p.clone(), p.clone(), i.clone(), i.clone()], None),
             adjoint_copy: declare(
