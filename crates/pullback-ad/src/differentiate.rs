@@ -8,7 +8,7 @@ use crate::transform::augment::augment;
 use crate::transform::memory::Runtime;
 use crate::transform::session::{Form, Session};
 use crate::transform::{alias, halve, hoist, retype, reverse, unselect, words};
-use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Module, Op, Type};
+use pullback_ir::{Callee, Flags, FuncId, Function, Module, Op};
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -38,6 +38,11 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
         // The tape owns the shadows.
         Mode::Reverse => attempt(OnPanic::Leave),
     }
+}
+
+/// What the reverse sweep of a split derivative is called.
+pub fn reverse_sweep(derivative: &str) -> String {
+    format!("{derivative}.later")
 }
 
 /// Add the derivative, with what it does to shadows when the primal panics.
@@ -74,12 +79,12 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     };
     let form = if request.split { Form::Split } else { Form::Whole };
     let whole = augment(&mut session, primal, form, name)?;
-    let mut later = None;
+    let mut later = false;
     let derivative = match request.mode {
         Mode::Reverse if request.split => {
-            let name = format!("{name}.later");
-            let (forward, backward) = reverse::split(&session, whole, form, &name)?;
-            later = Some(session.module.add_function(backward));
+            let (forward, backward) = reverse::split(&session, whole, form, &reverse_sweep(name))?;
+            session.module.add_function(backward);
+            later = true;
             forward
         }
         Mode::Forward => whole.func,
@@ -106,19 +111,18 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
             }
         }
     }
-    if let Some(later) = later {
-        let (set, repeatable) = (runtime.set_reverse, session.repeatable.get());
-        tell_reverse(session.module.func_mut(id), set, later, repeatable);
+    if later {
+        let (set, repeatable) = (runtime.set_repeatable, session.repeatable.get());
+        tell_repeatable(session.module.func_mut(id), set, repeatable);
     }
     Ok(id)
 }
 
-/// Let the forward sweep put the address of its reverse sweep on the tape.
-fn tell_reverse(forward: &mut Function, set: FuncId, later: FuncId, repeatable: bool) {
+/// Let the forward sweep tell the tape whether its reverse sweep can be called again.
+fn tell_repeatable(forward: &mut Function, set: FuncId, repeatable: bool) {
     let tape = forward.param_values()[0];
-    let later = forward.constant(Type::Ptr, Constant::Func(later));
     let repeatable = forward.i64(i64::from(repeatable));
-    let call = Op::Call(Callee::Direct(set), vec![tape, later, repeatable], None);
+    let call = Op::Call(Callee::Direct(set), vec![tape, repeatable], None);
     let inst = forward.make_inst(call, None, Flags::NONE, None);
     let entry = forward.entry();
     forward.block_mut(entry).insts.insert(0, inst);

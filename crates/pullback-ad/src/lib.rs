@@ -11,6 +11,6 @@ pub mod rules;
 pub mod transform;
 
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
-pub use differentiate::differentiate;
+pub use differentiate::{differentiate, reverse_sweep};
 pub use error::{Error, ErrorKind, Result};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

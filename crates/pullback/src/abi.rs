@@ -305,6 +305,9 @@ unsafe extern "C" {
     /// Stands for the derivative that `request` asks of the function behind `shim`. It is never defined: the driver puts the
     /// derivative's address in place of each call.
     pub fn __pullback_marker(shim: *const (), request: *const Request) -> *const ();
+
+    /// Stands for the reverse sweep of the split derivative that [`__pullback_marker`] stands for.
+    pub fn __pullback_later(shim: *const (), request: *const Request) -> *const ();
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 //! What a closure captures is a constant. The function is called by a shim with everything by pointer, as for an attribute, and
 //! what is asked for stands in a constant of the generic function: each function that is passed has an instance of its own.
 
-use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, marker};
+use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker};
 use crate::abi::{Activity, Arg, Mode, Request};
 use crate::differentiable::{Aside, Differentiable, MakeZero, ToZero, layout_of};
-use crate::rt::{Mark, Reverse, Tape};
+use crate::rt::{Mark, Tape};
 use crate::rules::runs::Runs;
 use std::borrow::BorrowMut;
 use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::mem::{MaybeUninit, transmute};
 use std::ptr::NonNull;
 
@@ -154,13 +155,13 @@ where
 {
     built_by_driver::<F>();
     let function = Box::new(f);
-    let (y, sweep) = Sweep::forward(&function, x);
+    let (y, sweep) = Sweep::<X, Y, F>::forward(&function, x);
     let sweep = RefCell::new(sweep);
     let pullback = move |dy: Y| {
         let mut sweep = sweep.borrow_mut();
         if sweep.is_spent() {
             // What the reverse sweep takes off the tape is gone: it is put there once more. The value is the same as before.
-            let (again, new) = Sweep::forward(&function, x);
+            let (again, new) = Sweep::<X, Y, F>::forward(&function, x);
             drop(again);
             *sweep = new;
         }
@@ -185,9 +186,10 @@ impl<T> Drop for Pinned<T> {
     }
 }
 
-/// A forward sweep that was done, and its reverse sweep to come. The tape refers to everything in it.
-struct Sweep<'a, X: ToZero + ?Sized, Y> {
+/// A forward sweep of `F` that was done, and its reverse sweep to come. The tape refers to everything in it.
+struct Sweep<'a, X: ToZero + ?Sized, Y, F> {
     x: &'a X,
+    _function: PhantomData<fn(&F)>,
     tape: Pinned<Tape>,
     mark: Mark,
     state: State,
@@ -210,9 +212,9 @@ enum State {
     Broken,
 }
 
-impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero> Sweep<'a, X, Y> {
+impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sweep<'a, X, Y, F> {
     /// Do the forward sweep.
-    fn forward<F: Fn(&X) -> Y>(function: &F, x: &'a X) -> (Y, Self) {
+    fn forward(function: &F, x: &'a X) -> (Y, Self) {
         let tape = Pinned::new(Tape::new());
         let shadow = Pinned::new(x.to_zero());
         // SAFETY: nobody else uses it.
@@ -239,7 +241,8 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero> Sweep<'a, X, Y> {
             (y, cotangent, (*tape.0.as_ptr()).mark())
         };
         let (_aside, _result, _place) = (aside, result, place);
-        (y, Sweep { x, tape, mark, state: State::Fresh, cotangent, _result, _place, _aside, shadow })
+        let _function = PhantomData;
+        (y, Sweep { x, _function, tape, mark, state: State::Fresh, cotangent, _result, _place, _aside, shadow })
     }
 
     fn tape(&mut self) -> &mut Tape {
@@ -247,15 +250,11 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero> Sweep<'a, X, Y> {
         unsafe { self.tape.0.as_mut() }
     }
 
-    fn reverse(&mut self) -> Reverse {
-        self.tape().reverse().expect("a forward sweep names its reverse sweep")
-    }
-
     /// Whether the reverse sweep cannot be done any more.
     fn is_spent(&mut self) -> bool {
         match self.state {
             State::Fresh => false,
-            State::Used => !self.reverse().repeatable,
+            State::Used => !self.tape().is_repeatable(),
             State::Broken => true,
         }
     }
@@ -270,12 +269,15 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero> Sweep<'a, X, Y> {
             unsafe { self.tape.0.as_mut() }.rewind(mark);
         }
         self.state = State::Broken;
-        let reverse = self.reverse();
         let mut gradient = self.x.to_zero();
-        // SAFETY: the lists fit; the shadows and what the tape refers to are still there, and nobody else uses them.
+        // SAFETY: the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still there, and nobody else uses them.
         unsafe {
             seed.add_to(&self.cotangent);
-            (reverse.function)(self.tape.0.as_ptr());
+            let reverse = transmute::<*const (), unsafe extern "C-unwind" fn(*mut Tape)>(later(
+                shim::<X, Y, F> as *const (),
+                const { &request::<X, Y, F>(Mode::Reverse, Request::SPLIT) },
+            ));
+            reverse(self.tape.0.as_ptr());
             let shadow: *mut X = (*self.shadow.0.as_ptr()).borrow_mut();
             Runs::of(self.x, shadow).add_to(&Runs::of_value(gradient.borrow_mut()));
         }

@@ -45,17 +45,8 @@ pub struct Tape {
     values: ManuallyDrop<Vec<Value>>,
     /// Chunks of bytes that stay until the tape is dropped.
     kept: ManuallyDrop<Vec<Chunk>>,
-    /// The reverse sweep that belongs to what is on the tape, where it is a function of its own.
-    reverse: Option<Reverse>,
-}
-
-/// A reverse sweep that is called later.
-#[derive(Clone, Copy, Debug)]
-pub struct Reverse {
-    /// Takes what it needs off the tape.
-    pub function: unsafe extern "C-unwind" fn(*mut Tape),
-    /// Whether it can be called again, once the tape is [rewound](Tape::rewind).
-    pub repeatable: bool,
+    /// Whether the reverse sweep, where it is a function of its own, can be called again, once the tape is [rewound](Tape::rewind).
+    repeatable: bool,
 }
 
 /// Where a tape stood.
@@ -96,13 +87,13 @@ impl Tape {
             owned: ManuallyDrop::new(Vec::new()),
             values: ManuallyDrop::new(Vec::new()),
             kept: ManuallyDrop::new(Vec::new()),
-            reverse: None,
+            repeatable: false,
         }
     }
 
-    /// The reverse sweep that belongs to what is on the tape.
-    pub fn reverse(&self) -> Option<Reverse> {
-        self.reverse
+    /// Whether the reverse sweep can be called again, once the tape is [rewound](Self::rewind).
+    pub fn is_repeatable(&self) -> bool {
+        self.repeatable
     }
 
     /// Where the tape stands.
@@ -364,18 +355,14 @@ pub unsafe extern "C" fn __pullback_tape_own(tape: *mut Tape, place: *mut u8, re
     unsafe { &mut *tape }.values.push(Value { place, release });
 }
 
-/// Tell the tape which function is the reverse sweep of what is going to be on it, and whether that can be called again.
+/// Tell the tape whether the reverse sweep of what is going to be on it can be called again.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pullback_set_reverse(
-    tape: *mut Tape,
-    reverse: unsafe extern "C-unwind" fn(*mut Tape),
-    repeatable: i64,
-) {
+pub unsafe extern "C" fn __pullback_set_repeatable(tape: *mut Tape, repeatable: i64) {
     // SAFETY: asked of the caller.
-    unsafe { (*tape).reverse = Some(Reverse { function: reverse, repeatable: repeatable != 0 }) };
+    unsafe { (*tape).repeatable = repeatable != 0 };
 }
 
 /// Zeroed memory that the tape owns.

@@ -1,6 +1,6 @@
 //! Derivatives of derivatives: every mode over every mode, against finite differences of the first derivative.
 
-use pullback::{grad, jvp, value_and_grad};
+use pullback::{grad, jvp, value_and_grad, vjp};
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
@@ -220,4 +220,23 @@ fn third_order() {
     let third = |x: f64| (second(&(x + 1e-5)) - second(&(x - 1e-5))) / 2e-5;
     close(grad(second, &0.8), third(0.8), 1e-7, "rrr of a loop");
     close(jvp(second, &0.8, &1.0).1, third(0.8), 1e-7, "frr of a loop");
+}
+
+#[test]
+fn pullbacks_that_are_called_later() {
+    let f = |x: &[f64]| [x[0] * x[0] * x[1], x[1].sin()];
+    let slope = |x: &[f64]| {
+        let (y, pullback) = vjp(f, x);
+        let rows = [pullback([1.0, 0.0]), pullback([0.0, 1.0])];
+        rows[0][0] * rows[1][1] + y[0] * rows[0][1]
+    };
+    // 2 x y cos y + x² y x²
+    let (x, y) = (1.3_f64, 0.7_f64);
+    close(slope(&[x, y]), 2.0 * x * y * y.cos() + x.powi(4) * y, 1e-14, "value");
+    let expected =
+        [2.0 * y * y.cos() + 4.0 * x.powi(3) * y, 2.0 * x * y.cos() - 2.0 * x * y * y.sin() + x.powi(4)];
+    let found = grad(slope, &[x, y][..]);
+    close(found[0], expected[0], 1e-13, "by x");
+    close(found[1], expected[1], 1e-13, "by y");
+    close(jvp(slope, &[x, y][..], &[0.3, 0.4][..]).1, 0.3 * expected[0] + 0.4 * expected[1], 1e-13, "forward");
 }

@@ -8,6 +8,9 @@ use std::rc::Rc;
 /// The undefined function by which a request is recognised.
 pub const MARKER: &str = "__pullback_marker";
 
+/// What stands for the reverse sweep of a split derivative.
+pub const LATER: &str = "__pullback_later";
+
 /// The function that stands for a stand-in of a function with rules.
 pub const RULE_MARKER: &str = "__pullback_rule";
 
@@ -97,7 +100,7 @@ impl Member {
 
     /// Whether this is a module that may ask for derivatives.
     pub fn may_have_requests(&self) -> bool {
-        self.is_bitcode() && self.mentions(MARKER)
+        self.is_bitcode() && (self.mentions(MARKER) || self.mentions(LATER))
     }
 }
 

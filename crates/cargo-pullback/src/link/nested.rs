@@ -9,7 +9,7 @@
 //! looked into, the engine knows what the functions of that do (`pullback-ad`, `inner_tape`). What else it calls of the run-time
 //! support is replaced by plain code (`pullback::rt::nested`), which is differentiated too.
 
-use super::inputs::MARKER;
+use super::inputs::{LATER, MARKER};
 use super::policy::{demangled, is_bookkeeping};
 use super::program::Program;
 use super::requests::{Asked, requests};
@@ -22,11 +22,14 @@ use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_ad::{FieldKind, LayoutId, Layouts, Request};
 use pullback_ir::MemoryEffects;
-use pullback_llvm::{Linkage, Module};
+use pullback_llvm::{CallSite, Linkage, Module};
 use std::collections::{HashMap, HashSet};
 
 /// What inner derivatives are called; a number follows.
 const NAME: &str = "pullback_inner";
+
+/// What the functional API calls what it is given.
+const CLOSURE: &str = "a closure";
 
 /// Functions of the run-time support, and the code that stands in for them in a derivative that is differentiated.
 const REPLACED: [(&str, &str); 4] = [
@@ -38,7 +41,7 @@ const REPLACED: [(&str, &str); 4] = [
 
 /// Whether a function of a working copy asks for a derivative.
 pub fn asks(w: &Module) -> bool {
-    w.find_symbol(MARKER).is_some()
+    [MARKER, LATER].iter().any(|marker| w.find_symbol(marker).is_some())
 }
 
 /// Tell the engine that what a wrapper does besides calling a derivative leaves the program's memory as it is.
@@ -92,7 +95,7 @@ impl Inner {
             let seen = program.module(id)?;
             let mut asked = Vec::new();
             for request in requests(program, id, &seen)? {
-                if !reaches(&seen, &request.shim, MARKER)? {
+                if !reaches(&seen, &request.shim, &[MARKER, LATER])? {
                     asked.push(request);
                 }
             }
@@ -110,7 +113,7 @@ impl Inner {
                     self.count += 1;
                     asked.request.nested = true;
                     let symbol = format!("{NAME}_{}_{}", self.count, asked.request.name.replace(' ', "_"));
-                    Task { module: id, shim: asked.shim.clone(), symbol, asked }
+                    Task::new(id, asked.clone(), asked.shim, symbol)
                 })
                 .collect();
             let shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
@@ -144,7 +147,8 @@ impl Inner {
             link_part(&mut d, part, &[new], Callees::Declarations)?;
             d.redirect(old, new, |_| false)?;
         }
-        let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
+        let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
+        let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
         d.retain_reachable(&symbols)?;
         d.internalize(&symbols);
         let names = |module: &Module| -> HashSet<String> { module.functions().into_iter().map(|f| f.name).collect() };
@@ -152,15 +156,14 @@ impl Inner {
         w.link_in(d)?;
         self.functions.extend(names(w).difference(&before).cloned());
         self.applied.push(applied);
-        let mut calls = Vec::new();
-        for call in w.calls_of(MARKER) {
-            if let Some(task) = tasks.iter().find(|task| task.asked.calls.iter().any(|c| same_request(c, &call))) {
-                calls.push((call, &task.symbol));
+        for marker in [MARKER, LATER] {
+            // From the last to the first: a call's number counts those before it.
+            for call in w.calls_of(marker).into_iter().rev() {
+                let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;
+                if let Some(task) = tasks.iter().find(|task| task.asked.calls.iter().any(same)) {
+                    w.replace_call(&call, &task.answer(&call))?;
+                }
             }
-        }
-        // From the last to the first: a call's number counts those before it.
-        for (call, symbol) in calls.into_iter().rev() {
-            w.replace_call(&call, symbol)?;
         }
         for symbol in symbols {
             w.set_linkage(symbol, Linkage::Internal)?;
@@ -169,17 +172,12 @@ impl Inner {
     }
 }
 
-/// Whether two calls of the marker ask for the same.
-fn same_request(a: &pullback_llvm::CallSite, b: &pullback_llvm::CallSite) -> bool {
-    a.arguments == b.arguments
-}
-
-/// Whether a function refers to a symbol, or to something that does.
-fn reaches(module: &Module, from: &str, symbol: &str) -> Result<bool> {
+/// Whether a function refers to one of these symbols, or to something that does.
+fn reaches(module: &Module, from: &str, symbols: &[&str]) -> Result<bool> {
     let mut seen: HashSet<String> = HashSet::from([from.to_owned()]);
     let mut open = vec![from.to_owned()];
     while let Some(name) = open.pop() {
-        if name == symbol {
+        if symbols.contains(&name.as_str()) {
             return Ok(true);
         }
         open.extend(module.references(&name)?.into_iter().filter(|name| seen.insert(name.clone())));
@@ -189,13 +187,8 @@ fn reaches(module: &Module, from: &str, symbol: &str) -> Result<bool> {
 
 /// Why a derivative cannot be differentiated itself, if that is so.
 fn refused(asked: &Asked) -> Option<Rendered> {
-    let Request { name, strong_zero, split, args, layouts, .. } = &asked.request;
-    let (what, help) = if *split {
-        (
-            "the pullback of `vjp` is called later",
-            "use `grad`, `value_and_grad` or `jvp` in a function that is differentiated, or an attribute",
-        )
-    } else if *strong_zero {
+    let Request { name, strong_zero, args, layouts, .. } = &asked.request;
+    let (what, help) = if *strong_zero {
         ("it has the option `strong_zero`", "ask for this derivative without the option")
     } else {
         let mut seen = HashMap::new();
@@ -209,7 +202,7 @@ fn refused(asked: &Asked) -> Option<Rendered> {
         )
     };
     // Of a closure only the function is known that it is given to, and that is not the user's.
-    let place = (!split).then_some((&asked.place, "asked for here, and called in a function that is differentiated"));
+    let place = (name != CLOSURE).then_some((&asked.place, "asked for here, and called in a function that is differentiated"));
     Some(show(
         &format!("the derivative of `{}` cannot be differentiated itself yet", demangled(name)),
         place,

@@ -60,6 +60,11 @@ const BOOKKEEPING: &[&str] = &[
     "pullback::__private::check",
     "pullback::differentiable::aside::",
     "pullback::rt::Tape as core::ops::drop::Drop>::drop",
+    // The two ways in which rustc names a method.
+    "pullback::rt::Tape::mark",
+    "pullback::rt::Tape>::mark",
+    "pullback::rt::Tape::rewind",
+    "pullback::rt::Tape>::rewind",
 ];
 
 /// Parts of a path, below those of [`INACTIVE`], whose functions run a closure of the user's.

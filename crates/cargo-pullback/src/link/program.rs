@@ -1,6 +1,6 @@
 //! All the bitcode of a program: the modules on the link line and the standard library's, parsed when asked for.
 
-use super::inputs::{Input, MARKER, Member};
+use super::inputs::{Input, LATER, MARKER, Member};
 use super::policy::{is_support, policy};
 use super::std_bodies::StdBodies;
 use anyhow::{Context as _, Result};
@@ -126,7 +126,8 @@ impl Program {
         let mut module = self.module(id)?.clone_module();
         if let ModuleId::Line(input, member) = id {
             let tag = tag(&self.inputs[input].members[member].name);
-            let asking: HashSet<String> = module.calls_of(MARKER).into_iter().map(|call| call.caller).collect();
+            let calls = [MARKER, LATER].into_iter().flat_map(|marker| module.calls_of(marker));
+            let asking: HashSet<String> = calls.map(|call| call.caller).collect();
             for name in module.promote_internals(&format!(".{tag}"), |symbol| asking.contains(&symbol.name)) {
                 self.owners.insert(name, id);
             }

@@ -12,7 +12,7 @@
 //!                                                 └▶ augmented, pullback
 //! ```
 
-use super::inputs::{MARKER, RULE_MARKER, RULED_MARKER};
+use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
 use super::nested::Inner;
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
@@ -320,7 +320,8 @@ impl Applied {
             resolve(program, d, Callees::Bodies, is_differentiated)?;
             call_plainly(d)?;
             // A rule may call derivatives. Those are made where they are asked for.
-            for caller in d.calls_of(MARKER).into_iter().map(|call| call.caller).collect::<HashSet<_>>() {
+            let calls = [MARKER, LATER].into_iter().flat_map(|marker| d.calls_of(marker));
+            for caller in calls.map(|call| call.caller).collect::<HashSet<_>>() {
                 d.make_declaration(&caller)?;
             }
         }

@@ -16,7 +16,7 @@
 //! are functions that ask for derivatives themselves.
 
 use super::bug;
-use super::inputs::{MARKER, RULE_MARKER, RULED_MARKER};
+use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
 use super::nested::{self, Inner};
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
@@ -27,7 +27,7 @@ use super::trace::Trace;
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
-use pullback_ad::{Mode, Request};
+use pullback_ad::{Mode, Request, reverse_sweep};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
 use pullback_llvm::{
@@ -72,6 +72,27 @@ pub struct Task {
     pub shim: String,
     /// The derivative's name.
     pub symbol: String,
+    /// The marker calls of all modules that ask for the same.
+    calls: Vec<(ModuleId, CallSite)>,
+}
+
+impl Task {
+    /// A request of one module.
+    pub fn new(module: ModuleId, asked: Asked, shim: String, symbol: String) -> Self {
+        let calls = asked.calls.iter().map(|call| (module, call.clone())).collect();
+        Task { module, asked, shim, symbol, calls }
+    }
+
+    /// The symbols of its derivative: one, or two where the reverse sweep is called later.
+    pub fn symbols(&self) -> impl Iterator<Item = String> + '_ {
+        let later = self.asked.request.split.then(|| reverse_sweep(&self.symbol));
+        [self.symbol.clone()].into_iter().chain(later)
+    }
+
+    /// What takes the place of a marker call.
+    pub fn answer(&self, call: &CallSite) -> String {
+        if call.callee == LATER { reverse_sweep(&self.symbol) } else { self.symbol.clone() }
+    }
 }
 
 /// Make the derivatives that these modules, each with its name, ask for.
@@ -94,7 +115,13 @@ pub fn work(
             let is_own = module.find_symbol(&asked.shim).is_some_and(|s| s.linkage == Linkage::Internal);
             let shim = if is_own { format!("{}.{tag}", asked.shim) } else { asked.shim.clone() };
             let symbol = symbol(&asked, &tag, i);
-            tasks.push(Task { module: *id, asked, shim, symbol });
+            let task = Task::new(*id, asked, shim, symbol);
+            let same = |other: &&mut Task| other.shim == task.shim && other.asked.request == task.asked.request;
+            match tasks.iter_mut().find(same).filter(|_| task.asked.request.split) {
+                // Both sweeps are of one derivative, wherever they are called.
+                Some(same) => same.calls.extend(task.calls),
+                None => tasks.push(task),
+            }
         }
     }
     let Some(first) = tasks.first() else { return Ok(Outcome::Unchanged) };
@@ -110,8 +137,8 @@ pub fn work(
         Ok(made) => made,
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
-    let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
-    let owners = close(program, &mut d, &symbols, &applied)?;
+    let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
+    let owners = close(program, &mut d, &symbols.iter().map(String::as_str).collect::<Vec<_>>(), &applied)?;
     let object = trace.step("optimise", || -> Result<_> {
         d.run_passes("default<O3>", &TargetOptions::default())?;
         Ok(d.emit_object(&TargetOptions::default())?)
@@ -125,8 +152,9 @@ pub fn work(
 
     let mut replacements: HashMap<ModuleId, Vec<(CallSite, String)>> = HashMap::new();
     for task in tasks {
-        let of_module = replacements.entry(task.module).or_default();
-        of_module.extend(task.asked.calls.into_iter().map(|call| (call, task.symbol.clone())));
+        for (module, call) in &task.calls {
+            replacements.entry(*module).or_default().push((call.clone(), task.answer(call)));
+        }
     }
     Ok(Outcome::Derived(Derived { replacements, object, owners }))
 }
@@ -221,7 +249,10 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
         match made {
-            Ok(id) => derivatives.push(id),
+            Ok(id) => {
+                derivatives.push(id);
+                derivatives.extend(imported.ir.find(&reverse_sweep(&task.symbol)));
+            }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
         }
     }
@@ -274,8 +305,8 @@ fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &
     trace.step("export", || -> Result<Module> {
         imported.export(derivatives, &tasks[0].shim)?;
         let mut module = imported.into_module();
-        let symbols: Vec<&str> = tasks.iter().map(|task| task.symbol.as_str()).collect();
-        module.retain_reachable(&symbols)?;
+        let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
+        module.retain_reachable(&symbols.iter().map(String::as_str).collect::<Vec<_>>())?;
         module.verify().context("the engine has made code that LLVM does not take; this is a bug in Pullback")?;
         Ok(module)
     })
@@ -319,7 +350,7 @@ fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> 
     }
     // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
-    for marker in [MARKER, RULE_MARKER, RULED_MARKER] {
+    for marker in [MARKER, LATER, RULE_MARKER, RULED_MARKER] {
         anyhow::ensure!(module.find_symbol(marker).is_none(), "`{marker}` is used otherwise than by a call");
     }
     Ok(())

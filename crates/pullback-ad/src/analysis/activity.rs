@@ -64,6 +64,9 @@ impl ActiveSet {
 
 /// Find what takes part.
 pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<ActiveSet> {
+    if facts.pops_nothing() {
+        return Err(Error::internal("the reverse sweep of an inner derivative is called without its forward sweep"));
+    }
     let mut analysis =
         Analysis { module, facts, request, active: ActiveSet::default(), changed: false, reasons: HashMap::new() };
     analysis.seed();

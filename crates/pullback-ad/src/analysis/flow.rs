@@ -54,6 +54,8 @@ pub struct Facts {
     globals: HashMap<GlobalId, ObjId>,
     /// What lies on a tape, by site.
     sites: HashMap<i64, ObjId>,
+    /// The sites at which something is put there.
+    pushed: HashSet<i64>,
     /// The functions looked at, primal first.
     pub functions: Vec<FuncId>,
     /// Those of them that take part in the derivative: the others are only called on the way out of a panic.
@@ -66,6 +68,11 @@ impl Facts {
     /// The object a pointer reaches, or an integer that carries a pointer.
     pub fn object(&self, func: FuncId, value: Value) -> Option<ObjId> {
         self.values.get(&func)?.object.get(value.index()).copied().flatten().map(|o| self.objects.find(o))
+    }
+
+    /// Whether something is popped from a tape that nobody has pushed: nothing would be known of it.
+    pub fn pops_nothing(&self) -> bool {
+        self.sites.keys().any(|site| !self.pushed.contains(site))
     }
 
     /// At which offsets of its object a pointer may be.
@@ -549,6 +556,9 @@ impl Pass<'_> {
     /// What is pushed at a site is what is popped there.
     fn tape(&mut self, tape: TapeUse, result: Option<Value>) {
         let (TapeUse::Push(site) | TapeUse::Pop(site), Some(result)) = (tape, result) else { return };
+        if let TapeUse::Push(_) = tape {
+            self.facts.pushed.insert(site);
+        }
         let object = match self.facts.sites.get(&site) {
             Some(object) => *object,
             None => {

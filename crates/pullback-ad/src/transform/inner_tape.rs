@@ -22,6 +22,7 @@ impl Augmenter<'_, '_> {
         match tape {
             TapeUse::Give => self.give(data, args),
             TapeUse::Keep => self.lasting(data, args),
+            TapeUse::Note => self.untouched(data),
             TapeUse::Push(_) | TapeUse::Pop(_) if self.is_forward() => self.push_or_pop_twice(data, tape),
             TapeUse::Push(_) => self.push_addresses(data, args),
             TapeUse::Pop(_) => self.pop_addresses(data, args),

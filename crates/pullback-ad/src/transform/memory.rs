@@ -35,6 +35,8 @@ pub const POP_AT: &str = "__pullback_tape_pop_at";
 pub const KEEP: &str = "__pullback_tape_keep";
 /// A value that is dropped with a tape.
 pub const OWN: &str = "__pullback_tape_own";
+/// A note on a tape.
+pub const SET_REPEATABLE: &str = "__pullback_set_repeatable";
 /// Memory that is given back with a tape.
 pub const DEFER_DEALLOC: &str = "__pullback_defer_dealloc";
 
@@ -47,6 +49,8 @@ pub enum TapeUse {
     Pop(i64),
     /// New bytes that stay as long as the tape.
     Keep,
+    /// Something is noted on the tape.
+    Note,
     /// What the second argument points to is dropped with the tape, or its memory given back.
     Give,
 }
@@ -62,6 +66,7 @@ impl TapeUse {
             PUSH_AT => site().map(TapeUse::Push),
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
+            SET_REPEATABLE => Some(TapeUse::Note),
             OWN | DEFER_DEALLOC => Some(TapeUse::Give),
             _ => None,
         }
@@ -85,7 +90,7 @@ pub struct Runtime {
     pub copy_lanes: FuncId,
     pub copy_words: FuncId,
     pub uncopy_words: FuncId,
-    pub set_reverse: FuncId,
+    pub set_repeatable: FuncId,
 }
 
 impl Runtime {
@@ -134,7 +139,7 @@ impl Runtime {
                 &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
                 None,
             ),
-            set_reverse: declare("__pullback_set_reverse", &[p.clone(), p, i], None),
+            set_repeatable: declare(SET_REPEATABLE, &[p, i], None),
         }
     }
 }

@@ -7,49 +7,85 @@ use std::collections::HashSet;
 
 /// Some floats in a row.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    place: *mut (),
+struct Run<F> {
+    place: *mut F,
     count: usize,
-    /// Whether they are `f64`, and not `f32`.
-    wide: bool,
+    /// How many runs came before it.
+    number: usize,
 }
 
-/// The floats of a value, in the order of [`Differentiable::floats`]. A shared value occurs once.
-///
-/// The list of a `Vec<f64>` allocates nothing: pullbacks run in inner loops.
-#[derive(Default, Debug)]
-pub struct Runs {
-    first: Option<Run>,
-    others: Vec<Run>,
-    /// Shared values that were met; none in most types.
-    met: Option<HashSet<*const ()>>,
+/// Runs of one type. The first allocates nothing: pullbacks run in inner loops.
+#[derive(Debug)]
+struct List<F> {
+    first: Option<Run<F>>,
+    others: Vec<Run<F>>,
 }
 
-impl VisitFloats for Runs {
-    unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
-        let run = Run { place: shadow.cast(), count, wide: TypeId::of::<F>() == TypeId::of::<f64>() };
+impl<F: Float> List<F> {
+    const EMPTY: Self = List { first: None, others: Vec::new() };
+
+    fn push(&mut self, run: Run<F>) {
         match self.first {
             None => self.first = Some(run),
             Some(_) => self.others.push(run),
         }
     }
 
-    fn is_new(&mut self, address: *const ()) -> bool {
-        self.met.get_or_insert_default().insert(address)
+    /// Call `f` with each run. (No reference stands for the first run at one time and for another one at another time: a derivative of
+    /// this code could not tell the memory of the two apart.)
+    fn each(&self, mut f: impl FnMut(Run<F>)) {
+        if let Some(run) = self.first {
+            f(run);
+        }
+        for run in &self.others {
+            f(*run);
+        }
+    }
+
+    /// Call `f` with the runs of two lists side by side.
+    fn pairs(&self, other: &Self, mut f: impl FnMut(Run<F>, Run<F>)) {
+        if let (Some(a), Some(b)) = (self.first, other.first) {
+            f(a, b);
+        }
+        for (a, b) in self.others.iter().zip(&other.others) {
+            f(*a, *b);
+        }
+    }
+
+    fn fit(&self, other: &Self) -> bool {
+        let mut fit = self.others.len() == other.others.len() && self.first.is_some() == other.first.is_some();
+        self.pairs(other, |a, b| fit &= (a.count, a.number) == (b.count, b.number));
+        fit
     }
 }
 
-/// Runs `$body` with `$place`s that have the type of the run's floats.
-macro_rules! typed {
-    ($run:expr, $F:ident => $body:expr) => {
-        if $run.wide {
-            type $F = f64;
-            $body
+/// The floats of a value, in the order of [`Differentiable::floats`]. A shared value occurs once.
+///
+/// Floats of the two widths are listed apart, so that a derivative of this code never sees one in the place of the other.
+#[derive(Debug)]
+pub struct Runs {
+    narrow: List<f32>,
+    wide: List<f64>,
+    count: usize,
+    /// Shared values that were met; none in most types.
+    met: Option<HashSet<*const ()>>,
+}
+
+impl VisitFloats for Runs {
+    #[inline]
+    unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
+        let number = self.count;
+        self.count += 1;
+        if TypeId::of::<F>() == TypeId::of::<f64>() {
+            self.wide.push(Run { place: shadow.cast(), count, number });
         } else {
-            type $F = f32;
-            $body
+            self.narrow.push(Run { place: shadow.cast(), count, number });
         }
-    };
+    }
+
+    fn is_new(&mut self, address: *const ()) -> bool {
+        self.met.get_or_insert_default().insert(address)
+    }
 }
 
 /// One float.
@@ -81,14 +117,19 @@ impl Place {
 }
 
 impl Runs {
-    /// Each float by itself.
+    const EMPTY: Self = Runs { narrow: List::EMPTY, wide: List::EMPTY, count: 0, met: None };
+
+    /// Each float by itself, in the order of the walk.
     pub fn places(&self) -> Vec<Place> {
-        let each = |run: &Run| {
-            let size = if run.wide { size_of::<f64>() } else { size_of::<f32>() };
-            let Run { place, count, wide } = *run;
+        let mut runs: Vec<(usize, Place, usize)> = Vec::new();
+        self.narrow.each(|run| runs.push((run.number, Place { place: run.place.cast(), wide: false }, run.count)));
+        self.wide.each(|run| runs.push((run.number, Place { place: run.place.cast(), wide: true }, run.count)));
+        runs.sort_unstable_by_key(|(number, ..)| *number);
+        let each = |(_, Place { place, wide }, count): (usize, Place, usize)| {
+            let size = if wide { size_of::<f64>() } else { size_of::<f32>() };
             (0..count).map(move |i| Place { place: place.wrapping_byte_add(i * size), wide })
         };
-        self.iter().flat_map(each).collect()
+        runs.into_iter().flat_map(each).collect()
     }
 
     /// The floats of a shadow at `shadow`, which has the shape of `primal`.
@@ -96,7 +137,7 @@ impl Runs {
     /// # Safety
     /// As for [`Differentiable::floats`].
     pub unsafe fn of<T: Differentiable + ?Sized>(primal: &T, shadow: *mut T) -> Self {
-        let mut runs = Runs::default();
+        let mut runs = Runs::EMPTY;
         // SAFETY: asked of the caller.
         unsafe { primal.floats(shadow, &mut runs) };
         runs
@@ -109,15 +150,9 @@ impl Runs {
         unsafe { Runs::of(&*place, place) }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Run> {
-        self.first.iter().chain(&self.others)
-    }
-
     /// Whether the lists have the same lengths and types throughout.
     pub fn fit(&self, other: &Runs) -> bool {
-        self.others.len() == other.others.len()
-            && self.first.is_some() == other.first.is_some()
-            && self.iter().zip(other.iter()).all(|(a, b)| (a.count, a.wide) == (b.count, b.wide))
+        self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
     }
 
     /// Move the floats of `self` to those of `into`, where they are added; zeros are left behind.
@@ -125,14 +160,22 @@ impl Runs {
     /// # Safety
     /// The lists fit, and all floats may be read and written.
     pub unsafe fn add_to(&self, into: &Runs) {
-        for (from, to) in self.iter().zip(into.iter()) {
-            typed!(from, F => for index in 0..from.count {
-                // SAFETY: asked of the caller.
-                unsafe {
-                    let value = from.place.cast::<F>().add(index).replace(0.0);
-                    *to.place.cast::<F>().add(index) += value;
+        /// # Safety: as above.
+        unsafe fn add<F: Float>(from: &List<F>, into: &List<F>) {
+            from.pairs(into, |from, to| {
+                for index in 0..from.count {
+                    // SAFETY: asked of the caller.
+                    unsafe {
+                        let value = from.place.add(index).replace(F::default());
+                        *to.place.add(index) += value;
+                    }
                 }
             });
+        }
+        // SAFETY: asked of the caller.
+        unsafe {
+            add(&self.narrow, &into.narrow);
+            add(&self.wide, &into.wide);
         }
     }
 
@@ -141,9 +184,15 @@ impl Runs {
     /// # Safety
     /// As for [`add_to`](Self::add_to).
     pub unsafe fn copy_to(&self, into: &Runs) {
-        for (from, to) in self.iter().zip(into.iter()) {
+        /// # Safety: as above.
+        unsafe fn copy<F: Float>(from: &List<F>, into: &List<F>) {
             // SAFETY: asked of the caller.
-            typed!(from, F => unsafe { from.place.cast::<F>().copy_to(to.place.cast(), from.count) });
+            from.pairs(into, |from, to| unsafe { from.place.copy_to(to.place, from.count) });
+        }
+        // SAFETY: asked of the caller.
+        unsafe {
+            copy(&self.narrow, &into.narrow);
+            copy(&self.wide, &into.wide);
         }
     }
 
@@ -152,10 +201,10 @@ impl Runs {
     /// # Safety
     /// All floats may be written.
     pub unsafe fn clear(&self) {
-        for run in self.iter() {
-            // SAFETY: asked of the caller.
-            typed!(run, F => unsafe { run.place.cast::<F>().write_bytes(0, run.count) });
-        }
+        // SAFETY: asked of the caller.
+        self.narrow.each(|run| unsafe { run.place.write_bytes(0, run.count) });
+        // SAFETY: asked of the caller.
+        self.wide.each(|run| unsafe { run.place.write_bytes(0, run.count) });
     }
 
     /// Move those floats that lie in the value at `place` itself, not behind a pointer, from where they lie in the value at `from`.
@@ -163,16 +212,25 @@ impl Runs {
     /// # Safety
     /// `self` is the list of the value at `place`; both may be read and written.
     pub unsafe fn take_inline<T>(&self, place: *mut T, from: *mut T) {
-        let inside = place.addr()..place.addr() + size_of::<T>();
-        for run in self.iter().filter(|run| inside.contains(&run.place.addr())) {
-            let offset = run.place.addr() - inside.start;
-            typed!(run, F => for index in 0..run.count {
-                // SAFETY: asked of the caller; the run lies in the value.
-                unsafe {
-                    let value = from.byte_add(offset).cast::<F>().add(index).replace(0.0);
-                    run.place.cast::<F>().add(index).write(value);
+        /// # Safety: as above.
+        unsafe fn take<T, F: Float>(list: &List<F>, place: *mut T, from: *mut T) {
+            let inside = place.addr()..place.addr() + size_of::<T>();
+            list.each(|run| {
+                let offset = run.place.addr().wrapping_sub(inside.start);
+                let count = if inside.contains(&run.place.addr()) { run.count } else { 0 };
+                for index in 0..count {
+                    // SAFETY: asked of the caller; the run lies in the value.
+                    unsafe {
+                        let value = from.byte_add(offset).cast::<F>().add(index).replace(F::default());
+                        run.place.add(index).write(value);
+                    }
                 }
             });
+        }
+        // SAFETY: asked of the caller.
+        unsafe {
+            take(&self.narrow, place, from);
+            take(&self.wide, place, from);
         }
     }
 }
