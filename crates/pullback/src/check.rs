@@ -114,10 +114,105 @@ where
     Ok(())
 }
 
-/// Check the rules that `f` uses, at these points and at random ones around them: see [`derivatives`].
+/// What a second derivative and differences of first derivatives disagree about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SecondDisagreement {
+    /// The modes: `"forward over reverse"` or `"forward over forward"`.
+    pub modes: &'static str,
+    /// Which float of the first derivative, from 0 in the order in which they lie.
+    pub place: usize,
+    /// By finite differences of the first derivative.
+    pub difference: f64,
+    /// By the second derivative.
+    pub derivative: f64,
+}
+
+impl fmt::Display for SecondDisagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SecondDisagreement { modes, place, difference, derivative } = self;
+        writeln!(f, "the first derivatives agree, but the derivative of float {place} of the first derivative is")?;
+        writeln!(f, "  {difference:e} by finite differences of the first derivative")?;
+        write!(f, "  {derivative:e} by {modes} mode")
+    }
+}
+
+impl std::error::Error for SecondDisagreement {}
+
+/// Check second derivatives of `f` at `x`, forward mode over reverse mode and over forward mode, against finite differences of the first
+/// derivatives. These are supposed to be right: see [`derivatives`].
 ///
-/// A rule that is wrong by a factor, in its sign, or in one argument only, is found, and so are rules for forward and reverse mode that
-/// disagree.
+/// A rule can be right and have a wrong derivative itself: what its pullback captures may have come about by a detour, through bits or a
+/// table say, that carries no derivative. Whoever takes second derivatives gets wrong ones then.
+///
+/// # Errors
+/// The first derivative about which they disagree.
+pub fn second_derivatives<X, Y, F>(f: F, x: &X) -> Result<(), SecondDisagreement>
+where
+    X: MakeZero,
+    Y: MakeZero,
+    F: Fn(&X) -> Y,
+{
+    // One seed and two directions that are not special: of a wrong Hessian hardly anything else is left than something wrong.
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut any = |places: Vec<Place>| places.iter().for_each(|place| place.set(0.5 + 0.4 * random.next()));
+    let mut seed = crate::make_zero(&f(x));
+    any(Runs::of_value(&mut seed).places());
+    let (mut along, mut direction) = (crate::make_zero(x), crate::make_zero(x));
+    any(Runs::of_value(&mut along).places());
+    any(Runs::of_value(&mut direction).places());
+
+    let by_reverse = |x: &X| {
+        let (_, pullback) = vjp(&f, x);
+        pullback(copy(&seed))
+    };
+    let by_forward = |x: &X| jvp(&f, x, &direction).1;
+    let second = values(&mut jvp(by_reverse, x, &along).1);
+    agree("forward over reverse", &second, differences_along(|x| values(&mut by_reverse(x)), x, &along))?;
+    let second = values(&mut jvp(by_forward, x, &along).1);
+    agree("forward over forward", &second, differences_along(|x| values(&mut by_forward(x)), x, &along))
+}
+
+/// Whether second derivatives are what differences say.
+fn agree(modes: &'static str, found: &[f64], differences: Vec<(f64, f64)>) -> Result<(), SecondDisagreement> {
+    for (place, (derivative, (difference, error))) in found.iter().copied().zip(differences).enumerate() {
+        if (derivative - difference).abs() > error + 1e-6 * (1.0 + derivative.abs()) {
+            return Err(SecondDisagreement { modes, place, difference, derivative });
+        }
+    }
+    Ok(())
+}
+
+/// The derivatives of what `f` computes in a direction, and how sure they are.
+fn differences_along<X: MakeZero>(f: impl Fn(&X) -> Vec<f64>, x: &X, direction: &X) -> Vec<(f64, f64)> {
+    let mut direction = copy(direction);
+    let directions: Vec<f64> = values(&mut direction);
+    let at = |step: f64| {
+        let mut moved = copy(x);
+        for (place, along) in Runs::of_value(&mut moved).places().iter().zip(&directions) {
+            place.set(place.get() + step * along);
+        }
+        f(&moved)
+    };
+    let mut point = copy(x);
+    let is_wide = Runs::of_value(&mut point).places().iter().all(Place::is_wide);
+    // First derivatives are as exact as the type.
+    let step = if is_wide { 1e-4 } else { 3e-2 };
+    let quotient = |step: f64| {
+        let (high, low) = (at(step), at(-step));
+        high.iter().zip(&low).map(|(high, low)| (high - low) / (2.0 * step)).collect::<Vec<f64>>()
+    };
+    let (coarse, fine) = (quotient(step), quotient(step / 2.0));
+    let rounding = if is_wide { 0.0 } else { 1e-3 };
+    let estimate = |(coarse, fine): (&f64, f64)| {
+        ((4.0 * fine - coarse) / 3.0, (fine - coarse).abs() + rounding * (1.0 + fine.abs()))
+    };
+    coarse.iter().zip(fine).map(estimate).collect()
+}
+
+/// Check the rules that `f` uses, at these points and at random ones around them: see [`derivatives`] and [`second_derivatives`].
+///
+/// A rule that is wrong by a factor, in its sign, in one argument only, or only at second order, is found, and so are rules for forward
+/// and reverse mode that disagree.
 ///
 /// # Panics
 /// If the derivatives disagree somewhere, with the point and the derivatives.
@@ -139,6 +234,9 @@ where
                 }
             }
             if let Err(disagreement) = derivatives(&f, &point) {
+                panic!("at {point:?}:\n{disagreement}");
+            }
+            if let Err(disagreement) = second_derivatives(&f, &point) {
                 panic!("at {point:?}:\n{disagreement}");
             }
         }

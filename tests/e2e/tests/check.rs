@@ -77,6 +77,50 @@ fn rules_that_disagree_are_found() {
     assert!(said.contains("forward mode") && said.contains("reverse mode"), "{said}");
 }
 
+#[inline(never)]
+fn square_root(x: f64) -> f64 {
+    x.sqrt()
+}
+
+/// Right, but its pullback has its factor from a detour that carries no derivative.
+#[rrule(for = square_root)]
+fn square_root_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    let y = square_root(x);
+    let text = format!("{:e}", 0.5 / y);
+    let factor: f64 = text.parse().unwrap();
+    (y, move |d| factor * d)
+}
+
+#[inline(never)]
+fn squared(x: &[f64]) -> Vec<f64> {
+    x.iter().map(|x| x * x).collect()
+}
+
+/// In forward mode, and only for the second float.
+#[frule(for = squared)]
+fn squared_frule(x: &[f64], dx: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let factor = |i: usize, x: f64| if i == 1 { hidden(2.0 * x) } else { 2.0 * x };
+    (squared(x), x.iter().zip(dx).enumerate().map(|(i, (x, dx))| factor(i, *x) * dx).collect())
+}
+
+#[inline(never)]
+#[pullback::non_differentiable]
+fn hidden(x: f64) -> f64 {
+    x
+}
+
+#[test]
+fn rules_that_are_wrong_only_at_second_order_are_found() {
+    assert_eq!(check::derivatives(|x: &f64| square_root(*x), &2.0), Ok(()));
+    let said = complaint(|| check::rule(|x: &f64| square_root(*x), &[2.0])).expect("its derivative is wrong");
+    assert!(said.contains("forward over reverse"), "{said}");
+
+    let whole = |x: &Vec<f64>| squared(x);
+    assert_eq!(check::derivatives(whole, &vec![1.0, 2.0, 3.0]), Ok(()));
+    let said = complaint(|| check::rule(whole, &[vec![1.0, 2.0, 3.0]])).expect("its derivative is wrong");
+    assert!(said.contains("float 1") && said.contains("forward over forward"), "{said}");
+}
+
 fn blend(x: f32, y: f32) -> f32 {
     x * y + x
 }
