@@ -212,7 +212,8 @@ fn differences_along<X: MakeZero>(f: impl Fn(&X) -> Vec<f64>, x: &X, direction: 
 /// Check the rules that `f` uses, at these points and at random ones around them: see [`derivatives`] and [`second_derivatives`].
 ///
 /// A rule that is wrong by a factor, in its sign, in one argument only, or only at second order, is found, and so are rules for forward
-/// and reverse mode that disagree.
+/// and reverse mode that disagree. A rule whose own code cannot be differentiated (it calls a C function that has no rule, say) is
+/// refused when the program is built; [`first_order`] does without that.
 ///
 /// # Panics
 /// If the derivatives disagree somewhere, with the point and the derivatives.
@@ -223,7 +224,38 @@ where
     Y: MakeZero,
     F: Fn(&X) -> Y,
 {
+    for point in around(points) {
+        if let Err(disagreement) = derivatives(&f, &point) {
+            panic!("at {point:?}:\n{disagreement}");
+        }
+        if let Err(disagreement) = second_derivatives(&f, &point) {
+            panic!("at {point:?}:\n{disagreement}");
+        }
+    }
+}
+
+/// As [`rule`], without second derivatives: for rules whose own code has none.
+///
+/// # Panics
+/// If the derivatives disagree somewhere, with the point and the derivatives.
+#[track_caller]
+pub fn first_order<X, Y, F>(f: F, points: &[X])
+where
+    X: MakeZero + fmt::Debug,
+    Y: MakeZero,
+    F: Fn(&X) -> Y,
+{
+    for point in around(points) {
+        if let Err(disagreement) = derivatives(&f, &point) {
+            panic!("at {point:?}:\n{disagreement}");
+        }
+    }
+}
+
+/// These points, and random ones around them.
+fn around<X: MakeZero>(points: &[X]) -> Vec<X> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut all = Vec::new();
     for given in points {
         for round in 0..4 {
             let mut point = copy(given);
@@ -233,14 +265,10 @@ where
                     place.set(value + SPREAD * (0.1 + value.abs()) * random.next());
                 }
             }
-            if let Err(disagreement) = derivatives(&f, &point) {
-                panic!("at {point:?}:\n{disagreement}");
-            }
-            if let Err(disagreement) = second_derivatives(&f, &point) {
-                panic!("at {point:?}:\n{disagreement}");
-            }
+            all.push(point);
         }
     }
+    all
 }
 
 /// Numbers between −1 and 1 that look random, and are the same each time.
