@@ -46,6 +46,7 @@ pub mod abi;
 pub mod check;
 mod differentiable;
 mod functional;
+mod matrices;
 pub mod rt;
 pub mod rules;
 
@@ -54,6 +55,7 @@ pub use differentiable::{
 };
 pub use differentiable::{ToZero, make_zero};
 pub use functional::{grad, jvp, value_and_grad, vjp};
+pub use matrices::{Rows, derivative, hessian, hvp, jacobian};
 
 /// # Example
 ///

@@ -233,8 +233,7 @@ fn pullbacks_that_are_called_later() {
     // 2 x y cos y + x² y x²
     let (x, y) = (1.3_f64, 0.7_f64);
     close(slope(&[x, y]), 2.0 * x * y * y.cos() + x.powi(4) * y, 1e-14, "value");
-    let expected =
-        [2.0 * y * y.cos() + 4.0 * x.powi(3) * y, 2.0 * x * y.cos() - 2.0 * x * y * y.sin() + x.powi(4)];
+    let expected = [2.0 * y * y.cos() + 4.0 * x.powi(3) * y, 2.0 * x * y.cos() - 2.0 * x * y * y.sin() + x.powi(4)];
     let found = grad(slope, &[x, y][..]);
     close(found[0], expected[0], 1e-13, "by x");
     close(found[1], expected[1], 1e-13, "by y");

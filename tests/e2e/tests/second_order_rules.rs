@@ -10,12 +10,7 @@ fn close(a: f64, b: f64, tolerance: f64, what: &str) {
 fn second<F: Fn(&f64) -> f64 + Copy>(f: F, x: f64) -> [f64; 4] {
     let by_reverse = |x: &f64| grad(f, x);
     let by_forward = |x: &f64| jvp(f, x, &1.0).1;
-    [
-        grad(by_reverse, &x),
-        grad(by_forward, &x),
-        jvp(by_reverse, &x, &1.0).1,
-        jvp(by_forward, &x, &1.0).1,
-    ]
+    [grad(by_reverse, &x), grad(by_forward, &x), jvp(by_reverse, &x, &1.0).1, jvp(by_forward, &x, &1.0).1]
 }
 
 #[track_caller]

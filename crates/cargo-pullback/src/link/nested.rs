@@ -202,7 +202,8 @@ fn refused(asked: &Asked) -> Option<Rendered> {
         )
     };
     // Of a closure only the function is known that it is given to, and that is not the user's.
-    let place = (name != CLOSURE).then_some((&asked.place, "asked for here, and called in a function that is differentiated"));
+    let place =
+        (name != CLOSURE).then_some((&asked.place, "asked for here, and called in a function that is differentiated"));
     Some(show(
         &format!("the derivative of `{}` cannot be differentiated itself yet", demangled(name)),
         place,
