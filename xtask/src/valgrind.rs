@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 16] = [
+const TESTS: [&str; 19] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -25,6 +25,9 @@ const TESTS: [&str; 16] = [
     "custom_rules_memory",
     "functional",
     "rules_unseen",
+    "second_order",
+    "second_order_attributes",
+    "second_order_rules",
 ];
 
 /// How cargo is told to run tests under valgrind. Memory that is still reachable at the end is the test runner's.
