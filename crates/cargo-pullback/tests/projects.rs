@@ -159,15 +159,17 @@ fn a_workspace_with_a_library_that_differentiates_and_a_build_script() {
             "use pullback::autodiff;
              #[autodiff(df, Reverse, Active, Active)]
              fn f(x: f64) -> f64 { model::helper(x) + macros::two!() * model::square(x) }
+             #[autodiff(dslope, Reverse, Active, Active)]
+             fn slope(x: f64) -> f64 { x * model::dsquare(x).0 }
              fn main() {
                  let (dx, _) = df(0.0);
-                 println!(\"{dx} {:?} {}\", model::dsquare(3.0), env!(\"BUILT\"));
+                 println!(\"{dx} {:?} {:?} {}\", model::dsquare(3.0), dslope(3.0), env!(\"BUILT\"));
              }",
         ),
     ]);
     for profile in ["dev", "release"] {
         let run = project.cargo(&format!("pullback run --package app --profile {profile}"));
-        assert_eq!(run.stdout(), "1 (6.0, 9.0) yes\n", "{profile}");
+        assert_eq!(run.stdout(), "1 (6.0, 9.0) (12.0, 18.0) yes\n", "{profile}");
     }
 }
 
