@@ -5,10 +5,10 @@ use crate::analysis::{activity, flow};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
-use crate::transform::memory::Runtime;
+use crate::transform::memory::{Runtime, TapeUse};
 use crate::transform::session::{Form, Session};
 use crate::transform::{alias, halve, hoist, retype, reverse, unselect, words};
-use pullback_ir::{Callee, Flags, FuncId, Function, Module, Op};
+use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -159,6 +159,25 @@ fn typed_facts(module: &mut Module, primal: FuncId, request: &Request, on_panic:
     }
 }
 
+/// Let the working copy `id` name working copies as what is called when a tape is dropped.
+fn released(module: &mut Module, id: FuncId, copies: &HashMap<FuncId, FuncId>) {
+    let func = module.func(id);
+    let all = func.blocks().flat_map(|b| func.block(b).insts.clone());
+    let calls: Vec<(Inst, FuncId)> = all
+        .filter_map(|inst| match TapeUse::of(module, func, &func.inst(inst).op) {
+            Some(TapeUse::Own(Some(release))) => Some((inst, *copies.get(&release)?)),
+            _ => None,
+        })
+        .collect();
+    let func = module.func_mut(id);
+    for (inst, copy) in calls {
+        let copy = func.constant(Type::Ptr, Constant::Func(copy));
+        if let Op::Call(_, args, _) = &mut func.inst_mut(inst).op {
+            args[2] = copy;
+        }
+    }
+}
+
 /// Copies of the primal and of all it calls, to change at will; calls among them go to the copies. The copy of a function with a
 /// rule has no body.
 fn working_copies(
@@ -182,6 +201,7 @@ fn working_copies(
         })
         .collect();
     for copy in copies.values() {
+        released(module, *copy, &copies);
         let func = module.func_mut(*copy);
         for index in 0..func.inst_bound() {
             let op = &mut func.inst_mut(pullback_ir::Inst::from_index(index)).op;

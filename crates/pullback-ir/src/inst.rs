@@ -328,6 +328,17 @@ impl Op {
         }
     }
 
+    /// The arguments of a call.
+    ///
+    /// # Panics
+    /// If this is no call.
+    pub fn call_args_mut(&mut self) -> &mut [Value] {
+        match self {
+            Op::Call(_, args, _) => args,
+            other => panic!("{other:?} is no call"),
+        }
+    }
+
     /// What is done if this is a call, and panics.
     pub fn cleanup(&self) -> Option<&Cleanup> {
         match self {

@@ -1,6 +1,7 @@
 //! Derivatives of derivatives of functions that have rules: a rule is differentiated like any code.
 
-use pullback::{frule, grad, jvp, rrule, scalar_rule};
+use pullback::rules::NoTangent;
+use pullback::{autodiff, frule, grad, has_rrule, jvp, rrule, scalar_rule, vjp};
 
 fn close(a: f64, b: f64, tolerance: f64, what: &str) {
     assert!((a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs())), "{what}: {a} and {b}");
@@ -96,14 +97,15 @@ fn product(x: &[f64]) -> f64 {
     x.iter().product::<f64>().round()
 }
 
-/// The pullback owns memory.
+/// The pullback owns memory, some that carries derivatives and some that does not.
 #[rrule(for = product)]
 fn product_rrule(x: &[f64]) -> (f64, impl FnOnce(f64, &mut [f64]) + use<>) {
     let y: f64 = x.iter().product();
     let partials: Vec<f64> = x.iter().map(|x| y / x).collect();
+    let order: Vec<usize> = (0..x.len()).rev().collect();
     (y, move |dy, dx| {
-        for (dx, partial) in dx.iter_mut().zip(&partials) {
-            *dx += dy * partial;
+        for i in order {
+            dx[i] += dy * partials[i];
         }
     })
 }
@@ -151,4 +153,72 @@ fn a_result_that_owns_memory() {
     close(by_reverse(&1.3), 5.0 * 1.3_f64.powi(4), 1e-12, "r");
     close(grad(by_reverse, &1.3), 20.0 * 1.3_f64.powi(3), 1e-12, "rr");
     close(jvp(by_reverse, &1.3, &1.0).1, 20.0 * 1.3_f64.powi(3), 1e-12, "fr");
+}
+
+#[has_rrule(map_rrule)]
+fn map<F: Fn(&f64) -> f64>(f: &F, x: &[f64]) -> Vec<f64> {
+    x.iter().map(f).collect()
+}
+
+/// A rule that differentiates what it is given, and keeps the pullbacks.
+#[rrule(generic)]
+fn map_rrule<'a, F: Fn(&f64) -> f64>(
+    f: &'a F,
+    x: &'a [f64],
+) -> (Vec<f64>, impl Fn(&[f64], NoTangent, &mut [f64]) + use<'a, F>) {
+    let (y, pullbacks): (Vec<f64>, Vec<_>) = x.iter().map(|x| vjp(f, x)).unzip();
+    let pullback = move |dy: &[f64], _: NoTangent, dx: &mut [f64]| {
+        for ((dx, dy), pullback) in dx.iter_mut().zip(dy).zip(&pullbacks) {
+            *dx += pullback(*dy);
+        }
+    };
+    (y, pullback)
+}
+
+#[test]
+fn a_rule_that_differentiates() {
+    let f = |x: &f64| map(&|x: &f64| x * x * x, &[*x, 2.0 * x]).iter().sum::<f64>();
+    let by_reverse = |x: &f64| grad(f, x);
+    close(by_reverse(&1.3), 27.0 * 1.69, 1e-12, "r");
+    close(grad(by_reverse, &1.3), 54.0 * 1.3, 1e-12, "rr");
+    close(jvp(by_reverse, &1.3, &1.0).1, 54.0 * 1.3, 1e-12, "fr");
+}
+
+/// `x − e sin x = m`, solved for x.
+#[inline(never)]
+fn kepler(m: f64, e: f64) -> f64 {
+    let mut x = m;
+    while (x - e * x.sin() - m).abs() > 1e-15 {
+        x -= (x - e * x.sin() - m) / (1.0 - e * x.cos());
+    }
+    x
+}
+
+#[autodiff(d_residual, Reverse, Active, Active, Active, Active)]
+fn residual(x: f64, m: f64, e: f64) -> f64 {
+    x - e * x.sin() - m
+}
+
+/// By the implicit function theorem; `x` in it is a call of `kepler`, so that second derivatives are right, too.
+#[rrule(for = kepler)]
+fn kepler_rrule(m: f64, e: f64) -> (f64, impl Fn(f64) -> (f64, f64)) {
+    let x = kepler(m, e);
+    (x, move |dx| {
+        let (by_x, by_m, by_e, _) = d_residual(x, m, e);
+        (-dx * by_m / by_x, -dx * by_e / by_x)
+    })
+}
+
+#[test]
+fn the_implicit_function_theorem_twice() {
+    let by_reverse = |v: &[f64; 2]| grad(|v: &[f64; 2]| kepler(v[0], v[1]), v);
+    let at = [1.0, 0.5];
+    let along = jvp(by_reverse, &at, &[1.0, 0.0]).1;
+    let by_m = grad(|v: &[f64; 2]| by_reverse(v)[0], &at);
+    let h = 1e-5;
+    let (high, low) = (by_reverse(&[1.0 + h, 0.5]), by_reverse(&[1.0 - h, 0.5]));
+    for i in 0..2 {
+        close(along[i], by_m[i], 1e-12, "fr and rr");
+        close(along[i], (high[i] - low[i]) / (2.0 * h), 1e-8, "differences");
+    }
 }

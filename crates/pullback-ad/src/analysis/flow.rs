@@ -503,7 +503,7 @@ impl Pass<'_> {
                     self.set_offset(result.expect("just looked"), numbers::intrinsic(name, &args));
                 }
             }
-            op if let Some(tape) = TapeUse::of(self.module, self.func, op) => self.tape(tape, result),
+            op if let Some(tape) = TapeUse::of(self.module, self.func, op) => self.tape(tape, &op.operands(), result),
             Op::Call(callee, args, _) => self.call(*callee, args, result),
             Op::InsertValue(into, value, i) => {
                 let result = result.expect("an aggregate has a result");
@@ -553,8 +553,13 @@ impl Pass<'_> {
         }
     }
 
-    /// What is pushed at a site is what is popped there.
-    fn tape(&mut self, tape: TapeUse, result: Option<Value>) {
+    /// What is pushed at a site is what is popped there; a function that is called with the tape's end is called.
+    fn tape(&mut self, tape: TapeUse, args: &[Value], result: Option<Value>) {
+        if let TapeUse::Own(Some(release)) = tape
+            && self.facts.functions.contains(&release)
+        {
+            return self.join_arguments(&args[1..2], release);
+        }
         let (TapeUse::Push(site) | TapeUse::Pop(site), Some(result)) = (tape, result) else { return };
         if let TapeUse::Push(_) = tape {
             self.facts.pushed.insert(site);

@@ -6,6 +6,7 @@
 //! ([`OnPanic::Free`]); so blocks that lead to a place where memory may be given back are in scope too, and shadow pointers have
 //! to be right there. Tangents do not: whatever is computed on the way to a panic has no derivative.
 
+use crate::transform::memory::TapeUse;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table, Type};
 
@@ -85,8 +86,9 @@ fn closure(module: &Module, mut found: Vec<FuncId>, on_panic: OnPanic) -> Vec<Fu
         for block in Scope::new(module, func, &Cfg::new(func), on_panic).blocks {
             for inst in &func.block(block).insts {
                 let op = &func.inst(*inst).op;
-                let callee = match op {
-                    Op::Call(Callee::Direct(callee), ..) => Some(*callee),
+                let callee = match (TapeUse::of(module, func, op), op) {
+                    (Some(TapeUse::Own(release)), _) => release,
+                    (_, Op::Call(Callee::Direct(callee), ..)) => Some(*callee),
                     _ => None,
                 };
                 let cleanup = op.cleanup().filter(|_| on_panic == OnPanic::Free).map(|c| c.func);

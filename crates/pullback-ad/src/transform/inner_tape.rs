@@ -13,14 +13,15 @@
 use super::augment::Augmenter;
 use super::memory::TapeUse;
 use crate::error::Result;
-use pullback_ir::{Callee, InstData, Op, Type, Value};
+use pullback_ir::{Builder, Callee, Constant, FuncId, Function, InstData, Op, Type, Value};
 
 impl Augmenter<'_, '_> {
     /// A call that pushes, pops, or gives memory to a tape.
     pub(super) fn tape_use(&mut self, data: &InstData, tape: TapeUse) -> Result<()> {
         let Op::Call(_, args, _) = &data.op else { unreachable!("a use of a tape is a call") };
         match tape {
-            TapeUse::Give => self.give(data, args),
+            TapeUse::Defer => self.defer(data, args),
+            TapeUse::Own(release) => self.own(data, args, release),
             TapeUse::Keep => self.lasting(data, args),
             TapeUse::Note => self.untouched(data),
             TapeUse::Push(_) | TapeUse::Pop(_) if self.is_forward() => self.push_or_pop_twice(data, tape),
@@ -29,23 +30,80 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// What is given to the inner tape: in forward mode with its shadows, which mirror it; in reverse mode the outer tape gets it,
-    /// which has its shadows anyway.
-    fn give(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
+    /// Memory that is given back with the inner tape: in forward mode with its shadows; in reverse mode the outer tape gets it, which has its
+    /// shadows anyway.
+    fn defer(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
         let inst = self.copy_instruction(data);
         if let Some(outer) = self.out.tape {
-            if let Op::Call(_, args, _) = &mut self.func.inst_mut(inst).op {
-                args[0] = outer;
-            }
+            self.func.inst_mut(inst).op.call_args_mut()[0] = outer;
         } else if self.has_shadow(args[1]) {
-            let Op::Call(callee, args_of, _) = self.func.inst(inst).op.clone() else { unreachable!("this is a call") };
             for shadow in self.shadow(args[1])? {
-                let mut args = args_of.clone();
-                args[1] = shadow;
-                self.builder().push(Op::Call(callee, args, None), None);
+                let mut op = self.func.inst(inst).op.clone();
+                op.call_args_mut()[1] = shadow;
+                self.builder().push(op, None);
             }
         }
         Ok(())
+    }
+
+    /// A value that is dropped with the inner tape. In reverse mode the outer tape gets it. In forward mode its shadow is dropped with it,
+    /// by the derivative of what drops the value: a function is made that takes both from a record.
+    fn own(&mut self, data: &InstData, args: &[Value], release: Option<FuncId>) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        if let Some(original) = release.map(|release| self.original(release)) {
+            let original = self.func.constant(Type::Ptr, Constant::Func(original));
+            self.func.inst_mut(inst).op.call_args_mut()[2] = original;
+        }
+        if let Some(outer) = self.out.tape {
+            self.func.inst_mut(inst).op.call_args_mut()[0] = outer;
+            return Ok(());
+        }
+        let Some(release) = release.filter(|r| self.session.facts.functions.contains(r) && self.session.takes_part(*r))
+        else {
+            return Ok(());
+        };
+        let mut given = vec![self.get(args[1])];
+        given.extend(self.companion(args[1])?);
+        let forward = self.session.variant(release).forward;
+        let both = self.release_both(forward, given.len());
+        let tape = self.get(args[0]);
+        let bytes = self.func.i64(8 * given.len() as i64);
+        let (keep, zero) = (Callee::Direct(self.session.runtime.tape_keep), self.func.i64(0));
+        let record = self.shadow_value(data, Op::Call(keep, vec![tape, bytes, zero], None));
+        for (i, value) in given.into_iter().enumerate() {
+            let mut b = self.builder();
+            let place = b.offset(record, 8 * i as i64);
+            b.store(place, value);
+        }
+        // It goes behind the record, which it names.
+        let both = self.func.constant(Type::Ptr, Constant::Func(both));
+        let args = self.func.inst_mut(inst).op.call_args_mut();
+        (args[1], args[2]) = (record, both);
+        let insts = &mut self.func.block_mut(self.block).insts;
+        insts.retain(|i| *i != inst);
+        insts.push(inst);
+        Ok(())
+    }
+
+    /// A function that calls `forward` with so many pointers, which it takes from a record.
+    fn release_both(&mut self, forward: FuncId, count: usize) -> FuncId {
+        let name = format!("{}.both", self.session.module.func(forward).name);
+        if let Some(known) = self.session.module.find(&name) {
+            return known;
+        }
+        let mut func = Function::new(name, vec![Type::Ptr], None);
+        let entry = func.add_block();
+        func.set_entry(entry);
+        let record = func.add_param(entry, Type::Ptr);
+        let mut b = Builder::new(&mut func, entry);
+        let mut args = Vec::new();
+        for i in 0..count {
+            let place = b.offset(record, 8 * i as i64);
+            args.push(b.load(Type::Ptr, place));
+        }
+        b.call_void(forward, args);
+        b.ret(None);
+        self.session.module.add_function(func)
     }
 
     /// Forward mode.

@@ -1,6 +1,6 @@
 //! The run-time functions a derivative calls, as the engine sees them.
 
-use pullback_ir::{Builder, Callee, FuncId, Function, Module, Op, Type, Value};
+use pullback_ir::{Builder, Callee, Constant, FuncId, Function, Module, Op, Type, Value};
 
 /// How bytes get onto a tape, or off it. In a derivative that is differentiated itself, each push and pop names its site.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,10 @@ pub enum TapeUse {
     Keep,
     /// Something is noted on the tape.
     Note,
-    /// What the second argument points to is dropped with the tape, or its memory given back.
-    Give,
+    /// The memory of the second argument is given back with the tape.
+    Defer,
+    /// A call of this function with the second argument, when the tape is dropped.
+    Own(Option<FuncId>),
 }
 
 impl TapeUse {
@@ -67,7 +69,11 @@ impl TapeUse {
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
             SET_REPEATABLE => Some(TapeUse::Note),
-            OWN | DEFER_DEALLOC => Some(TapeUse::Give),
+            OWN => Some(TapeUse::Own(args.get(2).and_then(|f| match func.as_const(*f) {
+                Some(Constant::Func(release)) => Some(*release),
+                _ => None,
+            }))),
+            DEFER_DEALLOC => Some(TapeUse::Defer),
             _ => None,
         }
     }
