@@ -1,7 +1,7 @@
 //! Many programs, one after the other.
 
-use crate::check::{Failure, Skip, Standard, Verdict, check};
-use crate::generate::{Program, generate};
+use crate::check::{Checks, Failure, Skip, Verdict, check};
+use crate::generate::Program;
 use crate::rng::program_seed;
 use crate::shrink::{needed, shrink};
 use std::collections::BTreeMap;
@@ -54,8 +54,8 @@ pub struct Options {
     pub jobs: usize,
     /// After so many failures it ends.
     pub most_failures: usize,
-    /// What is asked of the engine.
-    pub standard: Standard,
+    /// What is checked.
+    pub checks: Checks,
     /// Whether each seed is printed before its check: to find one that never ends.
     pub trace: bool,
 }
@@ -77,7 +77,7 @@ pub fn run(options: Options, progress: impl Fn(&Report) + Sync) -> Report {
                     if options.trace {
                         eprintln!("{seed}");
                     }
-                    let verdict = check(&generate(seed), options.standard);
+                    let verdict = check(&options.checks.program(seed), options.checks);
                     let mut report = report.lock().expect("no thread panics while it counts");
                     report.count(seed, verdict);
                     if report.failures.len() >= options.most_failures {
@@ -94,8 +94,8 @@ pub fn run(options: Options, progress: impl Fn(&Report) + Sync) -> Report {
 }
 
 /// A failing program, made small, as text: what is wrong, the seed, what is asked, and the functions.
-pub fn explain(seed: u64, failure: &Failure, standard: Standard) -> String {
-    let (program, failure) = shrink(&generate(seed), failure, standard);
+pub fn explain(seed: u64, failure: &Failure, checks: Checks) -> String {
+    let (program, failure) = shrink(&checks.program(seed), failure, checks);
     format!("{failure}\n{}", describe(&program))
 }
 
@@ -116,15 +116,25 @@ pub fn describe(program: &Program) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::{Order, Standard};
+
+    fn assert_good(programs: u64, order: Order) {
+        let checks = Checks { standard: Standard::MayRefuse, order };
+        let options = Options { programs, seed: 1, jobs: 2, most_failures: 1, checks, trace: false };
+        let report = run(options, |_| {});
+        if let Some((seed, failure)) = report.failures.first() {
+            panic!("{report}\n{}", explain(*seed, failure, checks));
+        }
+        assert!(report.good * 2 > report.programs, "too few programs are compared: {report}");
+    }
 
     #[test]
     fn a_hundred_programs() {
-        let options =
-            Options { programs: 100, seed: 1, jobs: 2, most_failures: 1, standard: Standard::MayRefuse, trace: false };
-        let report = run(options, |_| {});
-        if let Some((seed, failure)) = report.failures.first() {
-            panic!("{report}\n{}", explain(*seed, failure, options.standard));
-        }
-        assert!(report.good * 2 > report.programs, "too few programs are compared: {report}");
+        assert_good(100, Order::First);
+    }
+
+    #[test]
+    fn derivatives_of_fifty_derivatives() {
+        assert_good(50, Order::Higher);
     }
 }

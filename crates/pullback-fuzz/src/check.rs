@@ -4,13 +4,17 @@
 //! widths: the derivative is well formed, runs without a memory error, leaves nothing allocated and nothing on the tape,
 //! and computes the primal to the last bit. Forward tangents `ẏ` are those of the oracle, and reverse cotangents satisfy
 //! `⟨ȳ, ẏ⟩ = ⟨x̄, ẋ⟩`, where `x` and `y` are all floats of the arguments' memory before and after.
+//!
+//! With [`Order::Higher`] a derivative of the program is checked so, and then it takes the program's place ([`nest`]).
 
 use crate::dual::Trap;
 use crate::execution;
-use crate::generate::{Feature, Program};
+use crate::generate::{Feature, Features, Program, generate, generate_with};
+use crate::nest::{self, Inner};
 use crate::oracle;
 use crate::rng::Rng;
 use pullback_ad::{ErrorKind, Mode, Request};
+use pullback_ir::interp::Uninitialised;
 use pullback_ir::{FuncId, Module};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,6 +70,37 @@ pub enum Standard {
     NoRefusal,
 }
 
+/// Which derivatives are checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Those of programs.
+    First,
+    /// Those of derivatives of programs.
+    Higher,
+}
+
+/// What is checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Checks {
+    /// What is asked of the engine.
+    pub standard: Standard,
+    /// Which derivatives.
+    pub order: Order,
+}
+
+impl Checks {
+    /// The program of a seed. Derivatives of what may be a float or a pointer cannot be differentiated.
+    pub fn program(self, seed: u64) -> Program {
+        match self.order {
+            Order::First => generate(seed),
+            Order::Higher => {
+                let features = Features::random(&mut Rng::new(seed));
+                generate_with(seed, features.without(Feature::Variants))
+            }
+        }
+    }
+}
+
 /// Which check failed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Check {
@@ -98,22 +133,31 @@ pub struct Failure {
     pub check: Check,
     /// For which mode, if for one.
     pub mode: Option<Mode>,
+    /// The derivatives that were made before, the last one first.
+    pub inner: Vec<Inner>,
     /// What was seen.
     pub detail: String,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.mode {
-            Some(mode) => write!(f, "{:?} ({mode:?}): {}", self.check, self.detail),
-            None => write!(f, "{:?}: {}", self.check, self.detail),
+        let mode = self.mode.iter().map(|mode| format!("{mode:?}"));
+        let modes: Vec<String> = mode.chain(self.inner.iter().map(Inner::to_string)).collect();
+        match modes.as_slice() {
+            [] => write!(f, "{:?}: {}", self.check, self.detail),
+            _ => write!(f, "{:?} ({}): {}", self.check, modes.join(" over "), self.detail),
         }
     }
 }
 
 impl Failure {
     fn new(check: Check, mode: Option<Mode>, detail: impl Into<String>) -> Self {
-        Failure { check, mode, detail: detail.into() }
+        Failure { check, mode, inner: Vec::new(), detail: detail.into() }
+    }
+
+    /// Whether this is the same failure, of another program perhaps.
+    pub fn is_like(&self, other: &Failure) -> bool {
+        (self.check, self.mode, &self.inner) == (other.check, other.mode, &other.inner)
     }
 }
 
@@ -121,18 +165,44 @@ impl Failure {
 type Engine<'e> = &'e dyn Fn(&mut Module, FuncId, &Request) -> pullback_ad::Result<FuncId>;
 
 /// Check a program.
-pub fn check(program: &Program, standard: Standard) -> Verdict {
-    check_engine(program, standard, &|module, primal, request| {
+pub fn check(program: &Program, checks: Checks) -> Verdict {
+    check_engine(program, checks, &|module, primal, request| {
         pullback_ad::differentiate(module, primal, request, "derivative")
     })
 }
 
-fn check_engine(program: &Program, standard: Standard, engine: Engine) -> Verdict {
-    match examine(program, standard, engine) {
+fn check_engine(program: &Program, checks: Checks, engine: Engine) -> Verdict {
+    let inner = match checks.order {
+        Order::First => Vec::new(),
+        Order::Higher => nest::inner_derivatives(program.seed),
+    };
+    match examine_all(program, &inner, checks.standard, engine) {
         Ok(None) => Verdict::Good,
         Ok(Some(skip)) => Verdict::Skipped(skip),
         Err(failure) => Verdict::Bad(failure),
     }
+}
+
+/// Check the derivatives of a program, or of the last of these derivatives of it, and these themselves.
+fn examine_all(
+    program: &Program,
+    inner: &[Inner],
+    standard: Standard,
+    engine: Engine,
+) -> Result<Option<Skip>, Failure> {
+    let mut program = program.clone();
+    for (depth, next) in inner.iter().enumerate() {
+        let outside = |failure| Failure { inner: inner[..depth].iter().rev().copied().collect(), ..failure };
+        let make: Engine = &|module, primal, request| nest::differentiate(module, primal, request, "derivative");
+        let request = nest::request(&program, *next);
+        if let Some(skip) = examine(&program, &[request], standard, make).map_err(outside)? {
+            return Ok(Some(skip));
+        }
+        program = nest::nest(&program, *next)
+            .map_err(|error| outside(Failure::new(Check::Refused, Some(next.mode), format!("this time: {error}"))))?;
+    }
+    let outside = |failure| Failure { inner: inner.iter().rev().copied().collect(), ..failure };
+    examine(&program, &requests(&program), standard, engine).map_err(outside)
 }
 
 /// The derivatives a program is checked with: mode, width, whether zeros are strong.
@@ -148,7 +218,12 @@ fn requests(program: &Program) -> Vec<Request> {
     shapes.into_iter().map(|(mode, width)| Request { mode, width, strong_zero, ..program.request.clone() }).collect()
 }
 
-fn examine(program: &Program, standard: Standard, engine: Engine) -> Result<Option<Skip>, Failure> {
+fn examine(
+    program: &Program,
+    requests: &[Request],
+    standard: Standard,
+    engine: Engine,
+) -> Result<Option<Skip>, Failure> {
     if let Err(violations) = pullback_ir::verify_module(&program.module) {
         return Err(Failure::new(Check::Program, None, format!("{violations:?}")));
     }
@@ -159,7 +234,9 @@ fn examine(program: &Program, standard: Standard, engine: Engine) -> Result<Opti
         Err(Trap::Steps) => return Ok(Some(Skip::TooLong)),
         Err(trap) => return Err(Failure::new(Check::Program, None, trap.to_string())),
     };
-    let primal = execution::primal(&program.module, program.primal, &program.image)
+    // A derivative may put aside what was never written.
+    let uninitialised = if program.depth == 0 { Uninitialised::Trap } else { Uninitialised::Zero };
+    let primal = execution::primal(&program.module, program.primal, &program.image, uninitialised)
         .map_err(|trap| Failure::new(Check::Primal, None, trap))?;
     if !same(&primal.memory, &truth.memory) {
         let detail = format!("the interpreter has {:?}, the oracle {:?}", primal.memory, truth.memory);
@@ -169,8 +246,8 @@ fn examine(program: &Program, standard: Standard, engine: Engine) -> Result<Opti
         return Err(Failure::new(Check::Program, None, "the program leaks"));
     }
     let mut skipped = (!truth.finite).then_some(Skip::NotFinite);
-    for request in requests(program) {
-        if let Some(skip) = derivative(program, standard, engine, &request, (&truth, &tangents), &mut rng)? {
+    for request in requests {
+        if let Some(skip) = derivative(program, standard, engine, request, (&truth, &tangents), &mut rng)? {
             skipped = Some(skip);
         }
     }
@@ -293,18 +370,24 @@ fn same(a: &[f64], b: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::generate;
-    use pullback_ir::{BinOp, Op};
+    use crate::shrink::reachable;
+    use pullback_ir::{BinOp, Inst, Op};
+
+    const FIRST: Checks = Checks { standard: Standard::MayRefuse, order: Order::First };
+    const HIGHER: Checks = Checks { standard: Standard::MayRefuse, order: Order::Higher };
 
     /// The engine, with the `n`th float product of the derivative turned into a sum.
     fn broken(module: &mut Module, primal: FuncId, request: &Request, n: usize) -> pullback_ad::Result<FuncId> {
         let id = pullback_ad::differentiate(module, primal, request, "derivative")?;
-        let func = module.func_mut(id);
-        let all: Vec<_> = func.blocks().flat_map(|b| func.block(b).insts.clone()).collect();
-        let is_product = |op: &Op| matches!(op, Op::Bin(BinOp::FMul, ..));
-        let products: Vec<_> = all.into_iter().filter(|i| is_product(&func.inst(*i).op)).collect();
-        if let Some(inst) = products.get(n % products.len().max(1)) {
-            let op = &mut func.inst_mut(*inst).op;
+        let mut products = Vec::new();
+        for id in reachable(module, id) {
+            let func = module.func(id);
+            let insts = func.blocks().flat_map(|b| func.block(b).insts.clone());
+            let is_product = |inst: &Inst| matches!(func.inst(*inst).op, Op::Bin(BinOp::FMul, ..));
+            products.extend(insts.filter(is_product).map(|inst| (id, inst)));
+        }
+        if let Some((id, inst)) = products.get(n % products.len().max(1)) {
+            let op = &mut module.func_mut(*id).inst_mut(*inst).op;
             if let Op::Bin(_, a, b) = *op {
                 *op = Op::Bin(BinOp::FAdd, a, b);
             }
@@ -312,20 +395,33 @@ mod tests {
         Ok(id)
     }
 
-    /// The checks are worth something: most derivatives with one wrong operation are found to be wrong.
-    #[test]
-    fn a_wrong_derivative_is_found() {
+    /// Of the programs of these seeds, how many are right, and of how many a wrong derivative is found to be wrong.
+    fn found(seeds: std::ops::Range<u64>, checks: Checks) -> (usize, usize) {
         let (mut found, mut tried) = (0, 0);
-        for seed in 0..20 {
-            let program = generate(seed);
-            if check(&program, Standard::MayRefuse) != Verdict::Good {
+        for seed in seeds {
+            let program = checks.program(seed);
+            if check(&program, checks) != Verdict::Good {
                 continue;
             }
             tried += 1;
             let engine =
-                |module: &mut Module, primal, request: &Request| broken(module, primal, request, seed as usize);
-            found += usize::from(matches!(check_engine(&program, Standard::MayRefuse, &engine), Verdict::Bad(_)));
+                |module: &mut Module, primal, request: &Request| broken(module, primal, request, 7 * seed as usize);
+            found += usize::from(matches!(check_engine(&program, checks, &engine), Verdict::Bad(_)));
         }
+        (tried, found)
+    }
+
+    /// The checks are worth something: most derivatives with one wrong operation are found to be wrong.
+    #[test]
+    fn a_wrong_derivative_is_found() {
+        let (tried, found) = found(0..20, FIRST);
+        assert!(found * 10 > tried * 7, "of {tried} wrong derivatives only {found} were found");
+    }
+
+    #[test]
+    fn a_wrong_derivative_of_a_derivative_is_found() {
+        let (tried, found) = found(0..30, HIGHER);
+        assert!(tried > 10, "only {tried} programs are right");
         assert!(found * 10 > tried * 7, "of {tried} wrong derivatives only {found} were found");
     }
 }

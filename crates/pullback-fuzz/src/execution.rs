@@ -2,7 +2,7 @@
 
 use crate::image::{Image, read};
 use pullback_ad::{Argument, Mode};
-use pullback_ir::interp::{Interp, Options, Trap, Uninitialised, Val};
+use pullback_ir::interp::{Interp, Kind, Options, Trap, Uninitialised, Val};
 use pullback_ir::{FuncId, Module};
 
 /// What a run leaves behind.
@@ -12,15 +12,15 @@ pub struct Outcome {
     pub memory: Vec<f64>,
     /// For each shadow its floats, in the order of [`Image::active_lanes`].
     pub shadows: Vec<Vec<f64>>,
-    /// Pieces of heap memory that were not given back.
+    /// Pieces of memory that were not given back, to the heap or to a tape.
     pub leaked: usize,
     /// How many instructions were executed.
     pub executed: u64,
 }
 
 /// Run the primal.
-pub fn primal(module: &Module, func: FuncId, image: &Image) -> Result<Outcome, String> {
-    let options = Options { uninitialised: Uninitialised::Trap, ..limits() };
+pub fn primal(module: &Module, func: FuncId, image: &Image, uninitialised: Uninitialised) -> Result<Outcome, String> {
+    let options = Options { uninitialised, ..limits() };
     let mut interp = Interp::with_options(module, options);
     let addresses = lay(&mut interp, image, None).map_err(|t| t.to_string())?;
     let args: Vec<Val> = image.args.iter().map(|blob| Val::Ptr(addresses[*blob])).collect();
@@ -98,7 +98,7 @@ fn collect(interp: &Interp, image: &Image, addresses: &[u64], shadows: &[Vec<u64
     Ok(Outcome {
         memory: floats(addresses, image.all_lanes())?,
         shadows: shadows.iter().map(|s| floats(s, image.active_lanes())).collect::<Result<_, _>>()?,
-        leaked: interp.leaks().len(),
+        leaked: [Kind::Heap, Kind::Tape, Kind::Shadow].map(|kind| interp.memory().live(kind).len()).iter().sum(),
         executed: interp.executed(),
     })
 }

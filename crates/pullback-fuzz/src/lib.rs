@@ -8,6 +8,7 @@
 //! | [`oracle`] | what a program's derivative has to be, by that evaluator |
 //! | [`execution`] | runs of a program and of its derivative in the interpreter |
 //! | [`mod@check`] | the checks of one program |
+//! | [`mod@nest`] | derivatives of programs, as programs |
 //! | [`mod@shrink`] | a smaller program that fails in the same way |
 //! | [`campaign`] | many programs |
 //! | [`rust`] | the same for random Rust programs, end to end |
@@ -19,6 +20,7 @@ pub mod dual;
 pub mod execution;
 pub mod generate;
 pub mod image;
+pub mod nest;
 pub mod oracle;
 pub mod rng;
 pub mod rust;

@@ -3,8 +3,7 @@
 //! Exits with 0 if nothing is wrong, 1 if something is, 2 if it was called wrongly.
 
 use pullback_fuzz::campaign::{self, Options};
-use pullback_fuzz::check::{self, Standard, Verdict};
-use pullback_fuzz::generate;
+use pullback_fuzz::check::{self, Checks, Order, Standard, Verdict};
 use pullback_fuzz::rust;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +15,7 @@ Usage: pullback-fuzz [OPTIONS]
 
   --programs N    how many programs in the IR (1000)
   --seed S        the campaign's seed (1)
+  --nested        derivatives of derivatives of programs in the IR
   --rust N        so many programs in Rust instead, end to end with `cargo pullback`
   --driver PATH   the program cargo-pullback (the one on the PATH)
   --directory DIR where the crate of Rust programs is written (fuzz-rust in the system's temporary directory)
@@ -43,7 +43,7 @@ fn parse() -> Result<Option<Arguments>, String> {
             seed: 1,
             jobs,
             most_failures: 1,
-            standard: Standard::MayRefuse,
+            checks: Checks { standard: Standard::MayRefuse, order: Order::First },
             trace: false,
         },
         show: None,
@@ -76,7 +76,8 @@ fn parse() -> Result<Option<Arguments>, String> {
             "--failures" => arguments.options.most_failures = number()? as usize,
             "--rust" => arguments.rust = Some(number()?),
             "--show" => arguments.show = Some(number()?),
-            "--strict" => arguments.options.standard = Standard::NoRefusal,
+            "--strict" => arguments.options.checks.standard = Standard::NoRefusal,
+            "--nested" => arguments.options.checks.order = Order::Higher,
             "--trace" => arguments.options.trace = true,
             "--no-shrink" => arguments.shrink = false,
             "--help" | "-h" => return Ok(None),
@@ -101,13 +102,13 @@ fn main() -> ExitCode {
     if let Some(programs) = arguments.rust {
         return run_rust(&arguments, programs);
     }
-    let standard = arguments.options.standard;
+    let checks = arguments.options.checks;
     // A panic of the engine is a finding, and is reported as one.
     std::panic::set_hook(Box::new(|_| {}));
     if let Some(seed) = arguments.show {
-        let program = generate::generate(seed);
-        match check::check(&program, standard) {
-            Verdict::Bad(failure) if arguments.shrink => println!("{}", campaign::explain(seed, &failure, standard)),
+        let program = checks.program(seed);
+        match check::check(&program, checks) {
+            Verdict::Bad(failure) if arguments.shrink => println!("{}", campaign::explain(seed, &failure, checks)),
             verdict => println!("{}{verdict:?}", campaign::describe(&program)),
         }
         return ExitCode::SUCCESS;
@@ -116,9 +117,9 @@ fn main() -> ExitCode {
     eprintln!("\r{report}   ");
     for (seed, failure) in &report.failures {
         if arguments.shrink {
-            println!("{}", campaign::explain(*seed, failure, standard));
+            println!("{}", campaign::explain(*seed, failure, checks));
         } else {
-            println!("{failure}\n{}", campaign::describe(&generate::generate(*seed)));
+            println!("{failure}\n{}", campaign::describe(&checks.program(*seed)));
         }
     }
     if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -144,7 +145,7 @@ fn run_rust(arguments: &Arguments, programs: u64) -> ExitCode {
         println!("{seen}\n{}", rust::campaign::describe(*seed));
     }
     // As with programs in the IR: a refusal with the engine's own error is never wrong, only a pity.
-    let may_refuse = arguments.options.standard == Standard::MayRefuse;
+    let may_refuse = arguments.options.checks.standard == Standard::MayRefuse;
     let is_pity =
         |text: &String| may_refuse && text.contains("cannot differentiate") && !text.contains("bug in Pullback");
     if report.wrong.is_empty() && report.refused.iter().all(|(_, text)| is_pity(text)) {

@@ -3,16 +3,16 @@
 //! Tried in turn until nothing more helps: a branch becomes a jump, an effect is left out, what is not used goes, a value
 //! is replaced by an operand or a constant, an argument that is not used goes.
 
-use crate::check::{Failure, Standard, Verdict, check};
+use crate::check::{Checks, Failure, Verdict, check};
 use crate::generate::Program;
-use pullback_ir::{Block, BlockCall, Callee, FuncId, Function, Inst, Op, Terminator, Type, Value, ValueDef};
+use pullback_ir::{Block, BlockCall, Callee, FuncId, Function, Inst, Module, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// How many candidates are tried at most.
 const ATTEMPTS: usize = 4000;
 
 /// A smaller program that fails in the same way, and how.
-pub fn shrink(program: &Program, failure: &Failure, standard: Standard) -> (Program, Failure) {
+pub fn shrink(program: &Program, failure: &Failure, checks: Checks) -> (Program, Failure) {
     let mut best = (program.clone(), failure.clone());
     let mut attempts = 0;
     loop {
@@ -24,8 +24,8 @@ pub fn shrink(program: &Program, failure: &Failure, standard: Standard) -> (Prog
                 if attempts > ATTEMPTS {
                     return best;
                 }
-                match check(&candidate, standard) {
-                    Verdict::Bad(f) if f.check == failure.check && f.mode == failure.mode => {
+                match check(&candidate, checks) {
+                    Verdict::Bad(f) if f.is_like(failure) => {
                         best = (candidate, f);
                         progress = true;
                     }
@@ -41,23 +41,29 @@ pub fn shrink(program: &Program, failure: &Failure, standard: Standard) -> (Prog
 
 /// The functions that the primal needs, callees first.
 pub fn needed(program: &Program) -> Vec<FuncId> {
-    fn visit(program: &Program, id: FuncId, order: &mut Vec<FuncId>) {
+    let mut order = reachable(&program.module, program.primal);
+    order.reverse();
+    order
+}
+
+/// A function and all it calls, callers first.
+pub fn reachable(module: &Module, root: FuncId) -> Vec<FuncId> {
+    fn visit(module: &Module, id: FuncId, order: &mut Vec<FuncId>) {
         if order.contains(&id) {
             return;
         }
         order.push(id);
-        let func = program.module.func(id);
+        let func = module.func(id);
         for block in func.blocks() {
             for inst in &func.block(block).insts {
                 if let Op::Call(Callee::Direct(callee), ..) = &func.inst(*inst).op {
-                    visit(program, *callee, order);
+                    visit(module, *callee, order);
                 }
             }
         }
     }
     let mut order = Vec::new();
-    visit(program, program.primal, &mut order);
-    order.reverse();
+    visit(module, root, &mut order);
     order
 }
 

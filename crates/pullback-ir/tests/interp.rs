@@ -198,8 +198,33 @@ fn misuse_of_the_tape_is_found() {
     let beyond = "  v1 = call @__pullback_tape_push(v0, 8:i64)\n  v2 = ptradd v1, 8:i64\n  store v2, 1.0f64\n  \
                   return 0.0f64";
     assert!(matches!(tape_error(beyond), Trap::OutOfBounds { .. }));
-    let foreign = "  v1 = alloca 8 align 8\n  v2 = call @__pullback_tape_push(v1, 8:i64)\n  return 0.0f64";
+    let foreign = "  v1 = ptradd v0, 8:i64\n  v2 = call @__pullback_tape_push(v1, 8:i64)\n  return 0.0f64";
     assert!(matches!(tape_error(foreign), Trap::NotATape { .. }));
+}
+
+/// A function that has a tape of its own.
+#[test]
+fn a_tape_in_memory_lives_until_it_is_dropped() {
+    let body = |end: &str| {
+        format!(
+            "  v1 = alloca 8 align 8
+               v2 = call @__pullback_tape_push(v1, 8:i64)
+               v3 = alloc 8:i64, 8:i64, @alloc
+               call @__pullback_defer_dealloc(v1, v3, 8:i64, 8:i64)
+               {end}
+               call @__pullback_tape_drop(v1)
+               return 0.0f64"
+        )
+    };
+    let run = |end: &str| {
+        let module = with_runtime("declare @__pullback_tape_drop(ptr)", &body(end));
+        let mut interp = Interp::new(&module);
+        let tape = interp.new_tape();
+        let result = interp.call(module.find("f").unwrap(), &[Val::Ptr(tape)]).map_err(|error| error.trap);
+        (result.map(|_| interp.memory().live_bytes()), interp.leaks().len())
+    };
+    assert_eq!(run("v4 = call @__pullback_tape_pop(v1, 8:i64)"), (Ok(0), 0));
+    assert_eq!(run(""), (Err(Trap::TapeNotEmpty { bytes: 16 }), 1));
 }
 
 #[test]

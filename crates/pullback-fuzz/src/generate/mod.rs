@@ -39,6 +39,8 @@ pub struct Program {
     pub image: Image,
     /// What the program may contain.
     pub features: Features,
+    /// How many derivatives it is of the program that was generated.
+    pub depth: usize,
 }
 
 /// The program of this seed.
@@ -93,7 +95,7 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
     body.finish();
     let func = body.into_function();
     let primal = module.add_function(func);
-    Program { seed, module, primal, request, image, features }
+    Program { seed, module, primal, request, image, features, depth: 0 }
 }
 
 /// What the functions of a program share.

@@ -151,6 +151,11 @@ impl Memory {
         }
     }
 
+    /// Whether a live allocation starts at an address.
+    pub(super) fn is_object(&self, address: u64) -> bool {
+        self.allocations.get(&address).is_some_and(|a| a.content.is_some())
+    }
+
     /// All allocations of a kind that are still alive.
     pub fn live(&self, kind: Kind) -> Vec<Live> {
         let live = self.allocations.iter().filter(|(_, a)| a.kind == kind && a.content.is_some());

@@ -3,11 +3,15 @@
 //!
 //! Here each push is an allocation of its own, so that an access beyond a record is found; a pop must name the bytes that
 //! the matching push did; and a popped record dies with the next push.
+//!
+//! A program may have tapes of its own, in its own memory: one is there from its first use until `__pullback_tape_drop`,
+//! which must find no record on it.
 
 use super::memory::{Kind, Memory};
 use super::value::Val;
 use super::{Trap, operand_bits, operand_ptr};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 #[derive(Default)]
 struct Tape {
@@ -59,8 +63,20 @@ impl Tapes {
         Ok(())
     }
 
-    fn get(&mut self, handle: u64) -> Result<&mut Tape, Trap> {
-        self.tapes.get_mut(&handle).ok_or(Trap::NotATape { handle })
+    fn get(&mut self, handle: u64, memory: &Memory) -> Result<&mut Tape, Trap> {
+        match self.tapes.entry(handle) {
+            Entry::Occupied(tape) => Ok(tape.into_mut()),
+            Entry::Vacant(place) if memory.is_object(handle) => Ok(place.insert(Tape::default())),
+            Entry::Vacant(_) => Err(Trap::NotATape { handle }),
+        }
+    }
+
+    /// The end of a tape of the program's own.
+    fn end(&mut self, handle: u64, memory: &mut Memory) -> Result<(), Trap> {
+        match self.get(handle, memory)?.bytes {
+            0 => self.destroy(handle, memory),
+            bytes => Err(Trap::TapeNotEmpty { bytes }),
+        }
     }
 
     pub(super) fn bytes(&self, handle: u64) -> Option<u64> {
@@ -72,7 +88,7 @@ impl Tapes {
     }
 
     fn push(&mut self, handle: u64, bytes: u64, memory: &mut Memory) -> Result<u64, Trap> {
-        let tape = self.get(handle)?;
+        let tape = self.get(handle, memory)?;
         for address in tape.popped.drain(..) {
             memory.free(address, Kind::Tape)?;
         }
@@ -83,8 +99,8 @@ impl Tapes {
         Ok(address)
     }
 
-    fn pop(&mut self, handle: u64, bytes: u64) -> Result<u64, Trap> {
-        let tape = self.get(handle)?;
+    fn pop(&mut self, handle: u64, bytes: u64, memory: &Memory) -> Result<u64, Trap> {
+        let tape = self.get(handle, memory)?;
         let Some((address, pushed)) = tape.records.pop() else { return Err(Trap::TapeEmpty { popped: bytes }) };
         if pushed != bytes {
             return Err(Trap::TapeMismatch { pushed, popped: bytes });
@@ -148,6 +164,7 @@ pub(super) fn call(
 ) -> Option<Result<Option<Val>, Trap>> {
     let function = name.strip_prefix("__pullback_")?;
     let arity = match function {
+        "tape_drop" => 1,
         "tape_push" | "tape_pop" => 2,
         "shadow_alloc" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
         "defer_dealloc" => 4,
@@ -167,10 +184,11 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
     let number = |i: usize| operand_bits(&args[i]).map(|b: u128| b as u64);
     match function {
         "tape_push" | "tape_push_at" => tapes.push(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
-        "tape_pop" | "tape_pop_at" => tapes.pop(first, number(1)?).map(|p| Some(Val::Ptr(p))),
+        "tape_pop" | "tape_pop_at" => tapes.pop(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
+        "tape_drop" => tapes.end(first, memory).map(|()| None),
         "shadow_alloc" => {
             let address = memory.alloc_zeroed(number(1)?, number(2)?, Kind::Shadow)?;
-            match tapes.get(first) {
+            match tapes.get(first, memory) {
                 Ok(tape) => tape.shadows.push(address),
                 Err(trap) => {
                     memory.free(address, Kind::Shadow)?;
@@ -180,7 +198,7 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
             Ok(Some(Val::Ptr(address)))
         }
         "tape_keep" => {
-            let tape = tapes.get(first)?;
+            let tape = tapes.get(first, memory)?;
             let address = match number(2)? {
                 0 => memory.alloc(number(1)?, 16, Kind::Shadow)?,
                 _ => memory.alloc_zeroed(number(1)?, 16, Kind::Shadow)?,
@@ -190,7 +208,7 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
         }
         "defer_dealloc" => {
             let record = (operand_ptr(&args[1])?, number(2)?, number(3)?);
-            let tape = tapes.get(first)?;
+            let tape = tapes.get(first, memory)?;
             // What has no size was never allocated.
             if record.1 != 0 {
                 tape.deferred.push(record);
@@ -206,7 +224,7 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
                 let kept = tapes.push(first, bytes, memory)?;
                 copy_words(memory, kept, dst, src, &lanes)
             } else {
-                let kept = tapes.pop(first, bytes)?;
+                let kept = tapes.pop(first, bytes, memory)?;
                 uncopy_words(memory, kept, dst, src, &lanes)
             }
         }

@@ -58,6 +58,8 @@ pub enum Trap {
     TapeEmpty { popped: u64 },
     #[error("{popped} bytes are popped, and the matching push had {pushed}")]
     TapeMismatch { pushed: u64, popped: u64 },
+    #[error("{bytes} bytes are left on a tape that is dropped")]
+    TapeNotEmpty { bytes: u64 },
     /// The function breaks a rule of the verifier.
     #[error("the function is not well formed: {0}")]
     IllFormed(String),
