@@ -7,7 +7,7 @@ use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::{Runtime, TapeUse};
 use crate::transform::session::{Form, Session};
-use crate::transform::{alias, halve, hoist, retype, reverse, unselect, words};
+use crate::transform::{alias, halve, hoist, retype, reverse, session, unselect, words};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -65,6 +65,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     let facts = typed_facts(module, primal, request, on_panic);
     let active = activity::analyse(module, &facts, request)?;
     let runtime = Runtime::declare(module, request.nested);
+    let tape_users = session::tape_users(module, &facts.functions);
     let mut session = Session {
         module,
         facts: &facts,
@@ -75,6 +76,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         pending: Vec::new(),
         name: name.to_owned(),
         originals: copies.iter().map(|(original, copy)| (*copy, *original)).collect(),
+        tape_users,
         repeatable: Cell::new(true),
     };
     let form = if request.split { Form::Split } else { Form::Whole };

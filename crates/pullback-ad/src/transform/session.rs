@@ -57,6 +57,8 @@ pub struct Session<'a> {
     pub name: String,
     /// The functions of the program that the working copies stand for.
     pub originals: HashMap<FuncId, FuncId>,
+    /// Functions that push to the tape of an inner derivative or pop from it, themselves or by a call.
+    pub tape_users: HashSet<FuncId>,
     /// Whether the reverse sweep leaves everything as it found it, but for what it adds to the shadows of inputs.
     pub repeatable: Cell<bool>,
 }
@@ -106,11 +108,15 @@ impl Session<'_> {
             || active && (word || self.request.mode == Mode::Forward)
     }
 
-    /// Whether a callee takes part: otherwise it is called as it is.
+    /// Whether a callee takes part: otherwise it is called as it is. What it does with the tape of an inner derivative has to
+    /// match what other functions do with it.
     pub fn takes_part(&self, callee: FuncId) -> bool {
         let func = self.module.func(callee);
         let param = |v: &Value| self.has_companion(callee, *v) || self.active.is_active(callee, *v);
-        func.param_values().iter().any(param) || self.active.returns_active(callee) || self.returns_companion(callee)
+        func.param_values().iter().any(param)
+            || self.active.returns_active(callee)
+            || self.returns_companion(callee)
+            || self.tape_users.contains(&callee)
     }
 
     /// The objects to which the program may write, anywhere.
@@ -195,6 +201,26 @@ impl Session<'_> {
         self.variants.insert(callee, variant);
         self.pending.push(callee);
         variant
+    }
+}
+
+/// Which of these functions push to the tape of an inner derivative or pop from it, themselves or by a call.
+pub fn tape_users(module: &Module, functions: &[FuncId]) -> HashSet<FuncId> {
+    let mut users = HashSet::new();
+    loop {
+        let uses = |id: &FuncId| {
+            let func = module.func(*id);
+            let mut ops = func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| &func.inst(*inst).op);
+            ops.any(|op| match op {
+                Op::Call(Callee::Direct(callee), ..) if users.contains(callee) => true,
+                op => TapeUse::of(module, func, op).is_some(),
+            })
+        };
+        let new: Vec<FuncId> = functions.iter().filter(|id| !users.contains(*id)).copied().filter(uses).collect();
+        if new.is_empty() {
+            return users;
+        }
+        users.extend(new);
     }
 }
 

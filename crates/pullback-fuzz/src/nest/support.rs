@@ -14,11 +14,14 @@ pub fn replace(module: &mut Module, derivative: FuncId) -> Result<(), String> {
         for inst in insts {
             let Op::Call(Callee::Direct(callee), args, None) = module.func(id).inst(inst).op.clone() else { continue };
             let function = module.func(callee).name.clone();
-            let number = |i: usize| module.func(id).as_int(args[i]).expect("strides, offsets and widths are constants");
+            let number = |i: usize| module.func(id).as_int(args[i]).expect("alignments, strides, offsets and widths are constants");
             let lanes =
                 |i: usize| Lanes { stride: number(i) as i64, offset: number(i + 1) as i64, width: number(i + 2) };
             let mut code = match function.as_str() {
-                "__pullback_shadow_alloc" => shadow_alloc(module),
+                "__pullback_shadow_alloc" => {
+                    let align = number(2) as i64;
+                    shadow_alloc(module, align)
+                }
                 "__pullback_adjoint_copy" => adjoint_copy(lanes(3)),
                 "__pullback_zero_lanes" => zero_lanes(lanes(2)),
                 "__pullback_copy_lanes" => copy_lanes(lanes(3)),
@@ -115,14 +118,14 @@ fn plain(pointers: usize, integers: usize, ret: Option<Type>) -> (Function, Vec<
 }
 
 /// `(tape, size, align)`: zeroed memory that is given back with the tape.
-fn shadow_alloc(module: &mut Module) -> Function {
+fn shadow_alloc(module: &mut Module, align: i64) -> Function {
     let (p, i) = (Type::Ptr, Type::I64);
     let name = "__pullback_defer_dealloc";
     let defer = module.declare(name, || Function::new(name, vec![p.clone(), p.clone(), i.clone(), i.clone()], None));
     let name = "__rust_alloc";
     let alloc = module.declare(name, || Function::new(name, vec![i.clone(), i.clone()], Some(p.clone())));
     let (mut func, params, entry) = plain(1, 2, Some(Type::Ptr));
-    let [tape, size, align] = params[..] else { unreachable!("there are three") };
+    let (tape, size, align) = (params[0], params[1], func.i64(align));
     let [nothing, something] = [(); 2].map(|()| func.add_block());
     let zero = func.i64(0);
     let mut b = Builder::new(&mut func, entry);
