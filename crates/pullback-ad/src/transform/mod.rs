@@ -18,6 +18,7 @@
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
+//! | `gates` | how the reverse sweep gets into loops that are left at several places |
 //! | `slots` | what crosses from one sweep to the other, and how loops save and restore it |
 //! | `again` | values of the forward sweep in the reverse sweep |
 //! | `transpose` | the transposes of the linear operations |
@@ -30,6 +31,7 @@ mod augment_memory;
 mod change_types;
 mod cleanup;
 mod forward;
+mod gates;
 pub mod halve;
 pub mod hoist;
 mod inner_tape;

@@ -18,6 +18,7 @@
 
 use super::alias::Origin;
 use super::augment::Augmented;
+use super::gates::{Gates, gated};
 use super::plan::{self, Decision, Key, Plan, Shape};
 use super::preheader::count_loops;
 use super::refill::refilled;
@@ -59,7 +60,9 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) at: Block,
     /// Values of the forward sweep already at hand in this block.
     pub(super) cache: HashMap<Key, Value>,
-    rev_blocks: HashMap<Block, Block>,
+    pub(super) rev_blocks: HashMap<Block, Block>,
+    /// How loops are entered, where that is not plain.
+    pub(super) gates: Gates,
     pub(super) rev_tape: Value,
     /// What is known of pointers that are read back from the tape.
     pub(super) origins: HashMap<Value, Origin>,
@@ -118,6 +121,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         check_borrows(session, &aug, &cfg, form)?;
         let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
         let plan = plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips }, form);
+        let gated = gated(&cfg, &doms, &loops);
         let live_loops: Vec<Loop> =
             loops.iter().filter(|(_, data)| cfg.can_return(data.header)).map(|(id, _)| id).collect();
         let mut this = Sweeps {
@@ -137,11 +141,16 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             at: aug.func.entry(),
             cache: HashMap::new(),
             rev_blocks: HashMap::new(),
+            gates: Gates::new(),
             rev_tape,
             origins: HashMap::new(),
             aug,
         };
         this.make_slots(&live_loops)?;
+        if session.request.nested {
+            let gated: Vec<Loop> = gated.into_iter().filter(|id| live_loops.contains(id)).collect();
+            this.make_gates(&gated);
+        }
         Ok(this)
     }
 
@@ -205,6 +214,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for block in live.iter().rev() {
             self.reverse_block(*block, &insts[block], &into[block], &args, headers[block])?;
         }
+        self.finish_gates();
         self.finish();
         Ok(())
     }
@@ -219,12 +229,12 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     }
 
     /// The loops an edge leaves, innermost first.
-    fn left_by(&self, edge: Edge) -> Vec<Loop> {
+    pub(super) fn left_by(&self, edge: Edge) -> Vec<Loop> {
         self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to)).collect()
     }
 
     /// The loop an edge goes round, if it is a back edge.
-    fn closed_by(&self, edge: Edge) -> Option<Loop> {
+    pub(super) fn closed_by(&self, edge: Edge) -> Option<Loop> {
         let id = self.loops.headed_by(edge.to)?;
         self.loops.contains(id, edge.from).then_some(id)
     }
@@ -377,8 +387,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 }
             }
             self.reverse_edge(*edge);
-            let to = self.rev_blocks[&edge.from];
-            self.build().jump(to, vec![]);
+            let before = self.before(*edge);
+            self.build().terminate(Terminator::Jump(before));
         }
         Ok(())
     }

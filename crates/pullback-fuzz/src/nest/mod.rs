@@ -91,7 +91,7 @@ fn arguments(program: &Program, inner: Inner, rng: &mut Rng) -> (Vec<Argument>, 
     for (argument, blob) in program.request.args.iter().zip(&old.args) {
         let mut add = |image: &mut Image, name: String, root: usize, activity: Activity| {
             // What the inner derivative has no shadow of may have one in the outer, and the other way round.
-            let other = rng.chance(if activity.has_shadow() { 4 } else { 50 });
+            let other = rng.chance(if activity.has_shadow() { 2 } else { 50 });
             let activity = if activity.has_shadow() != other { Activity::Duplicated } else { Activity::Const };
             set_active(image, root, activity.has_shadow());
             image.args.push(root);

@@ -14,7 +14,9 @@ pub fn replace(module: &mut Module, derivative: FuncId) -> Result<(), String> {
         for inst in insts {
             let Op::Call(Callee::Direct(callee), args, None) = module.func(id).inst(inst).op.clone() else { continue };
             let function = module.func(callee).name.clone();
-            let number = |i: usize| module.func(id).as_int(args[i]).expect("alignments, strides, offsets and widths are constants");
+            let number = |i: usize| {
+                module.func(id).as_int(args[i]).expect("alignments, strides, offsets and widths are constants")
+            };
             let lanes =
                 |i: usize| Lanes { stride: number(i) as i64, offset: number(i + 1) as i64, width: number(i + 2) };
             let mut code = match function.as_str() {
