@@ -359,16 +359,20 @@ impl Function {
 
     /// Replace every use of `from` in live blocks by `to`.
     pub fn replace_uses(&mut self, from: Value, to: Value) {
-        let swap = |v: Value| if v == from { to } else { v };
+        self.map_values(|v| if v == from { to } else { v });
+    }
+
+    /// Replace every value that is used in live blocks.
+    pub fn map_values(&mut self, mut map: impl FnMut(Value) -> Value) {
         for i in 0..self.order.len() {
             let block = self.order[i];
             for k in 0..self.block(block).insts.len() {
                 let inst = self.block(block).insts[k];
                 let data = self.inst_mut(inst);
                 let op = std::mem::replace(&mut data.op, Op::Alloca { size: 0, align: 1 });
-                data.op = op.map_operands(swap);
+                data.op = op.map_operands(&mut map);
             }
-            self.block_mut(block).term.map_operands(swap);
+            self.block_mut(block).term.map_operands(&mut map);
         }
     }
 

@@ -25,14 +25,14 @@ use super::refill::refilled;
 use super::rule_call::check_borrows;
 use super::session::{Form, Session, cotangent_type};
 use super::slots::{Home, Slot, index_type};
-use super::useful::drop_useless;
+use super::useful::{drop_useless, local};
 use crate::analysis::counted;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::{Irreducible, Loops};
 use pullback_ir::{Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Op, Terminator, Type, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Both sweeps while they are made. In combined form `fwd` is also the reverse function.
 pub(super) struct Sweeps<'s, 'a> {
@@ -56,6 +56,10 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) rev_prologue: Vec<Inst>,
     /// Slots of cotangents.
     pub(super) adjoints: HashMap<Value, Vec<Value>>,
+    /// Values whose cotangents are only dealt with in the reverse of one block, and need no slots.
+    pub(super) local: HashSet<Value>,
+    /// What their cotangents are so far, by value and lane.
+    pub(super) so_far: HashMap<(Value, usize), Value>,
     /// The block of the reverse sweep that is being written.
     pub(super) at: Block,
     /// Values of the forward sweep already at hand in this block.
@@ -122,6 +126,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
         let plan = plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips }, form);
         let gated = gated(&cfg, &doms, &loops);
+        let local = local(&aug, &cfg);
         let live_loops: Vec<Loop> =
             loops.iter().filter(|(_, data)| cfg.can_return(data.header)).map(|(id, _)| id).collect();
         let mut this = Sweeps {
@@ -138,6 +143,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             fwd_prologue: Vec::new(),
             rev_prologue: Vec::new(),
             adjoints: HashMap::new(),
+            local,
+            so_far: HashMap::new(),
             at: aug.func.entry(),
             cache: HashMap::new(),
             rev_blocks: HashMap::new(),

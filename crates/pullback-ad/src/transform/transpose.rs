@@ -45,6 +45,14 @@ impl Sweeps<'_, '_> {
 
     /// `value̅ += g`.
     pub(super) fn accumulate(&mut self, value: Value, lane: usize, g: Value) {
+        if self.local.contains(&value) {
+            let sum = match self.so_far.get(&(value, lane)).copied() {
+                Some(old) => Beside::Floats.add(&mut self.build(), old, g),
+                None => g,
+            };
+            self.so_far.insert((value, lane), sum);
+            return;
+        }
         let slot = self.adjoint(value, lane);
         let ty = self.cotangent_type(value);
         self.accumulate_at(slot, 0, &ty, g, Flags::NONE, Beside::Floats);
@@ -71,9 +79,14 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// The cotangents of a value; its slots become zero.
+    /// The cotangents of a value; they become zero.
     pub(super) fn take(&mut self, value: Value) -> Vec<Value> {
         let ty = self.cotangent_type(value);
+        if self.local.contains(&value) {
+            let width = self.width();
+            let taken = |lane| self.so_far.remove(&(value, lane)).unwrap_or_else(|| neutral(self.rev(), &ty));
+            return (0..width).map(taken).collect();
+        }
         (0..self.width())
             .map(|lane| {
                 let slot = self.adjoint(value, lane);

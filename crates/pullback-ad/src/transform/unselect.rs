@@ -20,13 +20,22 @@ use std::collections::{HashMap, HashSet};
 /// Rewrite `func`.
 pub fn unselect(func: &mut Function) {
     let mut work: Vec<Block> = Cfg::new(func).reverse_postorder().to_vec();
+    let mut uses: Option<Uses> = None;
+    let mut replaced: HashMap<Value, Value> = HashMap::new();
     while let Some(block) = work.pop() {
-        if let Some(group) = find(func, block) {
-            let join = split(func, block, &group);
+        if !may_have_group(func, block) {
+            continue;
+        }
+        let uses = uses.get_or_insert_with(|| Uses::new(func));
+        if let Some(group) = find(func, block, uses) {
+            let join = split(func, block, &group, uses, &mut replaced);
             // Both halves may have more.
             work.extend([block, join]);
             work.extend(func.block(block).term.targets().iter().map(|t| t.block).filter(|b| *b != join));
         }
+    }
+    if !replaced.is_empty() {
+        func.map_values(|value| replaced.get(&value).copied().unwrap_or(value));
     }
 }
 
@@ -68,25 +77,32 @@ fn is_singular(func: &Function, inst: Inst) -> bool {
     }
 }
 
-fn find(func: &Function, block: Block) -> Option<Group> {
-    let insts = &func.block(block).insts;
-    let position: HashMap<Inst, usize> = insts.iter().enumerate().map(|(i, inst)| (*inst, i)).collect();
-    if !insts.iter().any(|i| is_singular(func, *i)) {
-        return None;
-    }
-    let float_select = |inst: &Inst| match func.inst(*inst).op {
+/// The condition of a selection between floats.
+fn float_select(func: &Function, inst: Inst) -> Option<Value> {
+    match func.inst(inst).op {
         Op::Select(cond, a, _) if func.ty(a).is_float() => Some(cond),
         _ => None,
-    };
+    }
+}
+
+/// Whether a look at a block is worth while.
+fn may_have_group(func: &Function, block: Block) -> bool {
+    let insts = &func.block(block).insts;
+    insts.iter().any(|i| float_select(func, *i).is_some()) && insts.iter().any(|i| is_singular(func, *i))
+}
+
+fn find(func: &Function, block: Block, uses: &Uses) -> Option<Group> {
+    let insts = &func.block(block).insts;
+    let position: HashMap<Inst, usize> = insts.iter().enumerate().map(|(i, inst)| (*inst, i)).collect();
+    let float_select = |inst: &Inst| float_select(func, *inst);
     let selects: Vec<Inst> = insts.iter().copied().filter(|i| float_select(i).is_some()).collect();
-    let users = users_in(func, block);
     // From the last on: a selection within the arm of another goes there with it, and is found again in its new block. Those on
     // one condition go together if they can, so that there is one branch.
     for last in selects.iter().rev() {
         let alike: Vec<Inst> = selects.iter().copied().filter(|i| float_select(i) == float_select(last)).collect();
         let together = alike.last() == Some(last);
         for selects in together.then_some(alike).into_iter().chain([vec![*last]]) {
-            let group = Group::new(func, block, &users, selects);
+            let group = Group::new(func, block, uses, selects);
             if group.is_singular(func) && group.fits(func, &position) {
                 return Some(group);
             }
@@ -96,9 +112,9 @@ fn find(func: &Function, block: Block) -> Option<Group> {
 }
 
 impl Group {
-    fn new(func: &Function, block: Block, users: &Users, selects: Vec<Inst>) -> Group {
+    fn new(func: &Function, block: Block, uses: &Uses, selects: Vec<Inst>) -> Group {
         let Op::Select(cond, ..) = func.inst(selects[0]).op else { unreachable!("a group holds selections") };
-        let arms = [0, 1].map(|arm| only_for(func, block, users, &selects, arm));
+        let arms = [0, 1].map(|arm| only_for(func, block, uses, &selects, arm));
         Group { cond, selects, arms }
     }
 
@@ -126,33 +142,44 @@ fn arm_of(func: &Function, select: Inst, arm: usize) -> Value {
     }
 }
 
-/// For each value: the instructions of a block that use it, and whether it is used elsewhere.
-type Users = HashMap<Value, (Vec<Inst>, bool)>;
+/// Who uses which value.
+struct Uses {
+    /// The instructions that use a value. Selections that are branches now are in no block any more.
+    users: HashMap<Value, Vec<Inst>>,
+    /// Values that ends of blocks use.
+    at_ends: HashSet<Value>,
+    home: HashMap<Inst, Block>,
+}
 
-fn users_in(func: &Function, block: Block) -> Users {
-    let mut users = Users::new();
-    for other in func.blocks() {
-        for inst in &func.block(other).insts {
-            for value in func.inst(*inst).op.operands() {
-                let entry = users.entry(value).or_default();
-                if other == block { entry.0.push(*inst) } else { entry.1 = true }
+impl Uses {
+    fn new(func: &Function) -> Self {
+        let mut uses = Uses { users: HashMap::new(), at_ends: HashSet::new(), home: HashMap::new() };
+        for block in func.blocks() {
+            for inst in &func.block(block).insts {
+                for value in func.inst(*inst).op.operands() {
+                    uses.users.entry(value).or_default().push(*inst);
+                }
             }
+            uses.moved(func, block);
         }
-        let term = &func.block(other).term;
-        for value in term.targets().iter().flat_map(|t| t.args.iter().copied()).chain(term.operand()) {
-            users.entry(value).or_default().1 = true;
-        }
+        uses
     }
-    users
+
+    /// A block has other instructions, or another end.
+    fn moved(&mut self, func: &Function, block: Block) {
+        self.home.extend(func.block(block).insts.iter().map(|inst| (*inst, block)));
+        let term = &func.block(block).term;
+        self.at_ends.extend(term.targets().iter().flat_map(|t| t.args.iter().copied()).chain(term.operand()));
+    }
 }
 
 /// The instructions of `block` that are used by one arm of these selections only.
-fn only_for(func: &Function, block: Block, users: &Users, selects: &[Inst], arm: usize) -> HashSet<Inst> {
+fn only_for(func: &Function, block: Block, uses: &Uses, selects: &[Inst], arm: usize) -> HashSet<Inst> {
     let mut set = HashSet::new();
     for inst in func.block(block).insts.iter().rev() {
         let data = func.inst(*inst);
         let Some(result) = data.result.filter(|_| data.op.is_pure() && !selects.contains(inst)) else { continue };
-        let Some((inside, outside)) = users.get(&result) else { continue };
+        let Some(users) = uses.users.get(&result).filter(|_| !uses.at_ends.contains(&result)) else { continue };
         let feeds = |user: &Inst| {
             set.contains(user)
                 || (selects.contains(user)
@@ -160,15 +187,22 @@ fn only_for(func: &Function, block: Block, users: &Users, selects: &[Inst], arm:
                     && arm_of(func, *user, 1 - arm) != result
                     && func.inst(*user).op.operands()[0] != result)
         };
-        if !outside && inside.iter().all(feeds) {
+        let feeds = |user: &Inst| uses.home.get(user).is_none_or(|home| *home == block && feeds(user));
+        if users.iter().all(feeds) {
             set.insert(*inst);
         }
     }
     set
 }
 
-/// Split `block` at the group's first selection; the block where both ways meet.
-fn split(func: &mut Function, block: Block, group: &Group) -> Block {
+/// Split `block` at the group's first selection; the block where both ways meet. What takes the place of the selections is noted.
+fn split(
+    func: &mut Function,
+    block: Block,
+    group: &Group,
+    uses: &mut Uses,
+    replaced: &mut HashMap<Value, Value>,
+) -> Block {
     let insts = std::mem::take(&mut func.block_mut(block).insts);
     let (then, otherwise, join) = (func.add_block(), func.add_block(), func.add_block());
     let mut before = Vec::new();
@@ -207,7 +241,11 @@ fn split(func: &mut Function, block: Block, group: &Group) -> Block {
     for select in &group.selects {
         let result = func.inst(*select).result.expect("a selection has a result");
         let param = func.add_param(join, func.ty(result).clone());
-        func.replace_uses(result, param);
+        replaced.insert(result, param);
+        uses.home.remove(select);
+    }
+    for block in [block, then, otherwise, join] {
+        uses.moved(func, block);
     }
     join
 }

@@ -7,8 +7,8 @@
 
 use super::augment::Augmented;
 use super::linear::Linear;
-use pullback_ir::Value;
 use pullback_ir::cfg::Cfg;
+use pullback_ir::{Block, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Drop the linear operations and the activity of values that have no cotangent.
@@ -60,6 +60,33 @@ fn operands(linear: &Linear) -> Vec<Value> {
         | Linear::Rule(_)
         | Linear::WordCopies { .. } => vec![],
     }
+}
+
+/// The floats whose cotangents come about and are taken in the reverse of one block: they need no place of their own.
+pub fn local(aug: &Augmented, cfg: &Cfg) -> HashSet<Value> {
+    let mut taken: HashMap<Value, Block> = HashMap::new();
+    let mut given: Vec<(Value, Block)> = Vec::new();
+    let mut handed_on: HashSet<Value> = HashSet::new();
+    for block in cfg.reverse_postorder() {
+        let data = aug.func.block(*block);
+        for linear in data.insts.iter().filter_map(|inst| aug.linear.get(inst)).flatten() {
+            given.extend(operands(linear).into_iter().map(|value| (value, *block)));
+            let result = match linear {
+                Linear::Call { result, .. } => *result,
+                other => result(other),
+            };
+            taken.extend(result.map(|result| (result, *block)));
+        }
+        handed_on.extend(data.term.targets().iter().flat_map(|target| target.args.iter().copied()));
+        handed_on.extend(data.term.operand());
+    }
+    taken.retain(|value, _| aug.func.ty(*value).is_float() && !handed_on.contains(value));
+    for (value, block) in given {
+        if taken.get(&value).is_some_and(|taken| *taken != block) {
+            taken.remove(&value);
+        }
+    }
+    taken.into_keys().collect()
 }
 
 /// The values that have a cotangent.
