@@ -69,6 +69,9 @@ pub fn local(aug: &Augmented, cfg: &Cfg) -> HashSet<Value> {
     let mut handed_on: HashSet<Value> = HashSet::new();
     for block in cfg.reverse_postorder() {
         let data = aug.func.block(*block);
+        if *block != aug.func.entry() {
+            taken.extend(data.params.iter().map(|param| (*param, *block)));
+        }
         for linear in data.insts.iter().filter_map(|inst| aug.linear.get(inst)).flatten() {
             given.extend(operands(linear).into_iter().map(|value| (value, *block)));
             let result = match linear {
