@@ -5,6 +5,7 @@
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
 //! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
 //! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions
+//! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast
 //! cargo xtask valgrind         tests of memory, under valgrind
 //! ```
 
@@ -12,6 +13,7 @@ mod bench;
 mod demo;
 mod driver;
 mod fuzz;
+mod gradbench;
 mod test;
 mod valgrind;
 
@@ -24,9 +26,12 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   demo              Build the driver; with it build and run the quickstart
-  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run and random programs
+  test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run, GradBench and random programs
   fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, from --seed S; more with --help
   bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name
+  gradbench [OPTION] [EVAL…]
+                    Our tool for GradBench. Its answers to the logs beside the repository, or in --logs DIR, are
+                    compared; with --time it is timed; with --peers DIR also the tools of a GradBench installation
   valgrind          Run the tests that do most with memory under valgrind";
 
 /// How a task ends: without a word if a program it ran has said what is wrong.
@@ -42,6 +47,7 @@ fn main() -> ExitCode {
         ["fuzz", ref options @ ..] => fuzz::run(options),
         ["bench"] => bench::run(None),
         ["bench", name] => bench::run(Some(name)),
+        ["gradbench", ref options @ ..] => gradbench::run(options),
         ["valgrind"] => valgrind::run(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -5,6 +5,7 @@
 use crate::TaskResult;
 use crate::driver::{self, Driver, cargo};
 use crate::fuzz::{ir_programs, rust_programs};
+use crate::gradbench;
 use crate::valgrind;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 pub enum Extent {
     /// Everything.
     Full,
-    /// Without the optimised end-to-end runs, and without random programs.
+    /// Without the optimised end-to-end runs, GradBench and random programs.
     Quick,
 }
 
@@ -22,7 +23,7 @@ pub enum Extent {
 const SEED: &str = "2026";
 
 /// Run the crates' own tests, then with the driver the end-to-end suite at opt-level 0 and 3 and parts of it under valgrind, the
-/// documentation's examples and the quickstart's tests, then random programs.
+/// documentation's examples, the quickstart's and the GradBench tool's tests, then random programs.
 pub fn run(extent: Extent) -> TaskResult {
     let mut summary = Summary::default();
     summary.step("the crates' own tests", cargo(".", &["test", "--workspace", "--no-fail-fast"]));
@@ -40,6 +41,15 @@ pub fn run(extent: Extent) -> TaskResult {
     summary.step("the documentation's examples", pullback(".", &["test", "--doc", "--package", "pullback"]));
     summary.step("the quickstart", pullback("examples/quickstart", &["test"]));
     if extent == Extent::Full {
+        summary.step("the GradBench tool", pullback("bench/gradbench", &["test", "--release"]));
+        let (name, logs) = ("the GradBench tool's answers", gradbench::logs());
+        match logs.to_str().filter(|_| logs.is_dir()) {
+            Some(logs) => {
+                summary.step("the GradBench tool's build", gradbench::build(&driver));
+                summary.step(name, gradbench::harness(&driver, &["golden", logs]));
+            }
+            None => summary.skip(name, "no logs of GradBench beside the repository"),
+        }
         summary.step("random programs in the IR", ir_programs(&["--programs", "500", "--seed", SEED]));
         summary.step("random programs in Rust", rust_programs(&driver, "200", &["--seed", SEED]));
     }
