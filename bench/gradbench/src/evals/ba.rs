@@ -132,37 +132,37 @@ fn cross(a: Point, b: Point) -> Point {
 
 /// A sparse matrix, row by row: where each row begins, and column and value of each entry.
 struct Sparse {
-    rows: Vec<usize>,
-    columns: Vec<usize>,
+    rows: Vec<u32>,
+    columns: Vec<u32>,
     values: Vec<f64>,
 }
 
 impl Sparse {
-    fn push_row(&mut self, entries: impl IntoIterator<Item = (usize, f64)>) {
-        for (column, value) in entries {
-            self.columns.push(column);
-            self.values.push(value);
+    fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut starts = Vec::with_capacity(rows + 1);
+        starts.push(0);
+        Sparse { rows: starts, columns: Vec::with_capacity(entries), values: Vec::with_capacity(entries) }
+    }
+
+    /// A row that is made of dense blocks, each with its first column.
+    fn push_row<const N: usize>(&mut self, blocks: [(usize, &[f64]); N]) {
+        for (column, values) in blocks {
+            self.columns.extend((column..column + values.len()).map(|column| column as u32));
+            self.values.extend_from_slice(values);
         }
-        self.rows.push(self.values.len());
+        self.rows.push(self.values.len() as u32);
     }
 }
 
 /// Two rows for each observation: by its camera, its point and its weight. Then one for each weight.
 fn jacobian(problem: &Problem) -> Sparse {
     let Problem { cameras, points, observations } = problem;
-    let entries = observations.len() * 31;
-    let mut jacobian = Sparse {
-        rows: Vec::with_capacity(3 * observations.len() + 1),
-        columns: Vec::with_capacity(entries),
-        values: Vec::with_capacity(entries),
-    };
-    jacobian.rows.push(0);
+    let mut jacobian = Sparse::with_capacity(3 * observations.len(), 31 * observations.len());
     let first_point = 11 * cameras.len();
     let first_weight = first_point + 3 * points.len();
     for (i, o) in observations.iter().enumerate() {
         let (camera, point) = (&cameras[o.camera], &points[o.point]);
-        let [mut camera_0, mut camera_1] = [[0.0; 11]; 2];
-        let [mut point_0, mut point_1] = [[0.0; 3]; 2];
+        let ([mut camera_0, mut camera_1], [mut point_0, mut point_1]) = ([[0.0; 11]; 2], [[0.0; 3]; 2]);
         let [mut weight_0, mut weight_1] = [0.0; 2];
         let (mut error, mut seed_0, mut seed_1) = ([0.0; 2], [1.0, 0.0], [0.0, 1.0]);
         d_reprojection_error(
@@ -177,13 +177,12 @@ fn jacobian(problem: &Problem) -> Sparse {
             [&mut seed_0, &mut seed_1],
         );
         for (camera, point, weight) in [(camera_0, point_0, weight_0), (camera_1, point_1, weight_1)] {
-            let camera = (11 * o.camera..).zip(camera);
-            let point = (first_point + 3 * o.point..).zip(point);
-            jacobian.push_row(camera.chain(point).chain([(first_weight + i, weight)]));
+            let (camera_column, point_column) = (11 * o.camera, first_point + 3 * o.point);
+            jacobian.push_row([(camera_column, &camera), (point_column, &point), (first_weight + i, &[weight])]);
         }
     }
     for (i, o) in observations.iter().enumerate() {
-        jacobian.push_row([(first_weight + i, d_weight_error(o.weight))]);
+        jacobian.push_row([(first_weight + i, &[d_weight_error(o.weight)])]);
     }
     jacobian
 }

@@ -32,12 +32,12 @@ fn minor(rows: &[f64], ell: usize, columns: &mut [usize]) -> f64 {
     if let [column] = *columns {
         return row[column];
     }
-    let (mut determinant, mut sign) = (0.0, 1.0);
+    let mut determinant = 0.0;
     for j in 0..columns.len() {
         // The one that is left out comes first, and the others keep their order.
         columns.swap(0, j);
-        determinant += sign * row[columns[0]] * minor(below, ell, &mut columns[1..]);
-        sign = -sign;
+        let term = row[columns[0]] * minor(below, ell, &mut columns[1..]);
+        determinant += if j.is_multiple_of(2) { term } else { -term };
     }
     columns.rotate_left(1);
     determinant

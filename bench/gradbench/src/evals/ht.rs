@@ -1,9 +1,8 @@
 //! `ht`: hand tracking, how far a posed model of a hand is from measured points.
 
-use super::flat;
 use crate::protocol::{Eval, evaluate};
 use pullback::autodiff;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 pub const EVAL: Eval = Eval {
     name: "ht",
@@ -54,17 +53,23 @@ struct Model {
     #[serde(deserialize_with = "from_rows")]
     inverse_base_absolutes: Vec<Transform>,
     base_positions: Vec<Position>,
-    /// How much each bone moves a vertex, vertex by vertex.
-    #[serde(deserialize_with = "flat")]
-    weights: Vec<f64>,
+    /// The bones that move each vertex, and how much.
+    #[serde(deserialize_with = "without_zeros")]
+    weights: Vec<Vec<(usize, f64)>>,
     triangles: Vec<[usize; 3]>,
     is_mirrored: bool,
 }
 
 /// Transforms that are given as rows.
-fn from_rows<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<Transform>, D::Error> {
+fn from_rows<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Transform>, D::Error> {
     let transposed = |rows: &Transform| std::array::from_fn(|j| std::array::from_fn(|i| rows[i][j]));
     Ok(Vec::<Transform>::deserialize(input)?.iter().map(transposed).collect())
+}
+
+/// Rows that are given with zeros: most bones do not move a vertex.
+fn without_zeros<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Vec<(usize, f64)>>, D::Error> {
+    let nonzeros = |row: Vec<f64>| row.into_iter().enumerate().filter(|(_, weight)| *weight != 0.0).collect();
+    Ok(Vec::<Vec<f64>>::deserialize(input)?.into_iter().map(nonzeros).collect())
 }
 
 /// How far each point is from its place on the hand.
@@ -94,11 +99,10 @@ fn minus(a: Vector, b: Vector) -> Vector {
 fn posed_vertices(model: &Model, theta: &Pose) -> Vec<Vector> {
     let transforms = bone_transforms(model, theta);
     let global = global_transform(theta, model.is_mirrored);
-    let weights = model.weights.chunks_exact(transforms.len());
-    let vertices = model.base_positions.iter().zip(weights).map(|(base, weights)| {
+    let vertices = model.base_positions.iter().zip(&model.weights).map(|(base, weights)| {
         let mut position = [0.0; 4];
-        for (transform, weight) in transforms.iter().zip(weights) {
-            let moved = apply(transform, base);
+        for (bone, weight) in weights {
+            let moved = apply(&transforms[*bone], base);
             for (position, moved) in position.iter_mut().zip(moved) {
                 *position += weight * moved;
             }

@@ -19,37 +19,30 @@ struct Input {
     s: usize,
 }
 
-fn right_hand_side(x: &[f64], y: &[f64], dy: &mut [f64]) {
-    dy[0] = x[0];
-    for ((dy, x), y) in dy[1..].iter_mut().zip(&x[1..]).zip(y) {
-        *dy = x * y;
+fn right_hand_side(x: &[f64], y: impl Iterator<Item = f64>, slope: &mut [f64]) {
+    slope[0] = x[0];
+    for ((slope, x), y) in slope[1..].iter_mut().zip(&x[1..]).zip(y) {
+        *slope = x * y;
     }
 }
 
-/// `out = y + h k`.
-fn advanced(y: &[f64], h: f64, k: &[f64], out: &mut [f64]) {
-    for ((out, y), k) in out.iter_mut().zip(y).zip(k) {
-        *out = y + h * k;
-    }
+/// `y + h k`, one after the other.
+fn ahead(y: &[f64], h: f64, k: &[f64]) -> impl Iterator<Item = f64> {
+    y.iter().zip(k).map(move |(y, k)| y + h * k)
 }
 
 /// The solution at 2, in `y`.
 #[autodiff(d_integrate, Reverse, Duplicated, Const, Duplicated)]
 fn integrate(x: &[f64], steps: usize, y: &mut [f64]) {
     let h = 2.0 / steps as f64;
-    let [mut k1, mut k2, mut k3, mut k4, mut between] = [const { Vec::new() }; 5];
-    for k in [&mut k1, &mut k2, &mut k3, &mut k4, &mut between] {
-        k.resize(x.len(), 0.0);
-    }
+    let zeros = || vec![0.0; x.len()];
+    let (mut k1, mut k2, mut k3, mut k4) = (zeros(), zeros(), zeros(), zeros());
     y.fill(0.0);
     for _ in 0..steps {
-        right_hand_side(x, y, &mut k1);
-        advanced(y, h / 2.0, &k1, &mut between);
-        right_hand_side(x, &between, &mut k2);
-        advanced(y, h / 2.0, &k2, &mut between);
-        right_hand_side(x, &between, &mut k3);
-        advanced(y, h, &k3, &mut between);
-        right_hand_side(x, &between, &mut k4);
+        right_hand_side(x, y.iter().copied(), &mut k1);
+        right_hand_side(x, ahead(y, h / 2.0, &k1), &mut k2);
+        right_hand_side(x, ahead(y, h / 2.0, &k2), &mut k3);
+        right_hand_side(x, ahead(y, h, &k3), &mut k4);
         for ((((y, k1), k2), k3), k4) in y.iter_mut().zip(&k1).zip(&k2).zip(&k3).zip(&k4) {
             *y += h * (k1 + 2.0 * k2 + 2.0 * k3 + k4) / 6.0;
         }
@@ -64,10 +57,8 @@ fn primal(x: &[f64], steps: usize) -> Vec<f64> {
 
 /// The derivative of the last component of the solution.
 fn gradient(x: &[f64], steps: usize) -> Vec<f64> {
-    let [mut y, mut dy, mut dx] = [const { Vec::new() }; 3];
-    for v in [&mut y, &mut dy, &mut dx] {
-        v.resize(x.len(), 0.0);
-    }
+    let zeros = || vec![0.0; x.len()];
+    let (mut y, mut dy, mut dx) = (zeros(), zeros(), zeros());
     dy[x.len() - 1] = 1.0;
     d_integrate(x, &mut dx, steps, &mut y, &mut dy);
     dx
