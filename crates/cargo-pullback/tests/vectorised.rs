@@ -31,6 +31,13 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     sum
 }
 
+#[autodiff(d_scale, Reverse, Active, Duplicated, Duplicated)]
+fn scale(a: f64, x: &[f64], out: &mut [f64]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = a * x;
+    }
+}
+
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|v| v * v).sum::<f64>().sqrt()
 }
@@ -54,6 +61,8 @@ fn main() {
     let (mut dx, mut dy) = ([0.0; 2], [0.0; 2]);
     println!(\"{} {dx:?}\", d_sum_of_squares(&x, &mut dx));
     println!(\"{} {dx:?} {dy:?}\", d_dot(&x, &mut dx, &y, &mut dy));
+    let (mut out, mut dout) = ([0.0; 2], [1.0, 10.0]);
+    println!(\"{} {dx:?}\", d_scale(2.0, &x, &mut dx, &mut out, &mut dout));
     let (mut out, mut dout) = ([0.0; 2], [1.0, 0.0]);
     let mut dx = [0.0; 2];
     d_normalise(&x, &mut dx, &mut out, &mut dout);
@@ -71,7 +80,7 @@ fn derivatives(arguments: &str) -> Vec<(String, String)> {
     let run = project.cargo_with(arguments, &[("PULLBACK_SAVE", saved.path().to_str().unwrap())]);
     assert_eq!(
         run.stdout(),
-        "25 [6.0, 8.0]\n11 [7.0, 10.0] [3.0, 4.0]\n[0.6, 0.8] [0.128, -0.096]\n[0.6, 0.8] [0.128, -0.096]\n"
+        "25 [6.0, 8.0]\n11 [7.0, 10.0] [3.0, 4.0]\n43 [9.0, 30.0]\n[0.6, 0.8] [0.128, -0.096]\n[0.6, 0.8] [0.128, -0.096]\n"
     );
     let files = std::fs::read_dir(saved.path()).unwrap().map(|file| file.unwrap().path());
     let files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".derivative.ll")).collect();
@@ -96,7 +105,7 @@ fn body<'f>(functions: &'f [(String, String)], name: &str) -> &'f str {
 fn check(functions: &[(String, String)], profile: &str) {
     for name in ["sum_of_squares", "dot"] {
         let body = body(functions, name);
-        for vector in ["fmul <", "fadd <", "store <"] {
+        for vector in ["fmul <", "fadd reassoc <", "store <"] {
             assert!(body.contains(vector), "{profile}: no `{vector}` in the derivative of {name}\n{body}");
         }
         let keeps = ["__pullback_tape", "pullback_rt_"].iter().any(|callee| body.contains(callee));
@@ -104,6 +113,13 @@ fn check(functions: &[(String, String)], profile: &str) {
         let zeros = |line: &&str| line.contains(" fadd ") && (line.contains("0.0000") || line.contains("zeroinit"));
         assert_eq!(body.lines().find(zeros), None, "{profile}: {name} adds zeros\n{body}");
     }
+}
+
+/// The primal of `scale` has no sum. Its derivative has one, of `x · out'`: several partial sums, side by side.
+fn check_sum(functions: &[(String, String)], profile: &str) {
+    let body = body(functions, "scale");
+    let sum = |line: &str| line.contains(" = phi <") && line.contains("-0.000000e+00");
+    assert!(body.lines().any(sum), "{profile}: no vector of partial sums in the derivative of scale\n{body}");
 }
 
 /// How many of the blocks with `instruction` in them can come back to themselves, and how many cannot.
@@ -153,6 +169,7 @@ fn check_norm(functions: &[(String, String)], profile: &str) {
 fn in_debug() {
     let functions = derivatives("pullback run");
     check(&functions, "debug");
+    check_sum(&functions, "debug");
     check_norm(&functions, "debug");
 }
 
@@ -160,6 +177,7 @@ fn in_debug() {
 fn in_release() {
     let functions = derivatives("pullback run --release");
     check(&functions, "release");
+    check_sum(&functions, "release");
     check_norm(&functions, "release");
     let normalise = body(&functions, "normalise");
     for vector in ["fdiv <", "fmul <", "store <"] {

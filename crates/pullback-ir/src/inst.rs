@@ -114,6 +114,8 @@ impl Flags {
     pub const INBOUNDS: Flags = Flags(1 << 5);
     /// The fast-math flags: seven bits in LLVM's order (reassoc, nnan, ninf, nsz, arcp, contract, afn).
     pub const FAST_MATH_SHIFT: u32 = 8;
+    /// The order of additions does not matter.
+    pub const REASSOC: Flags = Flags(1 << Self::FAST_MATH_SHIFT);
     /// All fast-math bits.
     pub const FAST_MATH: Flags = Flags(0x7f << Self::FAST_MATH_SHIFT);
 

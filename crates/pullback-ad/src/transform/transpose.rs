@@ -58,6 +58,13 @@ impl Sweeps<'_, '_> {
         self.accumulate_at(slot, 0, &ty, g, Flags::NONE, Beside::Floats);
     }
 
+    /// What may be done with additions of cotangents. In which order they come is up to us: a sum over a loop may be several partial
+    /// sums, as vector code has them. Not where the derivative is differentiated itself, for what may come out in more than one way
+    /// cannot be computed again.
+    fn summing(&self) -> Flags {
+        if self.session.request.nested { Flags::NONE } else { Flags::REASSOC }
+    }
+
     /// Add `g` to what is at `slot + offset`; aggregates field by field.
     fn accumulate_at(&mut self, slot: Value, offset: u64, ty: &Type, g: Value, flags: Flags, beside: Beside) {
         match ty {
@@ -68,11 +75,14 @@ impl Sweeps<'_, '_> {
                 }
             }
             Type::F32 | Type::F64 => {
+                let summing = flags.union(self.summing());
                 let mut b = self.build();
                 b.flags = flags;
                 let place = b.offset(slot, offset as i64);
                 let old = b.load(ty.clone(), place);
+                b.flags = summing;
                 let new = beside.add(&mut b, old, g);
+                b.flags = flags;
                 b.store(place, new);
             }
             _ => {}
