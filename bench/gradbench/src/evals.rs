@@ -4,17 +4,33 @@ use crate::protocol::Eval;
 use serde::{Deserialize, Deserializer};
 
 mod ba;
+mod descent;
 mod det;
 mod gmm;
 mod hello;
 mod ht;
+mod kmeans;
 mod llsq;
 mod lse;
 mod lstm;
 mod ode;
+mod particle;
+mod saddle;
 
-pub const ALL: [Eval; 9] =
-    [ba::EVAL, det::EVAL, gmm::EVAL, hello::EVAL, ht::EVAL, llsq::EVAL, lse::EVAL, lstm::EVAL, ode::EVAL];
+pub const ALL: [Eval; 12] = [
+    ba::EVAL,
+    det::EVAL,
+    gmm::EVAL,
+    hello::EVAL,
+    ht::EVAL,
+    kmeans::EVAL,
+    llsq::EVAL,
+    lse::EVAL,
+    lstm::EVAL,
+    ode::EVAL,
+    particle::EVAL,
+    saddle::EVAL,
+];
 
 /// A matrix that is given as rows, read as its numbers one row after the other.
 fn flat<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<f64>, D::Error> {

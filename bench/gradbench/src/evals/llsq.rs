@@ -25,7 +25,7 @@ fn primal(x: &[f64], n: usize) -> f64 {
         let t = -1.0 + 2.0 * i as f64 / (n as f64 - 1.0);
         let (mut residual, mut power) = (sign(t), 1.0);
         for x in x {
-            residual -= x * power;
+            residual = x.mul_add(-power, residual);
             power *= t;
         }
         residual * residual
