@@ -43,12 +43,32 @@ impl From<Rows> for Input {
 /// How far points are from the nearest centroid, squared, in all.
 #[autodiff(d_cost, Reverse, Const, Const, Duplicated, ActiveOnly)]
 fn cost(d: usize, points: &[f64], centroids: &[f64]) -> f64 {
-    let nearest = |point| centroids.chunks_exact(d).map(|c| squared_distance(point, c)).fold(f64::INFINITY, f64::min);
-    points.chunks_exact(d).map(nearest).sum()
+    points.chunks_exact(d).map(|point| squared_distance(point, nearest(point, centroids))).sum()
 }
 
+/// The first one, if there are several.
+fn nearest<'c>(point: &[f64], centroids: &'c [f64]) -> &'c [f64] {
+    let (mut nearest, mut least) = (&centroids[..point.len()], f64::INFINITY);
+    for centroid in centroids.chunks_exact(point.len()) {
+        let distance = squared_distance(point, centroid);
+        if distance < least {
+            (nearest, least) = (centroid, distance);
+        }
+    }
+    nearest
+}
+
+/// Eight sums side by side, for a compiler keeps the order in which floats are added.
 fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += (a - b) * (a - b);
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| (a - b) * (a - b));
+    rest.chain(sums).sum()
 }
 
 /// The gradient, to which zeros are given.
