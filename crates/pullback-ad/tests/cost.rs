@@ -542,3 +542,52 @@ b2:
     let program = Program::new(text, &[Arg::float(0.0), Arg::float(0.0)]);
     assert_eq!(program.seeded(1, &[1.0]).shadows[0], [6.0]);
 }
+
+/// The cotangent of a maximum goes to one value, which is looked up after the loop; which one that was is all that is kept.
+#[test]
+fn a_maximum_keeps_nothing_of_its_iterations() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0.0f64, 0:i64)
+b1(v5: f64, v6: i64):
+  v7 = mul nsw nuw v6, 8:i64
+  v8 = ptradd nuw inbounds v3, v7
+  v9 = load f64 v8
+  v10 = math.maxnum v5, v9
+  v11 = add nuw v6, 1:i64
+  v12 = icmp eq v11, v4
+  branch v12, b2, b1(v10, v11)
+b2:
+  store v2, v10
+  return
+}";
+    assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 0.0);
+}
+
+/// Where all maxima so far count, one flag says of each iteration which of the two it was, for both partial derivatives.
+#[test]
+fn a_running_maximum_keeps_a_flag() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0.0f64, 0.0f64, 0:i64)
+b1(v5: f64, v6: f64, v7: i64):
+  v8 = mul nsw nuw v7, 8:i64
+  v9 = ptradd nuw inbounds v3, v8
+  v10 = load f64 v9
+  v11 = math.maxnum v5, v10
+  v12 = fadd v6, v11
+  v13 = add nuw v7, 1:i64
+  v14 = icmp eq v13, v4
+  branch v14, b2, b1(v11, v12, v13)
+b2:
+  store v2, v12
+  return
+}";
+    assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 1.0);
+}

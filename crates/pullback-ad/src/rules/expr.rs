@@ -156,7 +156,7 @@ impl Expr {
 
     /// Append the formula as IR, in the type of the float operands and with the builder's flags.
     pub fn emit(&self, b: &mut Builder, args: &[Value], result: Value) -> Value {
-        Emitter { args, result, done: Vec::new() }.emit(self, b)
+        Emitter::new(args, result).emit(self, b)
     }
 }
 
@@ -165,11 +165,12 @@ pub(super) struct Emitter<'a> {
     args: &'a [Value],
     result: Value,
     done: Vec<(Expr, Value)>,
+    compared: Vec<(Condition, Value)>,
 }
 
 impl<'a> Emitter<'a> {
     pub(super) fn new(args: &'a [Value], result: Value) -> Self {
-        Emitter { args, result, done: Vec::new() }
+        Emitter { args, result, done: Vec::new(), compared: Vec::new() }
     }
 
     pub(super) fn emit(&mut self, expr: &Expr, b: &mut Builder) -> Value {
@@ -201,14 +202,23 @@ impl<'a> Emitter<'a> {
             }
             Expr::IntToFloat(i) => without_flags(b, |b| b.cast(CastOp::SiToFp, self.args[*i], ty)),
             Expr::Select(c, x, y) => {
-                let (left, right) = (self.emit(c.left, b), self.emit(c.right, b));
-                let cond = b.fcmp(c.pred, left, right);
+                let cond = self.compare(c, b);
                 let (x, y) = (self.emit(x, b), self.emit(y, b));
                 b.select(cond, x, y)
             }
         };
         debug_assert!(matches!(expr, Expr::Int(_) | Expr::IntMinusOne(_)) || b.func.ty(value).is_float());
         self.done.push((*expr, value));
+        value
+    }
+
+    fn compare(&mut self, condition: &Condition, b: &mut Builder) -> Value {
+        if let Some((_, value)) = self.compared.iter().find(|(c, _)| c == condition) {
+            return *value;
+        }
+        let (left, right) = (self.emit(condition.left, b), self.emit(condition.right, b));
+        let value = b.fcmp(condition.pred, left, right);
+        self.compared.push((*condition, value));
         value
     }
 

@@ -3,6 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`unselect`] | selections between computed values become branches again |
+//! | [`extremum`] | the largest of a loop's values is looked up after the loop |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
 //! | [`words`] | floats and pointers that may be either become plain words |
@@ -30,6 +31,7 @@ pub mod augment;
 mod augment_memory;
 mod change_types;
 mod cleanup;
+pub mod extremum;
 mod forward;
 mod gates;
 pub mod halve;
