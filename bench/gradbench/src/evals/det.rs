@@ -29,14 +29,16 @@ fn primal(a: &[f64], ell: usize) -> f64 {
 /// The determinant of the last rows in some columns, as many as there are rows. The columns are in the same order afterwards.
 fn minor(rows: &[f64], ell: usize, columns: &mut [usize]) -> f64 {
     let (row, below) = rows.split_at(ell);
-    if let [column] = *columns {
-        return row[column];
-    }
     let mut determinant = 0.0;
     for j in 0..columns.len() {
         // The one that is left out comes first, and the others keep their order.
         columns.swap(0, j);
-        let term = row[columns[0]] * minor(below, ell, &mut columns[1..]);
+        let cofactor = match &mut columns[1..] {
+            [] => 1.0,
+            [column] => below[*column],
+            others => minor(below, ell, others),
+        };
+        let term = row[columns[0]] * cofactor;
         determinant += if j.is_multiple_of(2) { term } else { -term };
     }
     columns.rotate_left(1);

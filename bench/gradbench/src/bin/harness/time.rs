@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 /// How often the tools take turns.
 const ROUNDS: usize = 3;
 
-/// One tool on one workload: milliseconds of the primal and of the derivative.
+/// One tool on one workload: milliseconds of the primal, if there is one, and of the derivative.
 pub struct Time {
     pub tool: String,
-    pub primal: f64,
+    pub primal: Option<f64>,
     pub derivative: f64,
     /// How far its derivative is from ours.
     pub difference: f64,
@@ -71,38 +71,49 @@ fn line(row: &Row) -> String {
     let mut line = format!("{:<7} {:<15}", row.eval, row.size);
     for Time { tool, primal, derivative, difference } in &row.times {
         let note = if *difference <= 1e-9 { String::new() } else { format!(" differs by {difference:.0e}") };
-        line += &format!("  {tool} {primal:.2} / {derivative:.2} ({:.1}×){note}", derivative / primal);
+        line += &match primal {
+            Some(primal) => format!("  {tool} {primal:.2} / {derivative:.2} ({:.1}×){note}", derivative / primal),
+            None => format!("  {tool} {derivative:.2}{note}"),
+        };
     }
     line
 }
 
 fn time(workload: &Workload, peers: &[Peer], file: &Path) -> Outcome<Row> {
     fs::write(file, workload.input.to_string()).map_err(|error| format!("`{}`: {error}", file.display()))?;
-    let Workload { eval, size, functions, input } = workload;
-    // For each tool the shortest run of each function, and its derivative.
-    let mut found: Vec<Option<([f64; 2], Value)>> = (0..=peers.len()).map(|_| None).collect();
+    let Workload { eval, size, primal, derivative, input } = workload;
+    let mut found: Vec<Option<Time>> = (0..=peers.len()).map(|_| None).collect();
+    let mut ours = Value::Null;
     for _ in 0..ROUNDS {
         for (tool, found) in found.iter_mut().enumerate() {
-            for (which, function) in functions.iter().enumerate() {
-                let answer = match tool.checked_sub(1) {
-                    None => Some(Ours::start()?.evaluate(eval, function, input)),
-                    Some(peer) => peers[peer].evaluate(eval, function, file),
-                };
-                let Some(answer) = answer else { continue };
-                let Answer { output, runs } = answer?;
-                let shortest = runs.iter().min().map_or(f64::INFINITY, |run| *run as f64 * 1e-6);
-                let (times, derivative) = found.get_or_insert(([f64::INFINITY; 2], Value::Null));
-                times[which] = times[which].min(shortest);
-                *derivative = output;
+            let evaluate = |function: &str| -> Outcome<Option<Answer>> {
+                match tool.checked_sub(1) {
+                    None => Ours::start()?.evaluate(eval, function, input).map(Some),
+                    Some(peer) => peers[peer].evaluate(eval, function, file).transpose(),
+                }
+            };
+            let Some(Answer { output, runs }) = evaluate(derivative)? else { continue };
+            let primal = primal.map(evaluate).transpose()?.flatten().map(|answer| shortest(&answer.runs));
+            if tool == 0 {
+                ours = output.clone();
             }
+            let name = tool.checked_sub(1).map_or("pullback", |peer| &peers[peer].name);
+            let difference = relative_error(&output, &ours).unwrap_or(f64::INFINITY);
+            let new = Time { tool: name.to_owned(), primal, derivative: shortest(&runs), difference };
+            *found = Some(match found.take() {
+                Some(old) => Time {
+                    primal: old.primal.into_iter().chain(new.primal).reduce(f64::min),
+                    derivative: old.derivative.min(new.derivative),
+                    ..new
+                },
+                None => new,
+            });
         }
     }
-    let ours = found[0].as_ref().map(|(_, derivative)| derivative.clone()).unwrap_or_default();
-    let names = std::iter::once("pullback").chain(peers.iter().map(|peer| peer.name.as_str()));
-    let times = names.zip(found).filter_map(|(tool, found)| {
-        let ([primal, derivative], output) = found?;
-        let difference = relative_error(&output, &ours).unwrap_or(f64::INFINITY);
-        Some(Time { tool: tool.to_owned(), primal, derivative, difference })
-    });
-    Ok(Row { eval, size, times: times.collect() })
+    Ok(Row { eval, size, times: found.into_iter().flatten().collect() })
+}
+
+/// The shortest of some runs, in milliseconds.
+fn shortest(runs: &[u64]) -> f64 {
+    runs.iter().min().map_or(f64::INFINITY, |run| *run as f64 * 1e-6)
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// An eval at one size: the names of its primal and its derivative, and their input.
+/// An eval at one size: the names of its primal, if it has one, and of its derivative, and their input.
 pub struct Workload {
     pub eval: &'static str,
     pub size: &'static str,
-    pub functions: [&'static str; 2],
+    pub primal: Option<&'static str>,
+    pub derivative: &'static str,
     pub input: Value,
 }
 
@@ -14,7 +15,10 @@ pub struct Workload {
 pub fn all() -> Vec<Workload> {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let mut workloads = Vec::new();
-    let mut add = |eval, size, functions, input| workloads.push(Workload { eval, size, functions, input });
+    let mut add = |eval, size, [primal, derivative]: [&'static str; 2], input| {
+        let primal = Some(primal).filter(|name| !name.is_empty());
+        workloads.push(Workload { eval, size, primal, derivative, input });
+    };
     let objective = ["objective", "jacobian"];
     let primal = ["primal", "gradient"];
     add("gmm", "32, 50, 1000", objective, gmm(&mut noise, 32, 50, 1000));
@@ -28,6 +32,12 @@ pub fn all() -> Vec<Workload> {
     add("lse", "640000", primal, json!({ "x": noise.list(640_000) }));
     let points = noise.rows(10_000, 16);
     add("kmeans", "100, 10000, 16", ["cost", "dir"], json!({ "centroids": points[9900..], "points": points }));
+    for modes in ["rr", "ff", "fr", "rf"] {
+        add("particle", modes, ["", modes], json!({ "w": 0.0 }));
+    }
+    for modes in ["rr", "ff", "fr", "rf"] {
+        add("saddle", modes, ["", modes], json!({ "start": [1.0, 1.0] }));
+    }
     workloads
 }
 
