@@ -258,3 +258,27 @@ fn the_next_tape_gets_the_chunks_of_the_last() {
     };
     std::thread::spawn(run).join().unwrap();
 }
+
+/// Linux tells what was asked for: `hg` is among the flags of the mapping.
+#[test]
+#[cfg(target_os = "linux")]
+fn large_chunks_ask_for_huge_pages() {
+    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    let chunk = Chunk::new(4 * HUGE_PAGE);
+    assert_eq!(chunk.start.addr() % HUGE_PAGE, 0);
+    let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut here = false;
+    for line in mappings.lines() {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let number = |text: &str| usize::from_str_radix(text, 16).ok();
+        if let Some((start, end)) = range.and_then(|(start, end)| Some((number(start)?, number(end)?))) {
+            here = (start..end).contains(&chunk.start.addr());
+        } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| here) {
+            assert!(flags.split(' ').any(|flag| flag == "hg"), "{flags}");
+            return;
+        }
+    }
+    panic!("the chunk is in no mapping");
+}
