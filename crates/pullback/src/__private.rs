@@ -115,14 +115,21 @@ fn opaque_layout<T>() -> &'static Layout {
 ///
 /// `S` is `T` with some `&` replaced by `&mut`.
 #[track_caller]
+#[inline]
 pub fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S, aside: Option<&Aside>) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
     if T::CHECKED {
         // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
-        if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside)) {
-            panic!("{mismatch}");
-        }
+        walk(name, primal, shadow, aside);
+    }
+}
+
+/// The walk through a value that has something to check. A derivative of a derivative calls it as it is.
+#[track_caller]
+fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&Aside>) {
+    if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside)) {
+        panic!("{mismatch}");
     }
 }
 

@@ -310,9 +310,25 @@ fn use_huge_pages(start: *mut u8, bytes: usize) {
 #[cfg(not(target_os = "linux"))]
 fn use_huge_pages(_: *mut u8, _: usize) {}
 
-/// All of it is here, in one function that a derivative of a derivative calls as it is: nothing is left to the fields.
 impl Drop for Tape {
+    /// A tape that was not used is as if it were not there: where a derivative is inlined that needs none, nothing is left of it.
+    #[inline]
     fn drop(&mut self) {
+        let unused = self.chunks.capacity() == 0
+            && self.owned.capacity() == 0
+            && self.values.capacity() == 0
+            && self.kept.capacity() == 0;
+        if !unused {
+            self.give_back();
+        }
+    }
+}
+
+impl Tape {
+    /// All that is done when a tape is dropped, in one function that a derivative of a derivative calls as it is: nothing is left to the
+    /// fields.
+    #[inline(never)]
+    fn give_back(&mut self) {
         // Before the memory, since they may refer to it, and the youngest first, as in a function.
         while let Some(Value { place, release }) = self.values.pop() {
             // SAFETY: recorded once, with the function for its type.

@@ -57,10 +57,14 @@ const INACTIVE: &[&str] = &[
 
 /// What the wrapper of a derivative does besides calling it.
 const BOOKKEEPING: &[&str] = &[
-    "pullback::__private::check",
-    "pullback::differentiable::aside::",
-    "pullback::rt::Tape as core::ops::drop::Drop>::drop",
+    "pullback::__private::walk",
     // The two ways in which rustc names a method.
+    "pullback::differentiable::aside::Aside::put_aside",
+    "pullback::differentiable::aside::Aside>::put_aside",
+    "pullback::differentiable::aside::Aside::finish",
+    "pullback::differentiable::aside::Aside>::finish",
+    "pullback::rt::Tape::give_back",
+    "pullback::rt::Tape>::give_back",
     "pullback::rt::Tape::mark",
     "pullback::rt::Tape>::mark",
     "pullback::rt::Tape::rewind",

@@ -91,7 +91,17 @@ impl Aside {
     ///
     /// # Safety
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
+    #[inline]
     pub unsafe fn clear(&mut self) {
+        if !self.spans.get_mut().is_empty() {
+            // SAFETY: asked of the caller.
+            unsafe { self.put_aside() }
+        }
+    }
+
+    /// # Safety: as of [`clear`](Self::clear).
+    #[inline(never)]
+    unsafe fn put_aside(&mut self) {
         for &Span { start, length, access } in self.spans.get_mut().iter() {
             // SAFETY: asked of the caller. The bytes are read where they may be padding: as bytes that nobody looks at.
             unsafe {
@@ -107,9 +117,20 @@ impl Aside {
     }
 }
 
-/// All of it is here, in one function that a derivative of a derivative calls as it is: nothing is left to the fields.
 impl Drop for Aside {
+    /// If nothing was noted, it is as if this were not there.
+    #[inline]
     fn drop(&mut self) {
+        if self.spans.get_mut().capacity() > 0 {
+            self.finish();
+        }
+    }
+}
+
+impl Aside {
+    /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is: nothing is left to the fields.
+    #[inline(never)]
+    fn finish(&mut self) {
         self.put_back();
         // SAFETY: this is dropped once.
         unsafe {
