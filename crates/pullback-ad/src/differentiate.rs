@@ -11,6 +11,7 @@ use crate::transform::{alias, extremum, halve, hoist, retype, reverse, session, 
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
 ///
@@ -80,8 +81,10 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         name: name.to_owned(),
         originals: copies.iter().map(|(original, copy)| (*copy, *original)).collect(),
         tape_users,
+        unwritten: Rc::default(),
         repeatable: Cell::new(true),
     };
+    session.note_unwritten();
     let form = if request.split { Form::Split } else { Form::Whole };
     let whole = augment(&mut session, primal, form, name)?;
     let mut later = false;

@@ -27,6 +27,7 @@ use pullback_ir::{
 };
 use pullback_ir::{MemoryEffects, Op, Terminator, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The augmented primal of one function.
 pub struct Augmented {
@@ -54,6 +55,8 @@ pub struct Augmented {
     pub writes: HashMap<Inst, Vec<Value>>,
     /// Functions that write no memory the program reads.
     pub harmless: HashSet<FuncId>,
+    /// Objects that nobody writes.
+    pub unwritten: Rc<HashSet<ObjId>>,
     /// The primal's own result type.
     pub ret: Option<Type>,
     /// The primal's own result at each block that returns.
@@ -93,10 +96,12 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
             pinned: HashSet::new(),
             writes: HashMap::new(),
             harmless: HashSet::new(),
+            unwritten: Rc::default(),
             ret: None,
             returned: HashMap::new(),
         },
     };
+    this.out.unwritten = this.session.unwritten.clone();
     this.signature();
     this.run()?;
     let mut out = this.out;

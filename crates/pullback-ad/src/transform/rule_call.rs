@@ -8,7 +8,7 @@
 use super::augment::{Augmented, Augmenter};
 use super::linear::Linear;
 use super::reverse::Sweeps;
-use super::session::{Form, Session};
+use super::session::{Form, Inactive, Session};
 use super::stable::Stability;
 use crate::analysis::activity::reached;
 use crate::analysis::objects::ObjId;
@@ -237,7 +237,7 @@ pub(super) fn check_borrows(session: &Session, aug: &Augmented, cfg: &Cfg, form:
     if pullbacks.is_empty() {
         return Ok(());
     }
-    let written = session.written();
+    let written = session.written(Inactive::OnlyRead);
     let stability = Stability::new(aug, cfg, form);
     for (inst, pullback) in pullbacks {
         if pullback.borrowed.iter().all(|o| !written.contains(o) || stability.stays(inst, *o)) {

@@ -6,9 +6,10 @@ use crate::analysis::flow::Facts;
 use crate::analysis::objects::ObjId;
 use crate::custom::Role;
 use crate::request::{Mode, Request};
-use pullback_ir::{Callee, FuncId, Function, Module, Op, Type, Value};
+use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Whether a function's reverse sweep stands in the same function or in one of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,15 @@ pub struct Variant {
     pub reverse: Option<FuncId>,
 }
 
+/// What is supposed of functions that carry no derivative, and are not looked into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inactive {
+    /// They print what they are given, say.
+    OnlyRead,
+    /// They may also write to it.
+    MayWrite,
+}
+
 /// What all functions of one derivative share.
 pub struct Session<'a> {
     /// The module everything goes into.
@@ -59,6 +69,8 @@ pub struct Session<'a> {
     pub originals: HashMap<FuncId, FuncId>,
     /// Functions that push to the tape of an inner derivative or pop from it, themselves or by a call.
     pub tape_users: HashSet<FuncId>,
+    /// Objects to which nothing is written from the start of the forward sweep to the end of the reverse sweep, wherever those are.
+    pub unwritten: Rc<HashSet<ObjId>>,
     /// Whether the reverse sweep leaves everything as it found it, but for what it adds to the shadows of inputs.
     pub repeatable: Cell<bool>,
 }
@@ -120,7 +132,7 @@ impl Session<'_> {
     }
 
     /// The objects to which the program may write, anywhere.
-    pub fn written(&self) -> HashSet<ObjId> {
+    pub fn written(&self, inactive: Inactive) -> HashSet<ObjId> {
         let mut written = HashSet::new();
         for id in &self.facts.functions {
             let func = self.module.func(*id);
@@ -134,7 +146,9 @@ impl Session<'_> {
                         let target = self.module.func(*callee);
                         let rule = self.request.rule(*callee);
                         let known = TapeUse::of(self.module, func, op).is_some();
-                        if self.facts.functions.contains(callee) || target.attrs.inactive || known {
+                        let harmless = target.attrs.memory != MemoryEffects::Any
+                            || target.attrs.inactive && inactive == Inactive::OnlyRead;
+                        if self.facts.functions.contains(callee) || harmless || known {
                             continue;
                         }
                         let may_write =
@@ -152,6 +166,14 @@ impl Session<'_> {
             }
         }
         written
+    }
+
+    /// Find out which objects are never written. Where the reverse sweep is called later, somebody else may write in between.
+    pub fn note_unwritten(&mut self) {
+        if !self.request.split {
+            let written = self.written(Inactive::MayWrite);
+            self.unwritten = Rc::new(self.facts.objects.all().filter(|o| !written.contains(o)).collect());
+        }
     }
 
     /// The active float parameters of a callee, as positions.

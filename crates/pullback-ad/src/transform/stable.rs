@@ -103,16 +103,16 @@ impl<'a> Stability<'a> {
 
     /// Whether this is a load that may be done again.
     pub fn is_stable(&self, inst: Inst) -> bool {
-        // Between a callee and its reverse the caller may write anything.
-        if self.form.is_apart() {
-            return false;
-        }
         let data = self.aug.func.inst(inst);
         let Op::Load { ptr, .. } = data.op else { return false };
         if data.result.is_some_and(|r| self.aug.pinned.contains(&r)) {
             return false;
         }
         let Some((object, place)) = self.aug.places.get(&ptr) else { return false };
+        // Between a callee and its reverse the caller may write anything that is written at all.
+        if self.form.is_apart() {
+            return self.aug.unwritten.contains(object);
+        }
         let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
         let width = data.result.map_or(8, |r| self.aug.func.ty(r).size());
         let mut after = self.after.borrow_mut();
