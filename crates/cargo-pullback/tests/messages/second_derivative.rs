@@ -1,16 +1,17 @@
-use pullback::{autodiff, vjp};
+use pullback::autodiff;
 
-fn f(x: &[f64; 2]) -> f64 {
-    x[0] * x[0] * x[1]
+#[autodiff(df, Reverse, Duplicated, Active)]
+fn f(x: &Option<f64>) -> f64 {
+    x.map_or(0.0, |x| x * x * x)
 }
 
-#[autodiff(dg, Reverse, Duplicated, Active)]
-fn g(x: &[f64; 2]) -> f64 {
-    let (_, pullback) = vjp(f, x);
-    pullback(1.0)[0]
+#[autodiff(dg, Reverse, Active, Active)]
+fn g(x: f64) -> f64 {
+    let mut dx = Some(0.0);
+    df(&Some(x), &mut dx);
+    dx.unwrap_or_default()
 }
 
 fn main() {
-    let mut dx = [0.0; 2];
-    println!("{:?} {dx:?}", dg(&[2.0, 3.0], &mut dx));
+    println!("{:?}", dg(2.0));
 }
