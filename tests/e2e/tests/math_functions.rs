@@ -151,3 +151,13 @@ mod conversions {
         assert_eq!(d_through_bits(3.0), (6.0, 9.0));
     }
 }
+
+/// At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM may swap them.
+#[test]
+fn ties_with_constants() {
+    use pullback::derivative;
+    assert_eq!(derivative(|x: f64| x.max(0.0), 0.0), 1.0);
+    assert_eq!(derivative(|x: f64| 0.0_f64.max(x), 0.0), 1.0);
+    assert_eq!(derivative(|x: f64| x.min(0.0), 0.0), 1.0);
+    assert_eq!(derivative(|x: f64| 0.0_f64.min(x), 0.0), 1.0);
+}

@@ -179,12 +179,12 @@ fn rows() -> Vec<Rule> {
                 x.cmp(FloatPred::Ogt, y).select(1.0, 0.0),
                 x.cmp(FloatPred::Ogt, y).select(-1.0, 0.0)
             ], "0 for both at a tie, and where an operand is NaN"),
-        choice(MinNum,     "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x; a NaN is not returned"),
-        choice(MaxNum,     "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x; a NaN is not returned"),
-        choice(MinimumNum, "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x; a NaN is not returned"),
-        choice(MaximumNum, "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x; a NaN is not returned"),
-        choice(Minimum,    "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x; where one is NaN, for y"),
-        choice(Maximum,    "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x; where one is NaN, for y"),
+        choice(MinNum,     "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
+        choice(MaxNum,     "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
+        choice(MinimumNum, "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
+        choice(MaximumNum, "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
+        choice(Minimum,    "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; where one is NaN, for y"),
+        choice(Maximum,    "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; where one is NaN, for y"),
 
         // Steps.
         step(Floor),
