@@ -53,7 +53,7 @@ pub mod rules {
     pub use crate::rules::closure::{kept_closure, shared_closure, store_closure, take_closure};
     pub use crate::rules::cotangent::take_cotangent;
     pub use crate::rules::result::{Cotangents, view_result};
-    pub use crate::rules::shadow::{Shadow, kept_view, read_view, view};
+    pub use crate::rules::shadow::{Shadow, kept_view, raw_shadow, read_view, view};
     pub use crate::rules::tangent::TangentPlace;
 
     /// Whether a value is the one of a function's own type.

@@ -36,8 +36,7 @@
 
 #![warn(missing_docs)]
 
-// The derive says `::pullback`, also in the tests of this crate.
-#[cfg(test)]
+// The macros say `::pullback`, also in this crate.
 extern crate self as pullback;
 
 #[doc(hidden)]

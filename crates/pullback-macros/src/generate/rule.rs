@@ -329,6 +329,15 @@ pub fn floats_behind_mut(label: &str, ty: &Type, referred: &Type) -> TokenStream
     )
 }
 
+/// That there are floats only behind a raw pointer.
+pub fn floats_behind_raw(label: &str, ty: &Type, referred: &Type) -> TokenStream {
+    assertion(
+        ty.span(),
+        quote!(<#referred as ::pullback::Differentiable>::PLAIN),
+        &format!("`{label}` is a raw pointer to more than floats, of which a rule cannot be given a shadow"),
+    )
+}
+
 /// That an argument which is passed by value owns no memory.
 pub fn owns_nothing(label: &str, ty: &Type) -> TokenStream {
     assertion(

@@ -1,6 +1,6 @@
 //! What can be seen of a type by its syntax. An alias hides it; then the trait bounds of the expansion say what is wrong.
 
-use syn::{GenericArgument, PathArguments, Type, TypeReference};
+use syn::{GenericArgument, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
 
 const INACTIVE: [&str; 17] = [
     "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
@@ -21,6 +21,7 @@ pub fn path_name(ty: &Type) -> Option<String> {
 pub fn is_inactive(ty: &Type) -> bool {
     match ty {
         Type::Reference(reference) => is_inactive(&reference.elem),
+        Type::Ptr(pointer) => is_inactive(&pointer.elem),
         Type::Slice(slice) => is_inactive(&slice.elem),
         Type::Array(array) => is_inactive(&array.elem),
         Type::Tuple(tuple) => tuple.elems.iter().all(is_inactive),
@@ -37,6 +38,40 @@ pub fn as_reference(ty: &Type) -> Option<&TypeReference> {
         Type::Paren(inner) => as_reference(&inner.elem),
         Type::Group(inner) => as_reference(&inner.elem),
         _ => None,
+    }
+}
+
+/// What a type refers to, if it is a reference or a raw pointer.
+#[derive(Clone, Copy)]
+pub enum Pointer<'a> {
+    Reference(&'a TypeReference),
+    Raw(&'a TypePtr),
+}
+
+impl<'a> Pointer<'a> {
+    pub fn of(ty: &'a Type) -> Option<Self> {
+        match ty {
+            Type::Reference(reference) => Some(Pointer::Reference(reference)),
+            Type::Ptr(pointer) => Some(Pointer::Raw(pointer)),
+            Type::Paren(inner) => Self::of(&inner.elem),
+            Type::Group(inner) => Self::of(&inner.elem),
+            _ => None,
+        }
+    }
+
+    pub fn elem(&self) -> &'a Type {
+        match self {
+            Pointer::Reference(reference) => &reference.elem,
+            Pointer::Raw(pointer) => &pointer.elem,
+        }
+    }
+
+    /// Whether it is a `&mut` or a `*mut`.
+    pub fn is_mutable(&self) -> bool {
+        match self {
+            Pointer::Reference(reference) => reference.mutability.is_some(),
+            Pointer::Raw(pointer) => matches!(pointer.mutability, PointerMutability::Mut(_)),
+        }
     }
 }
 

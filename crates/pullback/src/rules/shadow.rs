@@ -88,6 +88,18 @@ pub unsafe fn view<T: Reached + ?Sized>(tape: *mut Tape, primal: *const *const T
     }
 }
 
+/// The shadow of a raw pointer, or the tangent: null where there is none.
+///
+/// # Safety
+/// `place` is null or the place of the pointer's shadow.
+#[inline(always)]
+pub unsafe fn raw_shadow<P>(place: *const P) -> P {
+    const { assert!(size_of::<P>() == size_of::<*mut ()>()) }
+    let none = std::ptr::null_mut::<()>();
+    // SAFETY: asked of the caller; `P` is a thin pointer, which may be null.
+    unsafe { if place.is_null() { (&raw const none).cast::<P>().read() } else { place.read() } }
+}
+
 /// What is kept of the shadows, by the type of all views together.
 pub const fn kept_view<V>() -> Kept {
     Kept { size: size_of::<V>(), align: align_of::<V>() }

@@ -1,10 +1,13 @@
 //! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
 
-use super::{Frame, Parts, activity_of, arg, floats_behind_mut, local, local_at, owns_nothing, places, rule_parameter};
+use super::{
+    Frame, Parts, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at, owns_nothing, places,
+    rule_parameter,
+};
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
 use crate::parse::rule::is_no_tangent;
 use crate::parse::rule::reverse::{Access, access};
-use crate::parse::types::as_reference;
+use crate::parse::types::Pointer;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -79,7 +82,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
                 let mut #guest =
                     ::pullback::__private::rules::TangentPlace::<#ty>::new(#primal.cast(), #shadow.cast());
             },
-            TangentWay::Value | TangentWay::Nothing => TokenStream::new(),
+            TangentWay::Value | TangentWay::Raw(_) | TangentWay::Nothing => TokenStream::new(),
         }
     });
     let passed = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
@@ -90,6 +93,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
             TangentWay::Value => {
                 quote_spanned!(span=> <#tangent as ::pullback::rules::Tangent<#ty>>::read(#primal, #shadow))
             }
+            TangentWay::Raw(_) => quote!(::pullback::__private::rules::raw_shadow(#shadow)),
             TangentWay::Reference(referred) => {
                 let guest = &guests[index];
                 quote_spanned! {span=>
@@ -119,9 +123,9 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     }
 }
 
-/// What an argument that is a reference lets the function do.
+/// What an argument that is a reference or a raw pointer lets the function do.
 fn access_of(ty: &Type) -> Access {
-    as_reference(ty).map_or(Access::Shared, access)
+    Pointer::of(ty).map_or(Access::Shared, access)
 }
 
 fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
@@ -135,7 +139,7 @@ fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
                 let activity = quote!(<#tangent as ::pullback::rules::Tangent<#ty>>::ACTIVITY);
                 arg(label, activity, ty, false)
             }
-            TangentWay::Reference(_) => arg(label, activity_of(access_of(ty)), ty, false),
+            TangentWay::Reference(_) | TangentWay::Raw(_) => arg(label, activity_of(access_of(ty)), ty, false),
         })
         .collect();
     args.push(arg("return", active, frame.result, false));
@@ -147,6 +151,7 @@ fn assertions(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     for (&(label, ty), way) in frame.arguments.iter().zip(&rule.tangents) {
         assertions.extend(match way {
             TangentWay::Value => owns_nothing(label, ty),
+            TangentWay::Raw(referred) => floats_behind_raw(label, ty, referred),
             TangentWay::Reference(referred) if access_of(ty) == Access::Exclusive => {
                 floats_behind_mut(label, ty, referred)
             }

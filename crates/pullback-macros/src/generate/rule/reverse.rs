@@ -7,7 +7,8 @@
 //! ```
 
 use super::{
-    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, local, local_at, owns_nothing, places, rule_parameter,
+    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at, owns_nothing,
+    places, rule_parameter,
 };
 use crate::parse::pretty;
 use crate::parse::rule::is_no_tangent;
@@ -61,7 +62,7 @@ impl Reverse<'_> {
         self.frame.arguments.iter().map(|(_, ty)| *ty)
     }
 
-    /// The arguments that are references with shadows: position, what it refers to, and how the pullback takes it.
+    /// The arguments that are references or pointers with shadows: position, what it refers to, and how the pullback takes it.
     fn written(&self) -> impl Iterator<Item = (usize, &Type, ShadowParameter)> {
         self.rule.arguments.iter().enumerate().filter_map(|(index, way)| match way {
             Way::Written(_, _, ShadowParameter::Nothing) | Way::Returned(_) => None,
@@ -75,8 +76,14 @@ impl Reverse<'_> {
     }
 
     fn referred_bounds(&self) -> TokenStream {
-        let referred = self.referred();
-        quote!(#(#referred: ::pullback::rules::Reached + ?::core::marker::Sized,)*)
+        let bound = |(index, _, shadow)| {
+            let referred = referred_parameter(index);
+            match shadow {
+                ShadowParameter::Raw => quote!(#referred: ::pullback::Differentiable,),
+                _ => quote!(#referred: ::pullback::rules::Reached + ?::core::marker::Sized,),
+            }
+        };
+        self.written().map(bound).collect()
     }
 
     /// The type of all views.
@@ -119,6 +126,7 @@ impl Reverse<'_> {
                 Way::Returned(_) => None,
                 Way::Written(_, _, ShadowParameter::Always) => Some(quote!(&mut #ty)),
                 Way::Written(_, _, ShadowParameter::IfAsked) => Some(quote!(::core::option::Option<&mut #ty>)),
+                Way::Written(_, _, ShadowParameter::Raw) => Some(quote!(*mut #ty)),
                 Way::Written(_, _, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
             }
         });
@@ -167,9 +175,12 @@ impl Reverse<'_> {
         let (primals, shadows, types) = (&self.primals, &self.shadows, self.types());
         let (tape, place, out, result_shadow) = (local("tape"), local("place"), local("out"), local("result_shadow"));
         let (view, result) = (self.view_type(), self.frame.result);
-        let views = self.written().map(|(index, ..)| {
+        let views = self.written().map(|(index, _, parameter)| {
             let (primal, shadow, ty) = (&primals[index], &shadows[index], referred_parameter(index));
-            quote!(::pullback::__private::rules::view::<#ty>(#tape, #primal.cast(), #shadow.cast()))
+            match parameter {
+                ShadowParameter::Raw => quote!(::pullback::__private::rules::raw_shadow::<*mut #ty>(#shadow.cast())),
+                _ => quote!(::pullback::__private::rules::view::<#ty>(#tape, #primal.cast(), #shadow.cast())),
+            }
         });
         let viewed_result =
             self.lent_result().map(|_| quote!(::pullback::__private::rules::view_result(#tape, #out, #result_shadow),));
@@ -199,14 +210,18 @@ impl Reverse<'_> {
         let (shadows, types) = (&self.shadows, self.types());
         let (place, view_place, out) = (local("place"), local("view"), local("result_shadow"));
         let views: Vec<Ident> = self.written().map(|(index, ..)| local(&format!("view{index}"))).collect();
-        let guests: Vec<Ident> = self.written().map(|(index, ..)| local(&format!("shadow{index}"))).collect();
-        let made = views.iter().enumerate().map(|(position, view)| {
+        let lent: Vec<usize> = (self.written())
+            .filter_map(|(index, _, shadow)| (shadow != ShadowParameter::Raw).then_some(index))
+            .collect();
+        let guests: Vec<Ident> = lent.iter().map(|index| local(&format!("shadow{index}"))).collect();
+        let made = lent.iter().enumerate().map(|(position, index)| {
             let (guest, others) = (&guests[position], &guests[..position]);
+            let view = local(&format!("view{index}"));
             quote!(let mut #guest = ::pullback::__private::rules::Shadow::new(#view, &[#(#others.range()),*]);)
         });
         let name = self.frame.rule.name().to_string();
-        let finished = self.written().zip(&guests).map(|((index, ..), guest)| {
-            let label = self.frame.arguments[index].0;
+        let finished = lent.iter().zip(&guests).map(|(index, guest)| {
+            let label = self.frame.arguments[*index].0;
             quote!(#guest.finish(#name, #label);)
         });
         let zero = local("zero");
@@ -297,6 +312,10 @@ impl Reverse<'_> {
                 Way::Returned(_) => None,
                 Way::Written(_, _, ShadowParameter::Always) => Some(quote!(#guest.always())),
                 Way::Written(_, _, ShadowParameter::IfAsked) => Some(quote!(#guest.if_asked())),
+                Way::Written(_, _, ShadowParameter::Raw) => {
+                    let view = local(&format!("view{index}"));
+                    Some(quote!(#view))
+                }
                 Way::Written(_, _, ShadowParameter::Nothing) => Some(quote!(::pullback::rules::NoTangent)),
             }
         });
@@ -360,7 +379,9 @@ impl Reverse<'_> {
         for (&(label, ty), way) in self.frame.arguments.iter().zip(&self.rule.arguments) {
             assertions.extend(match way {
                 Way::Returned(_) => owns_nothing(label, ty),
-                Way::Written(_, Access::Shared, _) | Way::Written(_, _, ShadowParameter::Nothing) => TokenStream::new(),
+                Way::Written(_, _, ShadowParameter::Nothing) => TokenStream::new(),
+                Way::Written(referred, _, ShadowParameter::Raw) => floats_behind_raw(label, ty, referred),
+                Way::Written(_, Access::Shared, _) => TokenStream::new(),
                 Way::Written(referred, Access::Exclusive, _) => floats_behind_mut(label, ty, referred),
             });
         }

@@ -6,7 +6,7 @@ use super::reverse::{Access, access, refuse_references, refuse_untracked};
 use super::{inside_option, is_no_tangent};
 use crate::parse::error;
 use crate::parse::function::Argument;
-use crate::parse::types::as_reference;
+use crate::parse::types::{Pointer, as_reference};
 use proc_macro2::TokenStream;
 use syn::spanned::Spanned;
 use syn::{Type, parse_quote};
@@ -29,7 +29,9 @@ pub enum TangentWay {
     Value,
     /// By reference, for a reference to this type: `&T`, `Option<&T>` or `&mut T`.
     Reference(Box<Type>),
-    /// `NoTangent`, for a reference.
+    /// By raw pointer, for a raw pointer: null where there is none.
+    Raw(Box<Type>),
+    /// `NoTangent`, for a reference or a raw pointer.
     Nothing,
 }
 
@@ -66,14 +68,26 @@ fn tangent_way(pair: &[Argument]) -> syn::Result<TangentWay> {
             "in a rule for forward mode each argument is followed by its tangent, or by a `NoTangent`",
         ));
     };
-    let Some(reference) = as_reference(&argument.ty) else { return Ok(TangentWay::Value) };
-    let access = access(reference);
-    let elem = reference.elem.clone();
+    let Some(pointer) = Pointer::of(&argument.ty) else { return Ok(TangentWay::Value) };
+    let access = access(pointer);
+    let elem = Box::new(pointer.elem().clone());
     if is_no_tangent(&tangent.ty) {
         if access == Access::Exclusive {
-            refuse_untracked(&argument.label, reference, tangent.ty.span())?;
+            refuse_untracked(&argument.label, pointer, tangent.ty.span())?;
         }
         return Ok(TangentWay::Nothing);
+    }
+    if let Pointer::Raw(_) = pointer {
+        return match Pointer::of(&tangent.ty) {
+            Some(tangent @ Pointer::Raw(_)) if tangent.is_mutable() == pointer.is_mutable() => {
+                Ok(TangentWay::Raw(elem))
+            }
+            _ => Err(error(
+                tangent.ty.span(),
+                format_args!("this is the tangent of `{}`, which is a raw pointer", argument.label),
+                "it is a pointer of the same type, which is null where there is no tangent, or `NoTangent`",
+            )),
+        };
     }
     let is_option = inside_option(&tangent.ty).is_some_and(|inside| as_reference(inside).is_some());
     match (access, as_reference(&tangent.ty)) {

@@ -4,7 +4,7 @@ use super::attribute::RuleAttribute;
 use super::function::RuleFunction;
 use super::{inside_option, is_no_tangent, list};
 use crate::parse::error;
-use crate::parse::types::{as_reference, is_inactive};
+use crate::parse::types::{Pointer, as_reference, is_inactive};
 use proc_macro2::{Span, TokenStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -55,16 +55,16 @@ pub enum CotangentParameter {
 pub enum Way {
     /// It is passed by value, and the pullback returns a value of this type.
     Returned(Type),
-    /// It is a reference to this type, and the pullback takes its shadow.
+    /// It is a reference or a raw pointer to this type, and the pullback takes its shadow.
     Written(Type, Access, ShadowParameter),
 }
 
 /// What a function may do with what an argument refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// `&T`: read it. The pullback adds to the shadow.
+    /// `&T` or `*const T`: read it. The pullback adds to the shadow.
     Shared,
-    /// `&mut T`: change it. The pullback finds in the shadow the cotangent of what the function left there, and leaves there the
+    /// `&mut T` or `*mut T`: change it. The pullback finds in the shadow the cotangent of what the function left there, and leaves there the
     /// cotangent of what the function found.
     Exclusive,
 }
@@ -76,6 +76,8 @@ pub enum ShadowParameter {
     Always,
     /// `Option<&mut T>`.
     IfAsked,
+    /// `*mut T`, null where nobody asks for it: the shadow of a raw pointer.
+    Raw,
     /// `NoTangent`.
     Nothing,
 }
@@ -166,7 +168,7 @@ fn may_borrow(rule: &RuleFunction, bounds: &Bounds) -> bool {
         _ => false,
     });
     // What a type parameter stands for may be or hold a reference.
-    (has_lifetimes || rule.function.type_parameters().next().is_some()) && !is_static
+    (has_lifetimes || has_raw(rule) || rule.function.type_parameters().next().is_some()) && !is_static
 }
 
 fn cotangent(result: &Type, signature: &ParenthesizedGenericArguments) -> syn::Result<CotangentParameter> {
@@ -214,6 +216,10 @@ fn ways(
                 [] => {
                     "an argument that is passed by value has no shadow: the pullback returns its cotangent".to_owned()
                 }
+                several if has_raw(rule) => format!(
+                    "a `&mut` for each reference, and a `*mut` for each raw pointer: {}",
+                    list(several.iter().copied())
+                ),
                 [one] => format!("a `&mut` for the argument `{one}`, which is a reference"),
                 several => format!("a `&mut` for each of {}, which are references", list(several.iter().copied())),
             },
@@ -223,41 +229,55 @@ fn ways(
     let (mut shadows, mut components) = (shadows.into_iter(), components.into_iter());
     rule.arguments()
         .iter()
-        .map(|argument| match as_reference(&argument.ty) {
-            Some(reference) => {
+        .map(|argument| match Pointer::of(&argument.ty) {
+            Some(pointer) => {
                 let parameter = shadows.next().expect("they were counted");
-                let shadow = shadow_parameter(&argument.label, parameter)?;
-                let access = access(reference);
+                let shadow = shadow_parameter(&argument.label, pointer, parameter)?;
+                let access = access(pointer);
                 if (access, shadow) == (Access::Exclusive, ShadowParameter::Nothing) {
-                    refuse_untracked(&argument.label, reference, parameter.ty.span())?;
+                    refuse_untracked(&argument.label, pointer, parameter.ty.span())?;
                 }
-                Ok(Way::Written((*reference.elem).clone(), access, shadow))
+                Ok(Way::Written(pointer.elem().clone(), access, shadow))
             }
             None => Ok(Way::Returned(components.next().expect("they were counted"))),
         })
         .collect()
 }
 
-/// What a reference lets a function do.
-pub fn access(reference: &TypeReference) -> Access {
-    if reference.mutability.is_some() { Access::Exclusive } else { Access::Shared }
+/// What a reference or a raw pointer lets a function do.
+pub fn access(pointer: Pointer<'_>) -> Access {
+    if pointer.is_mutable() { Access::Exclusive } else { Access::Shared }
 }
 
 /// Floats that a function writes have a tangent: if there were none, that of what it overwrites would be left behind.
-pub fn refuse_untracked(label: &str, reference: &TypeReference, span: Span) -> syn::Result<()> {
-    if is_inactive(&reference.elem) {
+pub fn refuse_untracked(label: &str, pointer: Pointer<'_>, span: Span) -> syn::Result<()> {
+    if is_inactive(pointer.elem()) {
         return Ok(());
     }
+    let form = mutable(pointer);
     Err(error(
         span,
-        format_args!("`{label}` is a `&mut`, so what the function writes there has a tangent"),
-        "take the shadow as a `&mut`",
+        format_args!("`{label}` is a `{form}`, so what the function writes there has a tangent"),
+        format_args!("take the shadow as a `{form}`"),
     ))
 }
 
-fn labels(rule: &RuleFunction, references: bool) -> Vec<&str> {
+/// The form in which what a pointer refers to can be written.
+fn mutable(pointer: Pointer<'_>) -> &'static str {
+    match pointer {
+        Pointer::Reference(_) => "&mut",
+        Pointer::Raw(_) => "*mut",
+    }
+}
+
+/// The arguments that are references or raw pointers, or those that are not.
+fn labels(rule: &RuleFunction, pointers: bool) -> Vec<&str> {
     let arguments = rule.arguments().iter();
-    arguments.filter(|a| as_reference(&a.ty).is_some() == references).map(|a| a.label.as_str()).collect()
+    arguments.filter(|a| Pointer::of(&a.ty).is_some() == pointers).map(|a| a.label.as_str()).collect()
+}
+
+fn has_raw(rule: &RuleFunction) -> bool {
+    rule.arguments().iter().any(|argument| matches!(Pointer::of(&argument.ty), Some(Pointer::Raw(_))))
 }
 
 fn count(number: usize, noun: &str) -> String {
@@ -268,11 +288,22 @@ fn count(number: usize, noun: &str) -> String {
     }
 }
 
-fn shadow_parameter(label: &str, parameter: &NamedArg) -> syn::Result<ShadowParameter> {
+fn shadow_parameter(label: &str, pointer: Pointer<'_>, parameter: &NamedArg) -> syn::Result<ShadowParameter> {
     let is_mutable = |ty: &Type| as_reference(ty).is_some_and(|reference| reference.mutability.is_some());
     if is_no_tangent(&parameter.ty) {
-        Ok(ShadowParameter::Nothing)
-    } else if is_mutable(&parameter.ty) {
+        return Ok(ShadowParameter::Nothing);
+    }
+    if let Pointer::Raw(_) = pointer {
+        return match Pointer::of(&parameter.ty) {
+            Some(shadow @ Pointer::Raw(_)) if shadow.is_mutable() => Ok(ShadowParameter::Raw),
+            _ => Err(error(
+                parameter.ty.span(),
+                format_args!("this is the shadow of `{label}`, which is a raw pointer"),
+                "it is a `*mut`, which is null where nobody asks for it, or `NoTangent`",
+            )),
+        };
+    }
+    if is_mutable(&parameter.ty) {
         Ok(ShadowParameter::Always)
     } else if inside_option(&parameter.ty).is_some_and(is_mutable) {
         Ok(ShadowParameter::IfAsked)
