@@ -35,6 +35,8 @@
 
 pub(crate) mod closure;
 pub(crate) mod cotangent;
+#[cfg(feature = "matrixmultiply")]
+pub mod matrixmultiply;
 pub(crate) mod result;
 pub(crate) mod runs;
 pub(crate) mod shadow;
