@@ -77,6 +77,7 @@ fn cube(module: &Module, forward: bool) -> CustomRules {
     let mut rules = CustomRules::default();
     let reverse = ReverseRule {
         augmented: find("cube.augmented"),
+        owning: None,
         view: None,
         pullback: find("cube.pullback"),
         closure: Storage { size: 8, align: 8 },
@@ -299,6 +300,7 @@ fn squares(module: &Module) -> CustomRules {
         layouts,
         calls: Calls::Reverse(ReverseRule {
             augmented: find("squares.augmented"),
+            owning: None,
             view: Some(find("squares.view")),
             pullback: find("squares.pullback"),
             closure: word,

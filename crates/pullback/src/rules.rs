@@ -30,6 +30,8 @@
 //! | [`non_differentiable`](macro@crate::non_differentiable), [`non_differentiable_fn!`](crate::non_differentiable_fn) | that a function's result carries no derivative |
 //! | [`opt_out!`](crate::opt_out) | that a function is differentiated although it has a rule |
 //!
+//! A rule that has a [`Memory`] as its first parameter is told whether its pullback may refer to the arguments.
+//!
 //! A rule is an ordinary function: it can be called, as here, and tested by itself. Every derivative of a function that calls
 //! `sigmoid` then uses it.
 
@@ -37,12 +39,14 @@ pub(crate) mod closure;
 pub(crate) mod cotangent;
 #[cfg(feature = "matrixmultiply")]
 pub mod matrixmultiply;
+mod memory;
 pub(crate) mod result;
 pub(crate) mod runs;
 pub(crate) mod shadow;
 pub(crate) mod tangent;
 
 pub use cotangent::{Cotangent, Thunk};
+pub use memory::Memory;
 pub use result::Lend;
 pub use shadow::Reached;
 pub use tangent::{ReferenceTangent, ResultTangent, Tangent};

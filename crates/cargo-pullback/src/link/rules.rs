@@ -33,7 +33,7 @@ use std::sync::Arc;
 pub const ENTRY: &str = "__PULLBACK_RULE";
 
 /// The version of the structures this driver reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What an entry says of its function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,6 +180,7 @@ struct Rule {
     layouts: Layouts,
     stand_in: String,
     augmented: Option<String>,
+    owning: Option<String>,
     view: Option<String>,
     pullback: Option<String>,
     tangent: Option<String>,
@@ -191,7 +192,7 @@ struct Rule {
 impl Rule {
     /// The functions that derivatives call.
     fn functions(&self) -> impl Iterator<Item = &String> {
-        [&self.augmented, &self.view, &self.pullback, &self.tangent].into_iter().flatten()
+        [&self.augmented, &self.owning, &self.view, &self.pullback, &self.tangent].into_iter().flatten()
     }
 }
 
@@ -220,6 +221,7 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
         layouts: decoder.into_layouts(),
         stand_in: function(40).context("it has no stand-in")?,
         augmented: function(48),
+        owning: function(112),
         view: function(56),
         pullback: function(64),
         tangent: function(72),
@@ -373,6 +375,7 @@ fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
         Kind::Forward => Calls::Forward(declare(rule.tangent.as_ref()?, 2 * count)),
         _ => Calls::Reverse(ReverseRule {
             augmented: declare(rule.augmented.as_ref()?, 2 + count),
+            owning: rule.owning.as_ref().map(|owning| declare(owning, 2 + count)),
             view: rule.view.as_ref().map(|view| declare(view, 2 + 2 * count)),
             pullback: declare(rule.pullback.as_ref()?, 2 + count),
             closure: rule.closure,

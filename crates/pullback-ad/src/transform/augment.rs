@@ -51,8 +51,8 @@ pub struct Augmented {
     pub pushed: Vec<(Value, u64)>,
     /// Shadow words read in the forward sweep, which the reverse sweep must not read again: there may be cotangents there then.
     pub pinned: HashSet<Value>,
-    /// Calls that write nothing that the program reads, but to these places.
-    pub writes: HashMap<Inst, Vec<Value>>,
+    /// Calls that write nothing that the program reads, but to these objects.
+    pub writes: HashMap<Inst, Vec<ObjId>>,
     /// Functions that write no memory the program reads.
     pub harmless: HashSet<FuncId>,
     /// Objects that nobody writes.

@@ -122,7 +122,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let doms = Dominators::new(&cfg);
         let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
         drop_useless(&mut aug, &cfg);
-        check_borrows(session, &aug, &cfg, form)?;
+        check_borrows(session, &mut aug, &cfg, form)?;
         let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
         let plan = plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips }, form);
         let gated = gated(&cfg, &doms, &loops);

@@ -52,6 +52,8 @@ pub struct Pullback {
     pub shadows: Vec<Vec<Option<Value>>>,
     /// The objects that the closure may refer to, which have to stay as they are.
     pub borrowed: Vec<ObjId>,
+    /// What is called in the forward sweep, for a closure that refers to none of them, where they do not stay as they are.
+    pub owning: Option<FuncId>,
     /// The function's name, for messages.
     pub name: String,
 }
@@ -162,9 +164,8 @@ impl Augmenter<'_, '_> {
             [tape, memory].into_iter().chain(places.iter().copied()).collect(),
         )?;
         let closure = self.keep(reverse.closure, memory);
-        let writes_arguments = rule.args.iter().any(|arg| arg.role == Role::Written);
-        if !writes_arguments {
-            self.out.writes.insert(inst, places.last().copied().into_iter().collect());
+        if let Some(written) = self.written_by(rule, old) {
+            self.out.writes.insert(inst, written);
         }
         let mut views = Vec::new();
         for lane in &lanes {
@@ -180,16 +181,45 @@ impl Augmenter<'_, '_> {
         let mut borrowed = Vec::new();
         if reverse.borrows {
             let facts = self.session.facts;
-            let given = old.iter().zip(&rule.args).filter(|(_, arg)| arg.role != Role::Result);
+            // A rule that is told whether memory stays as it is refers to what is read.
+            let is_given = |role| match role {
+                Role::Inert | Role::Read => true,
+                Role::Written => reverse.owning.is_none(),
+                Role::Result => false,
+            };
+            let given = old.iter().zip(&rule.args).filter(|(_, arg)| is_given(arg.role));
             for object in given.filter_map(|(place, _)| facts.object(self.id, *place)) {
                 // The place itself is the rule's own.
                 borrowed.extend(reached(facts, object).into_iter().skip(1));
             }
         }
-        let name = rule.name.clone();
-        let pullback = Pullback { function: reverse.pullback, closure, views, shadows: lanes, borrowed, name };
+        let pullback = Pullback {
+            function: reverse.pullback,
+            closure,
+            views,
+            shadows: lanes,
+            borrowed,
+            owning: reverse.owning,
+            name: rule.name.clone(),
+        };
         self.linear(inst, Linear::Rule(Box::new(pullback)));
         Ok(())
+    }
+
+    /// The objects that a function with a rule writes to, if they are known: the place of its result, and what is behind the arguments that
+    /// it may write.
+    fn written_by(&self, rule: &CustomRule, places: &[Value]) -> Option<Vec<ObjId>> {
+        let facts = self.session.facts;
+        let mut written = Vec::new();
+        for (place, arg) in places.iter().zip(&rule.args) {
+            match arg.role {
+                Role::Inert | Role::Read => {}
+                // What the result owns is new.
+                Role::Result => written.push(facts.object(self.id, *place)?),
+                Role::Written => written.extend(reached(facts, facts.object(self.id, *place)?)),
+            }
+        }
+        Some(written)
     }
 
     /// Memory for bytes of a rule's.
@@ -226,8 +256,18 @@ impl Augmenter<'_, '_> {
     }
 }
 
-/// A pullback that refers to an argument's memory needs it as it was: fails where something may be written there in between.
-pub(super) fn check_borrows(session: &Session, aug: &Augmented, cfg: &Cfg, form: Form) -> Result<()> {
+/// A pullback that refers to an argument's memory needs it as it was. Where something may be written there in between, the rule is
+/// called for one that refers to nothing; if there is none, this fails.
+pub(super) fn check_borrows(session: &Session, aug: &mut Augmented, cfg: &Cfg, form: Form) -> Result<()> {
+    for (inst, owning) in overwritten(session, aug, cfg, form)? {
+        let Op::Call(callee, ..) = &mut aug.func.inst_mut(inst).op else { unreachable!("a rule is called") };
+        *callee = Callee::Direct(owning);
+    }
+    Ok(())
+}
+
+/// The calls of rules that are given memory which may be overwritten, and what is to be called in their place.
+fn overwritten(session: &Session, aug: &Augmented, cfg: &Cfg, form: Form) -> Result<Vec<(Inst, FuncId)>> {
     let rules = aug.linear.iter().flat_map(|(inst, all)| all.iter().map(move |linear| (*inst, linear)));
     let pullbacks = rules.filter_map(|(inst, linear)| match linear {
         Linear::Rule(pullback) if !pullback.borrowed.is_empty() => Some((inst, pullback)),
@@ -235,12 +275,17 @@ pub(super) fn check_borrows(session: &Session, aug: &Augmented, cfg: &Cfg, form:
     });
     let pullbacks: Vec<(Inst, &Pullback)> = pullbacks.map(|(inst, pullback)| (inst, &**pullback)).collect();
     if pullbacks.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let mut found = Vec::new();
     let written = session.written(Inactive::OnlyRead);
     let stability = Stability::new(aug, cfg, form);
     for (inst, pullback) in pullbacks {
         if pullback.borrowed.iter().all(|o| !written.contains(o) || stability.stays(inst, *o)) {
+            continue;
+        }
+        if let Some(owning) = pullback.owning {
+            found.push((inst, owning));
             continue;
         }
         return Err(Error::new(
@@ -251,7 +296,7 @@ pub(super) fn check_borrows(session: &Session, aug: &Augmented, cfg: &Cfg, form:
         .label("called here, and what it is given may be written afterwards")
         .help("let the closure own what it needs (`x.to_vec()`), and say so in the rule: `impl FnOnce(…) + 'static`"));
     }
-    Ok(())
+    Ok(found)
 }
 
 impl Sweeps<'_, '_> {

@@ -15,11 +15,10 @@ use std::collections::{HashMap, HashSet};
 /// Where an instruction stands.
 type Position = (Block, usize);
 
-/// A write to memory: where in the program, where in its object, and how many bytes, if that is known.
+/// A write to memory: where in the program, and, if that is known, where in its object and how many bytes.
 struct Write {
     at: Position,
-    place: Offsets,
-    width: Option<u64>,
+    bytes: Option<(Offsets, u64)>,
 }
 
 /// What is written where.
@@ -61,8 +60,8 @@ impl<'a> Stability<'a> {
     fn note(&mut self, inst: Inst, at: Position) {
         let func = &self.aug.func;
         if let Some(written) = self.aug.writes.get(&inst) {
-            for ptr in written {
-                self.write(*ptr, None, at);
+            for object in written {
+                self.writes.entry(*object).or_default().push(Write { at, bytes: None });
             }
             return;
         }
@@ -83,7 +82,8 @@ impl<'a> Stability<'a> {
     fn write(&mut self, ptr: Value, width: Option<u64>, at: Position) {
         match self.aug.places.get(&ptr) {
             Some((object, place)) => {
-                self.writes.entry(*object).or_default().push(Write { at, place: place.clone(), width });
+                let bytes = width.map(|width| (place.clone(), width));
+                self.writes.entry(*object).or_default().push(Write { at, bytes });
             }
             None => self.calls.push(at),
         }
@@ -119,7 +119,8 @@ impl<'a> Stability<'a> {
         let after = after.entry(block).or_insert_with(|| blocks_after(self.cfg, block));
         let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
         let overwrites = |write: &Write| {
-            later(write.at) && write.width.is_none_or(|bytes| write.place.overlaps(bytes, place, width))
+            let may_touch = |(at, bytes): &(Offsets, u64)| at.overlaps(*bytes, place, width);
+            later(write.at) && write.bytes.as_ref().is_none_or(may_touch)
         };
         !self.calls.iter().any(|at| later(*at)) && !self.writes.get(object).into_iter().flatten().any(overwrites)
     }

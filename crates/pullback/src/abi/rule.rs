@@ -88,6 +88,7 @@ pub struct Rule {
     closure_align: usize,
     view_size: usize,
     view_align: usize,
+    owning: *const (),
 }
 
 // SAFETY: constants all the way down; the pointers are a `&'static [Arg]` and addresses of functions.
@@ -104,7 +105,7 @@ pub struct Kept {
 
 impl Rule {
     /// The version of these structures.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
     /// The flag of a pullback that may refer to memory of the arguments.
     pub const BORROWS: u32 = 1;
     /// The flag of a pullback that owns memory and can be called once.
@@ -134,6 +135,7 @@ impl Rule {
             closure_align: closure.align,
             view_size: viewed.size,
             view_align: viewed.align,
+            owning: null(),
         }
     }
 
@@ -146,6 +148,11 @@ impl Rule {
     /// The same rule, for the function that `primal` calls.
     pub const fn with_primal(&self, primal: *const ()) -> Self {
         Rule { primal, ..*self }
+    }
+
+    /// The same rule, with an `augmented` for where memory of the arguments may be overwritten.
+    pub const fn with_owning(self, owning: *const ()) -> Self {
+        Rule { owning, ..self }
     }
 
     /// The name of the rule's function.
@@ -172,6 +179,12 @@ impl Rule {
     /// The function that computes the value and keeps the pullback; null in a rule for forward mode, as the next two.
     pub const fn augmented(&self) -> *const () {
         self.augmented
+    }
+
+    /// The function that is called in its place where memory that the arguments refer to may be overwritten before the pullback runs;
+    /// null where the rule does not ask about that.
+    pub const fn owning(&self) -> *const () {
+        self.owning
     }
 
     /// The function that writes down what the pullback needs of the shadows, or null.
@@ -249,9 +262,10 @@ mod tests {
                 offset_of!(Rule, closure_align),
                 offset_of!(Rule, view_size),
                 offset_of!(Rule, view_align),
+                offset_of!(Rule, owning),
                 size_of::<Rule>(),
             ],
-            [0, 4, 8, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112]
+            [0, 4, 8, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120]
         );
     }
 }

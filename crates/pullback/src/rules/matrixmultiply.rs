@@ -11,10 +11,10 @@
 //! | β | `⟨dC, C⟩`; NaN for β = 0, where C is not read | `dβ C`; NaN for β = 0 |
 //! | C | becomes `β dC` | becomes `β dC` |
 //!
-//! The pullback owns copies of A and B, for they may be overwritten before it runs; and of C, where β is not zero. That costs far less
-//! than the product does.
+//! The pullback refers to A and B, or has copies of them where they may be overwritten before it runs; and a copy of C, where β is not
+//! zero.
 
-use super::{NoTangent, Thunk};
+use super::{Memory, NoTangent, Thunk};
 use crate::{frule, rrule};
 use std::rc::Rc;
 
@@ -133,12 +133,36 @@ impl<T: Element> Copied<T> {
     }
 }
 
+/// A matrix that is needed later.
+#[derive(Debug)]
+enum Later<T> {
+    There(Matrix<T>),
+    Copied(Copied<T>),
+}
+
+impl<T: Element> Later<T> {
+    /// # Safety
+    /// The matrix is there, and stays as `memory` says.
+    unsafe fn new(memory: Memory, matrix: Matrix<T>) -> Self {
+        // SAFETY: asked of the caller.
+        if memory.stays() { Later::There(matrix) } else { Later::Copied(unsafe { matrix.copy() }) }
+    }
+
+    /// To be read.
+    fn view(&self) -> Matrix<T> {
+        match self {
+            Later::There(matrix) => *matrix,
+            Later::Copied(copied) => copied.view(),
+        }
+    }
+}
+
 /// What the pullback keeps.
 #[derive(Debug)]
 struct Kept<T> {
     alpha: T,
-    a: Copied<T>,
-    b: Copied<T>,
+    a: Later<T>,
+    b: Later<T>,
     beta: T,
     /// C as it was, where it is read.
     c: Option<Copied<T>>,
@@ -153,7 +177,7 @@ impl<T: Element> Kept<T> {
     /// # Safety
     /// Each shadow is null or lies as its matrix did.
     unsafe fn pull_back(self: &Rc<Self>, da: Matrix<T>, db: Matrix<T>, dc: Matrix<T>) -> (Thunk<T, AlphaFrom<T>>, T) {
-        // SAFETY: asked of the caller. A shadow overlaps no copy; and if that of A is that of B, one is added after the other.
+        // SAFETY: asked of the caller. A shadow overlaps no matrix; and if that of A is that of B, one is added after the other.
         unsafe {
             if !da.place.is_null() {
                 da.add_product(self.alpha, dc, self.b.view().transposed());
@@ -171,7 +195,7 @@ impl<T: Element> Kept<T> {
 
 fn alpha_cotangent<T: Element>((kept, dc): AlphaFrom<T>) -> T {
     let mut product = Copied::zeros(dc.rows, dc.columns);
-    // SAFETY: all are copies of our own.
+    // SAFETY: the product is our own, and the pullback, which has just run, needs the others.
     unsafe { product.view_mut().add_product(T::from(1.0), kept.a.view(), kept.b.view()) };
     product.dot(&dc)
 }
@@ -225,6 +249,7 @@ macro_rules! rules_for {
 
         #[rrule(for = matrixmultiply::$gemm)]
         fn $rrule(
+            memory: Memory,
             m: usize,
             k: usize,
             n: usize,
@@ -257,14 +282,14 @@ macro_rules! rules_for {
                 $T,
                 NoTangent,
                 NoTangent,
-            ) + 'static,
+            ),
         ) {
             let [a, b, c] = matrices([m, k, n], (a, [rsa, csa]), (b, [rsb, csb]), (c, [rsc, csc]));
             // SAFETY: as the function is called. C is read only where the function reads it.
             let kept = unsafe {
                 let old = (beta != 0.0).then(|| c.copy());
                 $T::gemm(alpha, a, b, beta, c);
-                Rc::new(Kept { alpha, a: a.copy(), b: b.copy(), beta, c: old })
+                Rc::new(Kept { alpha, a: Later::new(memory, a), b: Later::new(memory, b), beta, c: old })
             };
             ((), move |da: *mut $T, db: *mut $T, dc: *mut $T| {
                 let [da, db, dc] = matrices([m, k, n], (da, [rsa, csa]), (db, [rsb, csb]), (dc, [rsc, csc]));

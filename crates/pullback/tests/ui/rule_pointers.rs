@@ -1,6 +1,6 @@
-//! Raw pointers and their shadows.
+//! Raw pointers and their shadows, and what becomes of memory.
 
-use pullback::rules::NoTangent;
+use pullback::rules::{Memory, NoTangent};
 use pullback::{frule, rrule};
 
 unsafe extern "C" {
@@ -37,6 +37,21 @@ fn more_than_floats(n: i32, x: *const Vec<f64>) -> (f64, impl Fn(f64, *mut Vec<f
 #[frule(for = clear, abi = "C")]
 fn shared_tangent(n: i32, _: NoTangent, x: *mut f64, _: *const f64) {
     unsafe { clear(n, x) }
+}
+
+fn scale(x: &mut [f64]) {
+    x[0] *= 2.0;
+}
+
+#[rrule(for = scale)]
+fn told_of_what_is_written(_: Memory, x: &mut [f64]) -> ((), impl Fn(&mut [f64]) + use<>) {
+    scale(x);
+    ((), |dx: &mut [f64]| dx[0] *= 2.0)
+}
+
+#[rrule(generic)]
+fn told_of_any(_: Memory, x: &[f64]) -> (f64, impl Fn(f64, &mut [f64]) + use<>) {
+    (x[0], |dy, dx: &mut [f64]| dx[0] += dy)
 }
 
 fn main() {}

@@ -1,7 +1,8 @@
 //! The functions of a rule for reverse mode.
 //!
 //! ```text
-//! augmented(tape, closure, a0, a1, out)              runs the rule: writes the value, and keeps the pullback
+//! augmented(tape, closure, a0, a1, out)              runs the rule: writes the value, and keeps the pullback; in two forms for a rule that
+//!                                                    asks whether memory stays as it is
 //! view(tape, view, a0, a0', a1, a1', out, out')      right after that: writes down what the pullback needs of the shadows
 //! pullback(closure, view, a0', a1', out')            in the reverse sweep: calls the pullback, and adds to the shadows
 //! ```
@@ -109,7 +110,8 @@ impl Reverse<'_> {
 
     fn rule_bound(&self) -> TokenStream {
         let (rule, closure, types, result) = (rule_parameter(), &self.closure, self.types(), self.frame.result);
-        quote!(#rule: ::core::ops::Fn(#(#types),*) -> (#result, #closure) + ::core::marker::Copy,)
+        let memory = self.rule.asks.then(|| quote!(::pullback::rules::Memory,));
+        quote!(#rule: ::core::ops::Fn(#memory #(#types),*) -> (#result, #closure) + ::core::marker::Copy,)
     }
 
     /// The pullback's parameters are given lifetimes that nobody can choose.
@@ -145,8 +147,13 @@ impl Reverse<'_> {
         let (primals, types) = (&self.primals, self.types());
         let (tape, place, out) = (local("tape"), local("place"), local("out"));
         let (value, pullback) = (local("value"), local("pullback"));
+        let (stays, memory) = if self.rule.asks {
+            (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),))
+        } else {
+            (quote!(), quote!())
+        };
         quote! {
-            unsafe extern "C-unwind" fn __pullback_augmented<#(#generics,)* #rule, #closure>(
+            unsafe extern "C-unwind" fn __pullback_augmented<#(#generics,)* #rule, #closure #stays>(
                 #tape: *mut ::pullback::rt::Tape,
                 #place: *mut u8,
                 #(#primals: *const #types,)*
@@ -157,7 +164,7 @@ impl Reverse<'_> {
                 #predicates
             {
                 unsafe {
-                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#(#primals.read()),*);
+                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#primals.read()),*);
                     #out.write(#value);
                     ::pullback::__private::rules::store_closure(#tape, #place, #pullback);
                 }
@@ -337,6 +344,14 @@ impl Reverse<'_> {
         };
         let borrows = self.rule.borrows;
         let once = matches!(self.rule.calls, Calls::Once);
+        let augmented =
+            |stays: TokenStream| quote!(__pullback_augmented::<#(#turbofish,)* #rule, #closure #stays> as *const ());
+        let (augmented, owning) = if self.rule.asks {
+            let owning = augmented(quote!(, false));
+            (augmented(quote!(, true)), quote!(.with_owning(#owning)))
+        } else {
+            (augmented(quote!()), quote!())
+        };
         quote! {
             #assertions
             let borrows = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
@@ -346,13 +361,13 @@ impl Reverse<'_> {
                 borrows | once,
                 const { &[#(#args),*] },
                 [
-                    __pullback_augmented::<#(#turbofish,)* #rule, #closure> as *const (),
+                    #augmented,
                     #view,
                     __pullback_pullback::<#(#turbofish,)* #closure, #(#referred),*> as *const (),
                 ],
                 ::pullback::__private::rules::kept_closure::<#closure>(),
                 ::pullback::__private::rules::kept_view::<#view_type>(),
-            )
+            )#owning
         }
     }
 

@@ -1,10 +1,10 @@
 //! A rule for reverse mode: `fn(x: f64, y: &[f64]) -> (f64, impl FnOnce(f64, &mut [f64]) -> f64)`.
 
-use super::attribute::RuleAttribute;
+use super::attribute::{RuleAttribute, Target};
 use super::function::RuleFunction;
 use super::{inside_option, is_no_tangent, list};
 use crate::parse::error;
-use crate::parse::types::{Pointer, as_reference, is_inactive};
+use crate::parse::types::{Pointer, as_reference, is_inactive, path_name};
 use proc_macro2::{Span, TokenStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -20,6 +20,8 @@ pub struct ReverseRule {
     pub rule: RuleFunction,
     /// The type of the value.
     pub result: Type,
+    /// Whether the rule's function is told, before its arguments, what becomes of their memory: it has a first parameter `Memory`.
+    pub asks: bool,
     /// Where the pullback's type stands.
     pub pullback: Span,
     pub calls: Calls,
@@ -87,8 +89,9 @@ const RETURNS: &str = "a rule for reverse mode returns the value and the pullbac
 impl ReverseRule {
     pub fn parse(attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
         let attribute = RuleAttribute::parse("rrule", attribute)?;
-        let rule = RuleFunction::parse(item)?;
+        let mut rule = RuleFunction::parse(item)?;
         rule.check_instances(&attribute)?;
+        let asks = take_memory(&mut rule, &attribute)?;
         let (result, pullback) = match &rule.output {
             Some(Type::Tuple(tuple)) if tuple.elems.len() == 2 => (&tuple.elems[0], &tuple.elems[1]),
             other => {
@@ -98,7 +101,7 @@ impl ReverseRule {
         };
         refuse_references(result)?;
         let (calls, bounds, signature) = closure(pullback)?;
-        let borrows = may_borrow(&rule, bounds);
+        let borrows = asks || may_borrow(&rule, bounds);
         let cotangent = cotangent(result, signature)?;
         let arguments = ways(&rule, &cotangent, signature)?;
         let returned = match &signature.output {
@@ -106,7 +109,33 @@ impl ReverseRule {
             ReturnType::Type(_, ty) => (**ty).clone(),
         };
         let (result, pullback) = (result.clone(), pullback.span());
-        Ok(ReverseRule { attribute, rule, result, pullback, calls, borrows, cotangent, arguments, returned })
+        Ok(ReverseRule { attribute, rule, asks, result, pullback, calls, borrows, cotangent, arguments, returned })
+    }
+}
+
+/// Takes away a first parameter of type `Memory`. Returns whether there was one.
+fn take_memory(rule: &mut RuleFunction, attribute: &RuleAttribute) -> syn::Result<bool> {
+    let arguments = &mut rule.function.arguments;
+    let is_memory = |ty: &Type| path_name(ty).is_some_and(|name| name == "Memory");
+    if !arguments.first().is_some_and(|first| is_memory(&first.ty)) {
+        return Ok(false);
+    }
+    let memory = arguments.remove(0);
+    if let Target::Named = attribute.target {
+        return Err(error(
+            memory.span,
+            "a rule that is `generic` is not told what becomes of its arguments' memory",
+            "list the functions it is for with `for = path`, or let the closure own what it needs",
+        ));
+    }
+    let exclusive = |ty: &Type| as_reference(ty).is_some_and(|reference| reference.mutability.is_some());
+    match arguments.iter().find(|argument| exclusive(&argument.ty)) {
+        Some(argument) => Err(error(
+            argument.span,
+            "a rule that is told what becomes of memory has no `&mut` argument: its closure could refer to what is written",
+            "leave `Memory` out, and let the closure own what it needs",
+        )),
+        None => Ok(true),
     }
 }
 
