@@ -151,6 +151,14 @@ impl Module {
         Ok(())
     }
 
+    /// Make a global variable zeros, so that it refers to nothing.
+    pub fn clear_global(&mut self, name: &str) -> Result<()> {
+        let value = self.symbol(name)?;
+        let zeros = llvm!(self.api(), LLVMConstNull(llvm!(self.api(), LLVMGlobalGetValueType(value))));
+        llvm!(self.api(), LLVMSetInitializer(value, zeros));
+        Ok(())
+    }
+
     /// Every definition the predicate picks becomes `available_externally`: a body to optimise with, not to emit.
     /// Internal symbols are left alone, since nobody else defines them.
     pub fn make_available_externally(&mut self, mut pick: impl FnMut(&Symbol) -> bool) {

@@ -38,7 +38,7 @@ mod work;
 use crate::report::{Message, Rendered};
 use crate::{env, process};
 use anyhow::{Context as _, Result};
-use inputs::Input;
+use inputs::{Input, Member};
 use line::LinkLine;
 use prelink::{Prelink, Raw};
 use program::{ModuleId, Program};
@@ -163,13 +163,11 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
     for (id, replaced) in derived.iter().flat_map(|d| &d.replacements) {
         calls.entry(*id).or_default().extend(replaced.iter().cloned());
     }
-    let ruled: Vec<ModuleId> =
-        program.bitcode().iter().filter(|(_, m)| m.mentions(inputs::RULE_MARKER)).map(|(id, _)| *id).collect();
+    let has_rules = |m: &Member| m.mentions(rules::ENTRY) || m.mentions(inputs::RULE_MARKER);
+    let ruled: Vec<ModuleId> = program.bitcode().iter().filter(|(_, m)| has_rules(m)).map(|(id, _)| *id).collect();
     for id in ruled {
         let replaced = rules::replacements(&mut program, id)?;
-        if !replaced.is_empty() {
-            calls.entry(id).or_default().extend(replaced);
-        }
+        calls.entry(id).or_default().extend(replaced);
     }
     for id in calls.keys().chain(&opened) {
         if changed.contains_key(id) {

@@ -102,6 +102,14 @@ impl Program {
     }
 
     fn search(&mut self, symbol: &str) -> Result<Option<ModuleId>> {
+        Ok(match self.find_own(symbol)? {
+            Some(id) => Some(id),
+            None => self.std.find(symbol).map(ModuleId::Std),
+        })
+    }
+
+    /// The module that defines this symbol, if it is not one of the standard library's.
+    pub fn find_own(&mut self, symbol: &str) -> Result<Option<ModuleId>> {
         if let Some(id) = self.archived.get(symbol) {
             return Ok(Some(*id));
         }
@@ -117,7 +125,7 @@ impl Program {
                 return Ok(Some(id));
             }
         }
-        Ok(self.std.find(symbol).map(ModuleId::Std))
+        Ok(None)
     }
 
     /// A copy of a module of the line in which the variables that only it knows, and its functions that ask for derivatives, have

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashSet};
 pub enum Callees {
     /// The bodies it calls.
     Bodies,
+    /// Those of them that are not the standard library's. What the program calls in that can be called where it is.
+    OwnBodies,
     /// Only what no other module can refer to; the rest is declared.
     Declarations,
 }
@@ -29,7 +31,7 @@ pub fn resolve(
         let missing: Vec<String> =
             functions.map(|f| f.name).filter(|name| wanted(name) && tried.insert(name.clone())).collect();
         let needed = match callees {
-            Callees::Bodies => closure(program, missing, &mut tried, &wanted)?,
+            Callees::Bodies | Callees::OwnBodies => closure(program, missing, &mut tried, callees, &wanted)?,
             Callees::Declarations => owners(program, missing)?,
         };
         if needed.is_empty() {
@@ -58,12 +60,17 @@ fn closure(
     program: &mut Program,
     mut open: Vec<String>,
     tried: &mut HashSet<String>,
+    callees: Callees,
     wanted: &impl Fn(&str) -> bool,
 ) -> Result<BTreeMap<ModuleId, Vec<String>>> {
     let mut needed: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
     let mut seen: HashSet<(ModuleId, String)> = HashSet::new();
     while let Some(name) = open.pop() {
-        let Some(id) = program.find(&name)? else { continue };
+        let found = match callees {
+            Callees::OwnBodies => program.find_own(&name)?,
+            _ => program.find(&name)?,
+        };
+        let Some(id) = found else { continue };
         let source = program.source(id)?;
         needed.entry(id).or_default().push(name.clone());
         let mut reached = vec![name];

@@ -319,7 +319,7 @@ impl Applied {
         }
         self.bring_functions(program, d)?;
         if self.unknown().next().is_some() {
-            resolve(program, d, Callees::Bodies, is_differentiated)?;
+            resolve(program, d, Callees::OwnBodies, is_differentiated)?;
             call_plainly(d)?;
             // A rule may call derivatives. Those are made where they are asked for.
             let calls = [MARKER, LATER].into_iter().flat_map(|marker| d.calls_of(marker));
@@ -334,18 +334,22 @@ impl Applied {
 impl Applied {
     /// Bring the bodies of the rules' functions to a module that calls them. Whether there were any.
     fn bring_functions(&self, program: &mut Program, module: &mut Module) -> Result<bool> {
-        let mut found = false;
+        // All that come from one module come together.
+        let mut wanted: BTreeMap<ModuleId, Vec<&str>> = BTreeMap::new();
         for rule in self.stand_ins.values().flatten() {
-            let wanted = |name: &&String| module.find_symbol(name).is_some_and(|s| s.is_declaration);
-            let names: Vec<&str> = rule.functions().filter(wanted).map(String::as_str).collect();
-            for name in names {
+            for name in rule.functions().filter(|name| module.find_symbol(name).is_some_and(|s| s.is_declaration)) {
                 let home = Decoder::new(program).home(rule.module, name)?;
-                let mut part = program.source(home)?.clone_module();
-                part.retain_reachable(&[name])?;
-                part.set_linkage(name, Linkage::External)?;
-                link_part(module, part, &[name], Callees::Bodies)?;
-                found = true;
+                wanted.entry(home).or_default().push(name);
             }
+        }
+        let found = !wanted.is_empty();
+        for (home, names) in wanted {
+            let mut part = program.source(home)?.clone_module();
+            part.retain_reachable(&names)?;
+            for name in &names {
+                part.set_linkage(name, Linkage::External)?;
+            }
+            link_part(module, part, &names, Callees::Bodies)?;
         }
         Ok(found)
     }

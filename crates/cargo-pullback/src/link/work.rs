@@ -138,7 +138,8 @@ pub fn work(
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
     let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
-    let owners = close(program, &mut d, &symbols.iter().map(String::as_str).collect::<Vec<_>>(), &applied)?;
+    let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
+    let owners = trace.step("bring rules", || close(program, &mut d, &symbols, &applied))?;
     let object = trace.step("optimise", || -> Result<_> {
         d.run_passes("default<O3>", &TargetOptions::default())?;
         Ok(d.emit_object(&TargetOptions::default())?)
@@ -335,6 +336,10 @@ fn share_variables(module: &mut Module) -> Result<()> {
 
 /// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls.
 pub fn replace(mut module: Module, calls: &[(CallSite, String)]) -> Result<Vec<u8>> {
+    // The statics of rules have been read. They would keep the rules' functions in the program, and ask for what those call.
+    for rule in module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(rules::ENTRY)) {
+        module.clear_global(&rule.name)?;
+    }
     if !calls.is_empty() {
         replace_markers(&mut module, calls)?;
     }
