@@ -35,6 +35,8 @@
 //! A rule is an ordinary function: it can be called, as here, and tested by itself. Every derivative of a function that calls
 //! `sigmoid` then uses it.
 
+#[cfg(feature = "cblas")]
+pub mod cblas;
 pub(crate) mod closure;
 pub(crate) mod cotangent;
 #[cfg(feature = "matrixmultiply")]
