@@ -261,3 +261,33 @@ fn large_captures() {
         assert!((dx - (1.0 + 2.0 * x + 3.0 * x * x)).abs() < 1e-12);
     }
 }
+
+/// The square, counted.
+fn counted(x: f64, count: &mut usize) -> f64 {
+    *count += 1;
+    x * x
+}
+
+#[rrule(for = counted)]
+fn counted_rrule(x: f64, count: &mut usize) -> (f64, impl Fn(f64, NoTangent) -> f64 + use<>) {
+    (counted(x, count), move |dy, _| 20.0 * x * dy)
+}
+
+#[autodiff(d_picked, Reverse, Duplicated, Active)]
+fn picked(x: &[f64]) -> f64 {
+    let mut count = 0;
+    let mut sum = 0.0;
+    for i in 0..x.len() - 1 {
+        let y = counted(x[i], &mut count);
+        sum += y * x[count];
+    }
+    sum
+}
+
+/// What has no derivative is written nevertheless: in the reverse sweep it is not what it was.
+#[test]
+fn a_number_that_is_written() {
+    let mut dx = [0.0; 4];
+    assert_eq!(d_picked(&[1.0, 2.0, 3.0, 4.0], &mut dx), 50.0);
+    assert_eq!(dx, [40.0, 121.0, 244.0, 9.0]);
+}

@@ -133,6 +133,9 @@ fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
     let constant = quote!(::pullback::__private::Activity::Const);
     let mut args: Vec<TokenStream> = (frame.arguments.iter().zip(rule.tangents.iter().zip(tangent_types(rule))))
         .map(|(&(label, ty), (way, tangent))| match way {
+            TangentWay::Nothing if access_of(ty) == Access::Exclusive => {
+                arg(label, activity_of(Access::Exclusive), ty, true)
+            }
             TangentWay::Nothing => arg(label, constant.clone(), ty, true),
             TangentWay::Value if is_no_tangent(tangent) => arg(label, constant.clone(), ty, true),
             TangentWay::Value => {

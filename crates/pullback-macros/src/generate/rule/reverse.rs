@@ -381,7 +381,11 @@ impl Reverse<'_> {
                     let activity = quote!(<#component as ::pullback::rules::Cotangent<#ty>>::ACTIVITY);
                     arg(label, activity, ty, false)
                 }
-                Way::Written(_, _, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
+                // What is written is written, whether it has a derivative or not.
+                Way::Written(_, Access::Exclusive, ShadowParameter::Nothing) => {
+                    arg(label, activity_of(Access::Exclusive), ty, true)
+                }
+                Way::Written(_, Access::Shared, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
                 Way::Written(_, access, _) => arg(label, activity_of(*access), ty, false),
             })
             .collect();
