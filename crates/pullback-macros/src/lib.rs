@@ -78,7 +78,7 @@ pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// `r` is the function's result. Arguments are `f64` unless they say otherwise: `f(x: f32, n: i32) => r`; those that are not floats have no
 /// partial derivative. The result is of the type of the first float, unless it says otherwise: `f(x: f32) -> f64 => r`. A foreign
-/// function is written `extern "C" cbrt(x) => r`.
+/// function is written `extern "C" cbrt(x) => r`. A rule that starts with the word `default` gives way to another one for the function.
 #[proc_macro]
 pub fn scalar_rule(rule: TokenStream) -> TokenStream {
     ScalarRule::parse(rule.into())

@@ -35,6 +35,9 @@ pub const ENTRY: &str = "__PULLBACK_RULE";
 /// The version of the structures this driver reads.
 const VERSION: u32 = 2;
 
+/// What is added to the kind of an entry that gives way to another one.
+const DEFAULT: u32 = 1 << 8;
+
 /// What an entry says of its function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -48,6 +51,8 @@ enum Kind {
 struct Entry {
     module: ModuleId,
     kind: Kind,
+    /// Whether it gives way to another one.
+    default: bool,
     target: String,
     wrapper: Option<String>,
     /// The function, as the attribute names it.
@@ -85,6 +90,8 @@ impl Rules {
             if entries.iter().any(|e| e.kind == Kind::OptOut) {
                 entries.clear();
             }
+            let said: Vec<Kind> = entries.iter().filter(|e| !e.default).map(|e| e.kind).collect();
+            entries.retain(|e| !(e.default && (said.contains(&e.kind) || said.contains(&Kind::NotDifferentiable))));
             entries.sort_by_key(|e| e.kind != Kind::Reverse);
         }
         rules.by_target.retain(|_, entries| !entries.is_empty());
@@ -146,7 +153,8 @@ fn entry(program: &mut Program, id: ModuleId, symbol: &str) -> Result<Entry> {
     let mut decoder = Decoder::new(program);
     let r = decoder.constant(id, symbol, 0)?;
     check_version(&r)?;
-    let kind = match r.u32(4)? {
+    let default = r.u32(4)? & DEFAULT != 0;
+    let kind = match r.u32(4)? & !DEFAULT {
         0 => Kind::Forward,
         1 => Kind::Reverse,
         2 => Kind::NotDifferentiable,
@@ -157,7 +165,7 @@ fn entry(program: &mut Program, id: ModuleId, symbol: &str) -> Result<Entry> {
     let wrapper = r.address(16).map(|(symbol, _)| symbol);
     let name = decoder.string(&r, 24)?;
     let place = Place { file: decoder.string(&r, 40)?, line: r.u32(56)?, column: r.u32(60)? };
-    Ok(Entry { module: id, kind, target, wrapper, name, place })
+    Ok(Entry { module: id, kind, default, target, wrapper, name, place })
 }
 
 fn check_version(r: &Reader) -> Result<()> {

@@ -188,6 +188,7 @@ impl Frame<'_> {
             }
         });
         let text = crate::parse::pretty(&quote!(#target));
+        let default = self.attribute.default.then(|| quote!(.by_default()));
         quote! {
             const _: () = {
                 #instance
@@ -205,7 +206,7 @@ impl Frame<'_> {
                         __pullback_wrapper as *const (),
                         #text,
                         (::core::file!(), ::core::line!(), ::core::column!()),
-                    );
+                    )#default;
                 }
             };
         }

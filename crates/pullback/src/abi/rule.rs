@@ -26,7 +26,8 @@ pub enum RuleKind {
 #[derive(Debug)]
 pub struct RuleEntry {
     version: u32,
-    kind: RuleKind,
+    /// A [`RuleKind`], and perhaps [`RuleEntry::DEFAULT`].
+    kind: u32,
     target: *const (),
     wrapper: *const (),
     name: Str,
@@ -39,6 +40,9 @@ pub struct RuleEntry {
 unsafe impl Sync for RuleEntry {}
 
 impl RuleEntry {
+    /// Added to the kind of an entry that gives way to another one for the same function.
+    pub const DEFAULT: u32 = 1 << 8;
+
     /// The function `target`, which is called `name` where the rule stands, is differentiated by differentiating `wrapper`.
     pub const fn new(
         kind: RuleKind,
@@ -49,7 +53,7 @@ impl RuleEntry {
     ) -> Self {
         RuleEntry {
             version: Rule::VERSION,
-            kind,
+            kind: kind as u32,
             target,
             wrapper,
             name: Str::new(name),
@@ -57,6 +61,11 @@ impl RuleEntry {
             line,
             column,
         }
+    }
+
+    /// The same entry, which gives way to another one for the same function.
+    pub const fn by_default(self) -> Self {
+        RuleEntry { kind: self.kind | Self::DEFAULT, ..self }
     }
 
     /// An entry without a wrapper.

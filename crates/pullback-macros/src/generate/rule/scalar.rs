@@ -37,11 +37,12 @@ pub fn generate(rule: &ScalarRule) -> TokenStream {
     }
 }
 
-/// `for = hypot`, with the ABI.
+/// `for = hypot`, with the ABI, and whether it is a default.
 fn options(rule: &ScalarRule) -> TokenStream {
     let target = &rule.target;
     let abi = rule.abi.as_ref().map(|abi| quote!(, abi = #abi));
-    quote!(for = #target #abi)
+    let default = rule.default.then(|| quote!(, default));
+    quote!(for = #target #abi #default)
 }
 
 fn value(rule: &ScalarRule) -> TokenStream {

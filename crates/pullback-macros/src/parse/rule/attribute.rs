@@ -16,6 +16,8 @@ pub struct RuleAttribute {
     /// `rrule` or `frule`.
     pub name: &'static str,
     pub target: Target,
+    /// Whether the rule gives way to another one for the same function and mode.
+    pub default: bool,
     /// The types for which a generic rule holds, by parameter.
     pub instances: Vec<(Ident, Vec<Type>)>,
 }
@@ -36,11 +38,11 @@ impl RuleAttribute {
     }
 
     fn parse_from(name: &'static str, example: &str, input: ParseStream<'_>) -> syn::Result<Self> {
-        let (mut path, mut abi, mut instances) = (None, None, Vec::new());
+        let (mut path, mut abi, mut default, mut instances) = (None, None, false, Vec::new());
         if input.peek(kw::generic) {
             input.parse::<kw::generic>()?;
             return if input.is_empty() {
-                Ok(RuleAttribute { name, target: Target::Named, instances })
+                Ok(RuleAttribute { name, target: Target::Named, default, instances })
             } else {
                 Err(error(
                     input.span(),
@@ -53,6 +55,11 @@ impl RuleAttribute {
             let word = input
                 .call(Ident::parse_any)
                 .map_err(|cause| error(cause.span(), format_args!("expected `for = …` in `#[{name}]`"), example))?;
+            if word == "default" {
+                default = true;
+                comma(input)?;
+                continue;
+            }
             input
                 .parse::<Token![=]>()
                 .map_err(|cause| error(cause.span(), format_args!("expected `=` after `{word}`"), example))?;
@@ -77,15 +84,11 @@ impl RuleAttribute {
                     return Err(error(
                         word.span(),
                         format_args!("unknown option `{text}` of `#[{name}]`"),
-                        "the options are `for = path`, `abi = \"C\"`, and `T = [f32, f64]` for a type parameter `T`",
+                        "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter `T`",
                     ));
                 }
             }
-            if !input.is_empty() {
-                input
-                    .parse::<Token![,]>()
-                    .map_err(|cause| error(cause.span(), "expected a comma", "separate the options by commas"))?;
-            }
+            comma(input)?;
         }
         let Some(path) = path else {
             return Err(error(
@@ -94,6 +97,16 @@ impl RuleAttribute {
                 example,
             ));
         };
-        Ok(RuleAttribute { name, target: Target::Function { path, abi }, instances })
+        Ok(RuleAttribute { name, target: Target::Function { path, abi }, default, instances })
     }
+}
+
+/// What comes between two options.
+fn comma(input: ParseStream<'_>) -> syn::Result<()> {
+    if !input.is_empty() {
+        input
+            .parse::<Token![,]>()
+            .map_err(|cause| error(cause.span(), "expected a comma", "separate the options by commas"))?;
+    }
+    Ok(())
 }

@@ -71,7 +71,7 @@ impl RuleFunction {
                 return Err(error(
                     name.span(),
                     format_args!("the rule has no type parameter `{name}`"),
-                    "the options are `for = path`, `abi = \"C\"`, and `T = [f32, f64]` for a type parameter `T`",
+                    "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter `T`",
                 ));
             }
             if types.is_empty() {

@@ -12,6 +12,8 @@ use syn::{Expr, ExprPath, LitStr, Token, Type, parenthesized, parse_quote};
 /// A function of numbers with its partial derivatives.
 pub struct ScalarRule {
     pub target: ExprPath,
+    /// Whether it gives way to another rule.
+    pub default: bool,
     /// The ABI, of a foreign function.
     pub abi: Option<LitStr>,
     pub arguments: Vec<ScalarArgument>,
@@ -76,6 +78,11 @@ impl ScalarRule {
     }
 
     fn parse_from(input: ParseStream<'_>) -> syn::Result<Self> {
+        // A function may be called `default`, too.
+        let default = input.peek(Token![default]) && !input.peek2(syn::token::Paren) && !input.peek2(Token![::]);
+        if default {
+            input.parse::<Token![default]>()?;
+        }
         let abi = if input.peek(Token![extern]) {
             input.parse::<Token![extern]>()?;
             Some(input.parse::<LitStr>()?)
@@ -106,7 +113,7 @@ impl ScalarRule {
             .map_err(|cause| error(cause.span(), "expected `;` and the partial derivatives", EXAMPLE))?;
         let partials = Punctuated::<Partial, Token![,]>::parse_terminated(input)?;
         let arguments = with_partials(declared.into_iter().collect(), partials.into_iter().collect(), target.span())?;
-        Ok(ScalarRule { target, abi, arguments, result, result_type })
+        Ok(ScalarRule { target, default, abi, arguments, result, result_type })
     }
 }
 
