@@ -39,6 +39,8 @@
 pub mod cblas;
 pub(crate) mod closure;
 pub(crate) mod cotangent;
+#[cfg(feature = "libm")]
+pub mod libm;
 #[cfg(feature = "matrixmultiply")]
 pub mod matrixmultiply;
 mod memory;
