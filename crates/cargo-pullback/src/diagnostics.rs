@@ -69,7 +69,7 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
     }
 }
 
-/// A part of the standard library that cannot be differentiated yet, and what to say when an obstacle lies in it: the obstacle
+/// A part of the standard library, or of a library that is below many others, that cannot be differentiated yet, and what to say when an obstacle lies in it: the obstacle
 /// itself (a bit trick in a hash table, say) would tell a user nothing.
 struct NotYet {
     /// The beginning of the path of a function in it, or of its type's.
@@ -104,6 +104,12 @@ const NOT_YET: &[NotYet] = &[
         headline: "`catch_unwind` is not supported yet",
         label: "data that depends on the inputs goes through here",
         help: "catch the panic outside of the function: a panic in it goes through its derivative to the caller",
+    },
+    NotYet {
+        path: "matrixmultiply::",
+        headline: "a product of matrices by `matrixmultiply`, whose kernels cannot be differentiated",
+        label: "data that depends on the inputs goes through here",
+        help: "Pullback has rules for it: depend on `pullback` with `features = [\"matrixmultiply\"]`",
     },
     // Locks and the counter of an `Arc` are made of atomics; the frames in between are not always known.
     NotYet {

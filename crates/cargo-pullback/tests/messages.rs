@@ -15,6 +15,7 @@ version = \"0.1.0\"
 edition = \"2024\"
 
 [dependencies]
+matrixmultiply = \"0.3\"
 PULLBACK
 ";
 

@@ -502,12 +502,18 @@ impl Analysis<'_> {
                     return Err(self.rule_of_other_mode(id, rule, &name));
                 }
                 // A name without a path is one of C's.
-                let of = if name.contains("::") { name.clone() } else { format!("{name}, abi = \"C\"") };
-                Err(Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
+                let in_c = !name.contains("::");
+                let of = if in_c { format!("{name}, abi = \"C\"") } else { name.clone() };
+                let error = Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
                     .at(data.loc)
                     .label("called here with data that depends on the inputs")
                     .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
-                    .help(format!("give it a rule: `#[rrule(for = {of})]`, `#[frule(for = {of})]`; or keep active data away from the call")))
+                    .help(format!("give it a rule: `#[rrule(for = {of})]`, `#[frule(for = {of})]`; or keep active data away from the call"));
+                Err(if in_c {
+                    error.help("rules for C's mathematical functions and for BLAS are in `pullback`, with its features `libm` and `cblas`")
+                } else {
+                    error
+                })
             }
             Op::Call(Callee::Indirect(_), args, _) if args.iter().any(|a| touches(*a)) => Err(Error::new(
                 ErrorKind::IndirectCall,
