@@ -32,7 +32,8 @@ fn digamma(x: f64) -> f64 {
     // What ψ(x) is less than ψ at a place where the series is good.
     let (mut less, mut x) = (0.0, x);
     if x < 0.0 {
-        less = PI / (PI * x).tan();
+        // The tangent repeats itself from one whole number to the next.
+        less = PI / (PI * (x - x.floor())).tan();
         x = 1.0 - x;
     }
     while x < 10.0 {
