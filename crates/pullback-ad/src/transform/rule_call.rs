@@ -154,6 +154,9 @@ impl Augmenter<'_, '_> {
         lanes: Vec<Vec<Option<Value>>>,
     ) -> Result<()> {
         if reverse.once {
+            if lanes.len() > 1 {
+                return Err(called_more_than_once(data, rule, lanes.len()));
+            }
             self.session.repeatable.set(false);
         }
         let tape = self.out.tape.expect("reverse mode has a tape");
@@ -254,6 +257,23 @@ impl Augmenter<'_, '_> {
         }
         Kept::Words(storage, words)
     }
+}
+
+/// A pullback that can be called once, in a derivative with a width.
+fn called_more_than_once(data: &InstData, rule: &CustomRule, width: usize) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "the pullback of `{}` can be called once, and a derivative of width {width} calls it for each direction",
+            rule.name
+        ),
+    )
+    .at(data.loc)
+    .label("called here")
+    .note("it is an `FnOnce` that owns memory")
+    .help(
+        "let the rule return an `impl Fn(…)` that can be called again: it lends what it owns and does not give it away",
+    )
 }
 
 /// A pullback that refers to an argument's memory needs it as it was. Where something may be written there in between, the rule is
