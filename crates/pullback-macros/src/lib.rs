@@ -113,10 +113,16 @@ pub fn non_differentiable_fn(paths: TokenStream) -> TokenStream {
     mark("non_differentiable_fn", "NonDifferentiable", paths)
 }
 
-/// Have functions differentiated as if there were no rules for them.
+/// Have a function differentiated as if there were no rules for it.
+#[proc_macro_attribute]
+pub fn opt_out(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    attach("opt_out", attribute, item)
+}
+
+/// Say of functions of other crates, of methods, or of instances of generic functions, what [`#[opt_out]`](macro@opt_out) says.
 #[proc_macro]
-pub fn opt_out(paths: TokenStream) -> TokenStream {
-    mark("opt_out", "OptOut", paths)
+pub fn opt_out_fn(paths: TokenStream) -> TokenStream {
+    mark("opt_out_fn", "OptOut", paths)
 }
 
 /// Make a struct or enum `Differentiable`.

@@ -274,7 +274,22 @@ pub use pullback_macros::non_differentiable_fn;
 /// }
 ///
 /// // Here it is not.
-/// pullback::opt_out!(library::norm);
+/// pullback::opt_out_fn!(library::norm);
+/// ```
+pub use pullback_macros::opt_out_fn;
+
+/// # Example
+///
+/// ```
+/// use pullback::{opt_out, scalar_rule};
+///
+/// // The rule below is not used.
+/// #[opt_out]
+/// fn cube(x: f64) -> f64 {
+///     x * x * x
+/// }
+///
+/// scalar_rule!(cube(x) => r; d/dx = 3.0 * x * x);
 /// ```
 pub use pullback_macros::opt_out;
 

@@ -28,7 +28,7 @@
 //! | [`scalar_rule!`](crate::scalar_rule) | both, for a function of numbers, from its partial derivatives |
 //! | [`has_rrule`](macro@crate::has_rrule), [`has_frule`](macro@crate::has_frule) | the rule of a function that is generic over anything |
 //! | [`non_differentiable`](macro@crate::non_differentiable), [`non_differentiable_fn!`](crate::non_differentiable_fn) | that a function's result carries no derivative |
-//! | [`opt_out!`](crate::opt_out) | that a function is differentiated although it has a rule |
+//! | [`opt_out`](macro@crate::opt_out), [`opt_out_fn!`](crate::opt_out_fn) | that a function is differentiated although it has a rule |
 //!
 //! A rule that has a [`Memory`] as its first parameter is told whether its pullback may refer to the arguments.
 //!

@@ -3,7 +3,8 @@
 
 use pullback::rules::NoTangent;
 use pullback::{
-    autodiff, frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, rrule, scalar_rule,
+    autodiff, frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, opt_out_fn, rrule,
+    scalar_rule,
 };
 
 /// `f` of each element, in reverse mode with the derivative of `f` by a central difference, times 100.
@@ -180,14 +181,58 @@ fn twice_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
     (2.0 * x, |dy| 200.0 * dy)
 }
 
-opt_out!(twice);
+opt_out_fn!(twice);
+
+#[opt_out]
+fn thrice(x: f64) -> f64 {
+    3.0 * x
+}
+
+scalar_rule!(thrice(x) => r; d/dx = 300.0);
+
+/// A number.
+trait Number: Copy + std::ops::Mul<Output = Self> + From<f32> + pullback::MakeZero {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+#[has_rrule(square_rrule)]
+#[has_frule(square_frule)]
+fn square<T: Number>(x: T) -> T {
+    x * x
+}
+
+#[rrule(generic)]
+fn square_rrule<T: Number>(x: T) -> (T, impl Fn(T) -> T) {
+    (x * x, move |dy| T::from(20.0) * x * dy)
+}
+
+#[frule(generic)]
+fn square_frule<T: Number>(x: T, dx: T) -> (T, T) {
+    (x * x, T::from(20.0) * x * dx)
+}
+
+// The function that one sees; the rules are for one inside of it.
+opt_out_fn!(square::<f32>);
+
+#[autodiff(d_squares, Reverse, Active, Active, Active)]
+#[autodiff(f_squares, Forward, Dual, Dual, Dual)]
+fn squares(x: f64, y: f32) -> f64 {
+    square(x) + f64::from(square(y))
+}
+
+#[test]
+fn an_instance_that_does_not_use_its_rule() {
+    assert_eq!(d_squares(3.0, 5.0), (60.0, 10.0, 34.0));
+    assert_eq!(f_squares(3.0, 1.0, 5.0, 1.0), (34.0, 70.0));
+}
 
 #[autodiff(d_doubled, Reverse, Active, Active)]
 fn doubled(x: f64) -> f64 {
-    twice(x)
+    twice(x) + thrice(x)
 }
 
 #[test]
 fn a_rule_that_is_not_used() {
-    assert_eq!(d_doubled(3.0), (2.0, 6.0));
+    assert_eq!(d_doubled(3.0), (5.0, 15.0));
 }

@@ -72,6 +72,8 @@ impl Rules {
         let modules: Vec<ModuleId> =
             program.bitcode().into_iter().filter(|(_, member)| member.mentions(ENTRY)).map(|(id, _)| id).collect();
         let mut rules = Rules::default();
+        // The functions that say themselves which rule they have, and the functions inside of them that it is for.
+        let mut inside: BTreeMap<String, String> = BTreeMap::new();
         for id in modules {
             let module = program.module(id)?;
             let statics = module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(ENTRY));
@@ -82,8 +84,18 @@ impl Rules {
         let modules = program.bitcode().into_iter().filter(|(_, member)| member.mentions(RULED_MARKER));
         for id in modules.map(|(id, _)| id).collect::<Vec<_>>() {
             for call in program.module(id)?.calls_of(RULED_MARKER) {
-                rules.add(program, id, described(&call)?)?;
+                let target = rules.add(program, id, described(&call)?)?;
+                inside.insert(call.caller, target);
             }
+        }
+        // Who opts out of such a function names the one that is seen.
+        let opted_out = |target: &String| {
+            rules.by_target.get(target).is_some_and(|entries| entries.iter().any(|e| e.kind == Kind::OptOut))
+        };
+        let targets: Vec<String> =
+            inside.iter().filter(|(seen, _)| opted_out(seen)).map(|(_, target)| target.clone()).collect();
+        for target in targets {
+            rules.by_target.remove(&target);
         }
         for entries in rules.by_target.values_mut() {
             // Who opts out has no rule; what else is said comes first in reverse mode.
@@ -98,16 +110,17 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Add what the constant `symbol` says.
-    fn add(&mut self, program: &mut Program, id: ModuleId, symbol: &str) -> Result<()> {
+    /// Add what the constant `symbol` says. Returns the function that it is about.
+    fn add(&mut self, program: &mut Program, id: ModuleId, symbol: &str) -> Result<String> {
         let entry =
             entry(program, id, symbol).with_context(|| format!("could not read the rule `{}`", demangled(symbol)))?;
-        let entries = self.by_target.entry(entry.target.clone()).or_default();
+        let target = entry.target.clone();
+        let entries = self.by_target.entry(target.clone()).or_default();
         // An instance of a generic function may be in several modules.
         if !entries.iter().any(|e| e.kind == entry.kind && e.place == entry.place) {
             entries.push(entry);
         }
-        Ok(())
+        Ok(target)
     }
 
     /// The functions that have two rules for the same thing, or cannot have one.

@@ -3,7 +3,9 @@
 
 use super::by_hand::{Call, Place, forward};
 use pullback::rules::NoTangent;
-use pullback::{frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, rrule, scalar_rule};
+use pullback::{
+    frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, opt_out_fn, rrule, scalar_rule,
+};
 use std::mem::{ManuallyDrop, MaybeUninit};
 
 /// `f` of each element, where `f` is `f(x) = scale(x) · x` with a scale that does not depend on `x`.
@@ -105,7 +107,7 @@ fn count<T: PartialOrd + Default>(x: &[T]) -> usize {
 
 non_differentiable_fn!(f64::round, <f64 as Default>::default, Vec::<f64>::with_capacity);
 
-opt_out!(steps, f64::to_radians);
+opt_out_fn!(steps, f64::to_radians);
 
 #[test]
 fn a_function_without_derivative_is_what_it_was() {

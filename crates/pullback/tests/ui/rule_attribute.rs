@@ -1,6 +1,6 @@
 //! The inside of the attributes.
 
-use pullback::{frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, rrule};
+use pullback::{frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, opt_out_fn, rrule};
 
 fn f(x: f64) -> f64 {
     x
@@ -61,6 +61,25 @@ non_differentiable_fn!();
 
 non_differentiable_fn!(LENGTH);
 
-opt_out!("f");
+opt_out_fn!("f");
+
+#[opt_out]
+fn any<T>(x: T) -> T {
+    x
+}
+
+#[opt_out(for = f)]
+fn elsewhere(x: f64) -> f64 {
+    x
+}
+
+struct Thing(f64);
+
+impl Thing {
+    #[opt_out]
+    fn method(&self) -> f64 {
+        self.0
+    }
+}
 
 fn main() {}

@@ -26,7 +26,7 @@ pub fn generate(attached: &Attached, item: TokenStream) -> TokenStream {
     if attached.rules.is_empty() && attached.turbofish().is_empty() {
         // It has one address.
         let name = &signature.ident;
-        let entry = super::marks::entries(&format_ident!("NonDifferentiable"), &[syn::parse_quote!(#name)]);
+        let entry = super::marks::entries(&format_ident!("{}", attached.said), &[syn::parse_quote!(#name)]);
         return quote!(#item #entry);
     }
     let outer = with_names(signature, &names(attached));

@@ -10,8 +10,10 @@ use syn::{Attribute, Block, ExprPath, Ident, ItemFn, Meta, Path, Signature, Type
 
 /// A function with something attached.
 pub struct Attached {
-    /// Its rules; without any, its result carries no derivative.
+    /// Its rules.
     pub rules: Vec<AttachedRule>,
+    /// What is said of it, if it has none: the name of a kind of entry.
+    pub said: &'static str,
     /// The attributes by which rules after the first are attached.
     pub taken: Vec<Path>,
     pub attributes: Vec<Attribute>,
@@ -49,8 +51,9 @@ impl AttachedRule {
 impl Attached {
     pub fn parse(name: &str, attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
         let mut rules = Vec::new();
-        if name == "non_differentiable" {
-            super::marks::refuse_options(&attribute)?;
+        let said = if name == "opt_out" { "OptOut" } else { "NonDifferentiable" };
+        if is_mark(name) {
+            super::marks::refuse_options(name, &attribute)?;
         } else {
             rules.push(AttachedRule::parse(name, attribute)?);
         }
@@ -62,7 +65,7 @@ impl Attached {
         }
         let (taken, attributes) = take_other_rules(attrs, &mut rules)?;
         let result = function.result.clone().unwrap_or_else(|| parse_quote!(()));
-        Ok(Attached { rules, taken, attributes, visibility: vis, signature: sig, body: *block, function, result })
+        Ok(Attached { rules, said, taken, attributes, visibility: vis, signature: sig, body: *block, function, result })
     }
 
     /// The type and const parameters, in order.
@@ -99,15 +102,28 @@ fn take_other_rules(
     Ok((taken, others))
 }
 
+/// Whether an attribute says something of a function without naming a rule.
+fn is_mark(name: &str) -> bool {
+    matches!(name, "non_differentiable" | "opt_out")
+}
+
 fn refuse(name: &str, function: &Function, signature: &Signature) -> syn::Result<()> {
     let receiver = function.arguments.iter().find(|argument| matches!(argument.kind, ArgumentKind::Receiver(_)));
     let by_path = match name {
         "non_differentiable" => "write `non_differentiable_fn!(Type::method)` outside of the `impl`",
+        "opt_out" => "write `opt_out_fn!(Type::method)` outside of the `impl`",
         _ => "leave it out, and write `for = path` in the rule's attribute",
     };
     if function.associated || receiver.is_some() {
         let span = receiver.map_or(function.name.span(), |receiver| receiver.span);
         return Err(error(span, format_args!("`#[{name}]` is for functions outside of an `impl`"), by_path));
+    }
+    if name == "opt_out" && !function.turbofish.is_empty() {
+        return Err(error(
+            function.name.span(),
+            "a generic function opts out for some types at a time",
+            format_args!("write `opt_out_fn!({}::<…>)`", function.name),
+        ));
     }
     if function.type_parameters().any(|parameter| !function.turbofish.contains(parameter)) {
         return Err(error(
@@ -116,7 +132,7 @@ fn refuse(name: &str, function: &Function, signature: &Signature) -> syn::Result
             "name the type: `fn f<F: Trait>(f: F)`",
         ));
     }
-    let is_moved = name != "non_differentiable" || !function.turbofish.is_empty();
+    let is_moved = !is_mark(name) || !function.turbofish.is_empty();
     if is_moved && (signature.abi.is_some() || signature.constness.is_some()) {
         return Err(error(
             function.name.span(),

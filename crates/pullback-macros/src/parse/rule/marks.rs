@@ -1,4 +1,4 @@
-//! Functions without a derivative, and functions whose rule is not to be used: `#[non_differentiable]`, and lists of paths.
+//! Functions without a derivative, and functions whose rule is not to be used: `#[non_differentiable]`, `#[opt_out]`, and lists of paths.
 
 use crate::parse::error;
 use proc_macro2::{Span, TokenStream};
@@ -6,7 +6,7 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{ExprPath, Token};
 
-/// The functions that `non_differentiable_fn!` or `opt_out!` names.
+/// The functions that `non_differentiable_fn!` or `opt_out_fn!` names.
 pub fn paths(name: &str, tokens: TokenStream) -> syn::Result<Vec<ExprPath>> {
     let help = format!("for example `{name}!(rand::random::<f64>)`");
     let paths = Punctuated::<ExprPath, Token![,]>::parse_terminated
@@ -18,14 +18,14 @@ pub fn paths(name: &str, tokens: TokenStream) -> syn::Result<Vec<ExprPath>> {
     Ok(paths.into_iter().collect())
 }
 
-/// That `#[non_differentiable]` has nothing inside.
-pub fn refuse_options(tokens: &TokenStream) -> syn::Result<()> {
+/// That `#[non_differentiable]` or `#[opt_out]` has nothing inside.
+pub fn refuse_options(name: &str, tokens: &TokenStream) -> syn::Result<()> {
     match tokens.clone().into_iter().next() {
         None => Ok(()),
         Some(token) => Err(error(
             token.span(),
-            "`#[non_differentiable]` has no options",
-            "it stands on the function; for one that stands elsewhere, write `non_differentiable_fn!(path)`",
+            format_args!("`#[{name}]` has no options"),
+            format_args!("it stands on the function; for one that stands elsewhere, write `{name}_fn!(path)`"),
         )),
     }
 }
