@@ -3,8 +3,8 @@
 
 use pullback::rules::NoTangent;
 use pullback::{
-    autodiff, frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, opt_out_fn, rrule,
-    scalar_rule,
+    Differentiable, autodiff, frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out,
+    opt_out_fn, rrule, scalar_rule,
 };
 
 /// `f` of each element, in reverse mode with the derivative of `f` by a central difference, times 100.
@@ -235,4 +235,113 @@ fn doubled(x: f64) -> f64 {
 #[test]
 fn a_rule_that_is_not_used() {
     assert_eq!(d_doubled(3.0), (5.0, 15.0));
+}
+
+#[derive(Clone, Debug, PartialEq, Differentiable)]
+struct Polynomial<T> {
+    coefficients: Vec<T>,
+}
+
+impl<T: Number + std::ops::Add<Output = T>> Polynomial<T> {
+    /// Its value. The rules are told the parameter of the `impl`.
+    #[has_rrule(at_rrule::<T>)]
+    #[has_frule(at_frule::<T>)]
+    fn at(&self, x: T) -> T {
+        self.coefficients.iter().rev().fold(T::from(0.0), |sum, c| sum * x + *c)
+    }
+
+    /// Of each element, changed by a function.
+    #[has_rrule(mapped_rrule::<T, F>)]
+    fn mapped<F: Fn(T) -> T>(&self, f: &F) -> Self {
+        Polynomial { coefficients: self.coefficients.iter().map(|c| f(*c)).collect() }
+    }
+}
+
+#[rrule(generic)]
+fn at_rrule<T: Number + std::ops::Add<Output = T>>(
+    this: &Polynomial<T>,
+    x: T,
+) -> (T, impl Fn(T, &mut Polynomial<T>) -> T) {
+    (this.at(x), move |d, shadow: &mut Polynomial<T>| {
+        let mut power = d;
+        for shadow in &mut shadow.coefficients {
+            *shadow = *shadow + power;
+            power = power * x;
+        }
+        // Not right, to be seen.
+        T::from(100.0) * d
+    })
+}
+
+#[frule(generic)]
+fn at_frule<T: Number + std::ops::Add<Output = T>>(
+    this: &Polynomial<T>,
+    tangent: &Polynomial<T>,
+    x: T,
+    dx: T,
+) -> (T, T) {
+    (this.at(x), tangent.at(x) + T::from(100.0) * dx)
+}
+
+#[rrule(generic)]
+fn mapped_rrule<T: Number + std::ops::Add<Output = T>, F: Fn(T) -> T>(
+    this: &Polynomial<T>,
+    f: &F,
+) -> (Polynomial<T>, impl Fn(&Polynomial<T>, &mut Polynomial<T>, NoTangent) + use<T, F>) {
+    (this.mapped(f), |d: &Polynomial<T>, shadow: &mut Polynomial<T>, _: NoTangent| {
+        for (shadow, d) in shadow.coefficients.iter_mut().zip(&d.coefficients) {
+            *shadow = *shadow + T::from(7.0) * *d;
+        }
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Differentiable)]
+struct Meter(f64);
+
+impl Meter {
+    #[has_rrule(squared_rrule)]
+    fn squared(mut self) -> f64 {
+        self.0 *= self.0;
+        self.0
+    }
+
+    #[has_rrule(of_rrule)]
+    fn of(x: f64) -> Self {
+        Self(x)
+    }
+}
+
+#[rrule(generic)]
+fn squared_rrule(this: Meter) -> (f64, impl Fn(f64) -> Meter) {
+    (this.squared(), move |d| Meter(20.0 * this.0 * d))
+}
+
+#[rrule(generic)]
+fn of_rrule(x: f64) -> (Meter, impl Fn(Meter) -> f64) {
+    (Meter(x), |d| 3.0 * d.0)
+}
+
+#[autodiff(d_methods, Reverse, Duplicated, Active, Active)]
+#[autodiff(f_methods, Forward, Dual, Dual, Dual)]
+fn methods(p: &Polynomial<f64>, x: f64) -> f64 {
+    p.at(x)
+}
+
+#[autodiff(d_more_methods, Reverse, Duplicated, Active, Active)]
+fn more_methods(p: &Polynomial<f32>, x: f64) -> f64 {
+    f64::from(p.mapped(&|c| c + 1.0).at(2.0)) + Meter::of(x).squared()
+}
+
+#[test]
+fn methods_that_name_their_rules() {
+    let p = Polynomial { coefficients: vec![1.0, 2.0, 3.0] };
+    let mut dp = Polynomial { coefficients: vec![0.0; 3] };
+    assert_eq!(d_methods(&p, &mut dp, 2.0), (100.0, 17.0));
+    assert_eq!(dp.coefficients, [1.0, 2.0, 4.0]);
+    assert_eq!(f_methods(&p, &dp, 2.0, 1.0), (17.0, 121.0));
+
+    let p = Polynomial { coefficients: vec![1.0, 2.0] };
+    let mut dp = Polynomial { coefficients: vec![0.0; 2] };
+    assert_eq!(d_more_methods(&p, &mut dp, 3.0), (180.0, 17.0));
+    assert_eq!(dp.coefficients, [7.0, 14.0]);
 }

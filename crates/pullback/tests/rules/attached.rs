@@ -4,7 +4,7 @@
 use super::by_hand::{Call, Place, forward};
 use pullback::rules::NoTangent;
 use pullback::{
-    frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out, opt_out_fn, rrule, scalar_rule,
+    frule, has_frule, has_rrule, non_differentiable, non_differentiable_fn, opt_out_fn, rrule, scalar_rule,
 };
 use std::mem::{ManuallyDrop, MaybeUninit};
 
@@ -123,3 +123,23 @@ unsafe extern "C" {
 }
 
 scalar_rule!(extern "C" expm1(x) => y; d/dx = y + 1.0);
+
+struct Meter(f64);
+
+impl Meter {
+    #[has_rrule(steps_of_rrule)]
+    fn steps_of<F: Fn(f64) -> f64>(&self, step: F) -> f64 {
+        self.0 / step(1.0)
+    }
+}
+
+#[rrule(generic)]
+fn steps_of_rrule<F: Fn(f64) -> f64>(this: &Meter, step: F) -> (f64, impl Fn(f64, NoTangent) -> NoTangent + use<F>) {
+    (this.steps_of(step), |_, _: NoTangent| NoTangent)
+}
+
+#[test]
+fn a_method_is_what_it_was() {
+    assert_eq!(Meter(3.0).steps_of(|x| x / 2.0), 6.0);
+    assert_eq!(steps_of_rrule(&Meter(3.0), |x| x).0, 3.0);
+}

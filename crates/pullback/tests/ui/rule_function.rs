@@ -14,11 +14,6 @@ impl Point {
         (self.0, |dy, dx| dx.0 += dy)
     }
 
-    #[has_rrule(norm_rrule)]
-    fn length(&self) -> f64 {
-        self.0
-    }
-
     #[non_differentiable]
     fn steps(&self) -> f64 {
         self.0.floor()

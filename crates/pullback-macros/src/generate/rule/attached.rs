@@ -10,7 +10,8 @@
 //! }
 //! ```
 //! With rules for both modes there is a wrapper and an entry for each, and each entry is told by a marker of its own.
-//! Without the driver it calls `plain`.
+//! Without the driver it calls `plain`. What is inside of the function is beside it if that is a method, with the method's name at the end
+//! of each name: a function inside of a method knows neither `Self` nor the parameters of the `impl`.
 
 use super::{local, places, wrapper_body};
 use crate::parse::attribute::Mode;
@@ -22,21 +23,57 @@ use syn::{Signature, Type};
 
 /// `item` is the function as it was.
 pub fn generate(attached: &Attached, item: TokenStream) -> TokenStream {
-    let Attached { attributes, visibility, signature, .. } = attached;
-    if attached.rules.is_empty() && attached.turbofish().is_empty() {
+    let Attached { attributes, visibility, signature, body, rules, .. } = attached;
+    if rules.is_empty() && attached.turbofish().is_empty() {
         // It has one address.
         let name = &signature.ident;
         let entry = super::marks::entries(&format_ident!("{}", attached.said), &[syn::parse_quote!(#name)]);
         return quote!(#item #entry);
     }
-    let outer = with_names(signature, &names(attached));
-    let body = body(attached);
+    let names = names(attached);
+    let outer = with_names(signature, &names);
+    let mut plain = signature.clone();
+    plain.ident = local_name(attached, "plain");
+    let primal = (!rules.is_empty()).then(|| primal(attached));
+    let checks = rules.iter().map(|rule| check(attached, rule));
+    let wrappers = rules.iter().map(|rule| wrapper(attached, rule));
+    let parts = quote! {
+        #[allow(clippy::all)]
+        #plain #body
+        #(#checks)*
+        #primal
+        #(#wrappers)*
+    };
+    let call = call(attached, &names);
+    let (inside, beside) = if is_method(attached) { (quote!(), parts) } else { (parts, quote!()) };
     quote! {
         #(#attributes)*
         #visibility #outer {
-            #body
+            #inside
+            #call
         }
+        #beside
     }
+}
+
+fn is_method(attached: &Attached) -> bool {
+    attached.function.associated
+}
+
+/// The name of a part.
+fn local_name(attached: &Attached, part: &str) -> Ident {
+    if is_method(attached) {
+        format_ident!("__pullback_{part}_{}", attached.function.name)
+    } else {
+        format_ident!("__pullback_{part}")
+    }
+}
+
+/// A part with the function's parameters.
+fn part(attached: &Attached, name: &str) -> TokenStream {
+    let (name, turbofish) = (local_name(attached, name), attached.turbofish());
+    let of = is_method(attached).then(|| quote!(Self::));
+    quote!(#of #name::<#(#turbofish),*>)
 }
 
 /// The names of the arguments.
@@ -48,28 +85,21 @@ fn names(attached: &Attached) -> Vec<Ident> {
 fn with_names(signature: &Signature, names: &[Ident]) -> Signature {
     let mut signature = signature.clone();
     for (input, name) in signature.inputs.iter_mut().zip(names) {
-        if let syn::FnArg::Typed(typed) = input {
-            *typed.pat = syn::parse_quote!(#name);
+        match input {
+            syn::FnArg::Typed(typed) => *typed.pat = syn::parse_quote!(#name),
+            syn::FnArg::Receiver(receiver) => receiver.mutability = None,
         }
     }
     signature
 }
 
-fn body(attached: &Attached) -> TokenStream {
-    let Attached { signature, body, rules, taken, .. } = attached;
+/// The call that takes the place of the body.
+fn call(attached: &Attached, arguments: &[Ident]) -> TokenStream {
+    let Attached { signature, rules, taken, types, .. } = attached;
     let word = format_ident!("{TAKEN}");
-    let mut plain = signature.clone();
-    plain.ident = format_ident!("__pullback_plain");
     let unsafety = &signature.safety;
-    let types = signature.inputs.iter().filter_map(|input| match input {
-        syn::FnArg::Typed(typed) => Some(&typed.ty),
-        syn::FnArg::Receiver(_) => None,
-    });
-    let (output, turbofish) = (&signature.output, attached.turbofish());
-    let arguments = names(attached);
-    let checks = rules.iter().map(|rule| check(attached, rule));
-    let primal = (!rules.is_empty()).then(|| primal(attached));
-    let wrappers = rules.iter().map(|rule| wrapper(attached, rule));
+    let output = &signature.output;
+    let plain = part(attached, "plain");
     let mut entries: Vec<TokenStream> = rules.iter().map(|rule| entry(attached, rule)).collect();
     if rules.is_empty() {
         entries.push(entry_without_rule(attached));
@@ -77,12 +107,8 @@ fn body(attached: &Attached) -> TokenStream {
     let (last, before) = entries.split_last().expect("there is one");
     quote! {
         #(#[#taken(#word)] const _: () = ();)*
-        #plain #body
-        #(#checks)*
         ::pullback::__private::with_driver_or! {
             {
-                #primal
-                #(#wrappers)*
                 unsafe {
                     #(::pullback::abi::__pullback_ruled(const { #before });)*
                     ::core::mem::transmute::<*const (), #unsafety fn(#(#types),*) #output>(
@@ -91,8 +117,19 @@ fn body(attached: &Attached) -> TokenStream {
                 }
             }
             {
-                __pullback_plain::<#(#turbofish),*>(#(#arguments),*)
+                #plain(#(#arguments),*)
             }
+        }
+    }
+}
+
+/// The rule with its parameters.
+fn parameters(attached: &Attached, rule: &AttachedRule) -> TokenStream {
+    match &rule.arguments {
+        Some(arguments) => quote!(#arguments),
+        None => {
+            let turbofish = attached.turbofish();
+            quote!(#(#turbofish),*)
         }
     }
 }
@@ -100,11 +137,11 @@ fn body(attached: &Attached) -> TokenStream {
 /// That the rule has the arguments and the result of the function, each argument followed by a tangent in forward mode.
 fn check(attached: &Attached, rule: &AttachedRule) -> TokenStream {
     let Attached { function, result, .. } = attached;
-    let AttachedRule { mode, path } = rule;
-    let name = format_ident!("__pullback_{}_rule_fits", mode.text());
-    let parameters = function.generics.params.iter();
+    let AttachedRule { mode, path, .. } = rule;
+    let name = local_name(attached, &format!("{}_rule_fits", mode.text()));
+    let generics = function.generics.params.iter();
     let where_clause = &function.generics.where_clause;
-    let turbofish = attached.turbofish();
+    let parameters = parameters(attached, rule);
     // With these in its signature, what they imply (`F: 'a` for a `&'a F`) holds in the function.
     let arguments = function.arguments.iter().map(|argument| &argument.ty);
     let types = function.arguments.iter().map(|argument| {
@@ -113,10 +150,10 @@ fn check(attached: &Attached, rule: &AttachedRule) -> TokenStream {
     });
     let returns_nothing = *mode == Mode::Forward && function.result.is_none();
     let returned = if returns_nothing { quote!(()) } else { quote!((#result, _)) };
-    let rule = quote_spanned!(path.span()=> #path::<#(#turbofish),*>);
+    let rule = quote_spanned!(path.span()=> #path::<#parameters>);
     quote! {
         #[allow(dead_code)]
-        fn #name<#(#parameters),*>(_: (#(#arguments,)*)) #where_clause {
+        fn #name<#(#generics),*>(_: (#(#arguments,)*)) #where_clause {
             let _: fn(#(#types),*) -> #returned = #rule;
         }
     }
@@ -125,42 +162,46 @@ fn check(attached: &Attached, rule: &AttachedRule) -> TokenStream {
 /// The body with everything by pointer.
 fn primal(attached: &Attached) -> TokenStream {
     let Attached { function, result, .. } = attached;
-    let (parameters, where_clause) = (function.generics.params.iter(), &function.generics.where_clause);
-    let turbofish = attached.turbofish();
+    let (generics, where_clause) = (function.generics.params.iter(), &function.generics.where_clause);
+    let (name, plain) = (local_name(attached, "primal"), part(attached, "plain"));
     let types = function.arguments.iter().map(|argument| &argument.ty);
     let (primals, _) = places(function.arguments.len());
     let out = local("out");
     quote! {
-        unsafe extern "C-unwind" fn __pullback_primal<#(#parameters),*>(
+        #[allow(dead_code, clippy::all)]
+        unsafe extern "C-unwind" fn #name<#(#generics),*>(
             #(#primals: *const #types,)*
             #out: *mut #result,
         ) #where_clause {
             #[allow(unused_unsafe)]
-            unsafe { #out.write(__pullback_plain::<#(#turbofish),*>(#(#primals.read()),*)) }
+            unsafe { #out.write(#plain(#(#primals.read()),*)) }
         }
     }
 }
 
-fn wrapper_name(rule: &AttachedRule) -> Ident {
-    format_ident!("__pullback_{}_wrapper", rule.mode.text())
+fn wrapper_name(rule: &AttachedRule) -> String {
+    format!("{}_wrapper", rule.mode.text())
 }
 
 /// A function that is differentiated in the place of the body.
 fn wrapper(attached: &Attached, rule: &AttachedRule) -> TokenStream {
     let Attached { function, result, .. } = attached;
-    let name = wrapper_name(rule);
-    let (parameters, where_clause) = (function.generics.params.iter(), &function.generics.where_clause);
-    let turbofish = attached.turbofish();
+    let name = local_name(attached, &wrapper_name(rule));
+    let (generics, where_clause) = (function.generics.params.iter(), &function.generics.where_clause);
     let types: Vec<&Type> = function.arguments.iter().map(|argument| &argument.ty).collect();
     let (primals, _) = places(types.len());
-    let path = &rule.path;
-    let record = quote_spanned!(path.span()=> #path::record::<#(#turbofish),*>());
-    let record = quote!(const { &#record.with_primal(__pullback_primal::<#(#turbofish),*> as *const ()) });
+    let (path, parameters, primal) = (&rule.path, parameters(attached, rule), part(attached, "primal"));
+    let record = quote_spanned!(path.span()=> #path::record::<#parameters>());
+    let record = quote!(const { &#record.with_primal(#primal as *const ()) });
     let body = wrapper_body(&primals, result, &record);
     quote! {
         #[inline(always)]
-        unsafe fn #name<#(#parameters),*>(#(#primals: #types),*) -> #result #where_clause {
-            #body
+        #[allow(dead_code, unused_variables, clippy::all)]
+        unsafe fn #name<#(#generics),*>(#(#primals: #types),*) -> #result #where_clause {
+            ::pullback::__private::with_driver_or! {
+                { #body }
+                { ::core::unreachable!() }
+            }
         }
     }
 }
@@ -170,12 +211,13 @@ fn entry(attached: &Attached, rule: &AttachedRule) -> TokenStream {
         Mode::Forward => quote!(Forward),
         Mode::Reverse => quote!(Reverse),
     };
-    let (turbofish, name, wrapper) = (attached.turbofish(), attached.function.name.to_string(), wrapper_name(rule));
+    let (plain, wrapper) = (part(attached, "plain"), part(attached, &wrapper_name(rule)));
+    let name = attached.function.name.to_string();
     quote! {
         &::pullback::abi::RuleEntry::new(
             ::pullback::abi::RuleKind::#kind,
-            __pullback_plain::<#(#turbofish),*> as *const (),
-            #wrapper::<#(#turbofish),*> as *const (),
+            #plain as *const (),
+            #wrapper as *const (),
             #name,
             (::core::file!(), ::core::line!(), ::core::column!()),
         )
@@ -183,11 +225,11 @@ fn entry(attached: &Attached, rule: &AttachedRule) -> TokenStream {
 }
 
 fn entry_without_rule(attached: &Attached) -> TokenStream {
-    let (turbofish, name) = (attached.turbofish(), attached.function.name.to_string());
+    let (plain, name) = (part(attached, "plain"), attached.function.name.to_string());
     quote! {
         &::pullback::abi::RuleEntry::without_wrapper(
             ::pullback::abi::RuleKind::NonDifferentiable,
-            __pullback_plain::<#(#turbofish),*> as *const (),
+            #plain as *const (),
             #name,
             (::core::file!(), ::core::line!(), ::core::column!()),
         )

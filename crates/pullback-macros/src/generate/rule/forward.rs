@@ -5,9 +5,9 @@ use super::{
     rule_parameter,
 };
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
-use crate::parse::rule::is_no_tangent;
 use crate::parse::rule::reverse::{Access, access};
-use crate::parse::types::Pointer;
+use crate::parse::rule::{inside_option, is_no_tangent};
+use crate::parse::types::{Pointer, as_reference};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -58,6 +58,15 @@ fn tangent_types(rule: &ForwardRule) -> impl Iterator<Item = &Type> {
 fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     let generics = rule.rule.generics().params.iter();
     let (rule_type, bound, predicates) = (rule_parameter(), rule_bound(rule), frame.predicates());
+    // What the types of tangents imply (`T: 'a` for a `&'a [T]`), which are not in the signature.
+    let implied = tangent_types(rule).flat_map(|ty| {
+        let reference = as_reference(ty).or_else(|| inside_option(ty).and_then(as_reference))?;
+        let (lifetime, elem) = (reference.lifetime.as_ref()?, &reference.elem);
+        let words = quote!(#elem);
+        let named = rule.rule.generics().type_params().map(|parameter| &parameter.ident);
+        let named = named.filter(|name| super::scalar::mentions(words.clone(), name));
+        Some(quote!(#(#named: #lifetime,)*))
+    });
     let (primals, shadows) = places(frame.arguments.len());
     let types: Vec<&Type> = frame.arguments.iter().map(|(_, ty)| *ty).collect();
     let result = frame.result;
@@ -112,6 +121,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
         where
             #bound
             #predicates
+            #(#implied)*
         {
             unsafe {
                 #(#made)*

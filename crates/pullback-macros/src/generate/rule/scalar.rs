@@ -91,7 +91,7 @@ fn component(rule: &ScalarRule, argument: &ScalarArgument, d: &Ident) -> (TokenS
 }
 
 /// Whether a name occurs.
-fn mentions(tokens: TokenStream, name: &Ident) -> bool {
+pub fn mentions(tokens: TokenStream, name: &Ident) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(word) => word == *name,
         TokenTree::Group(group) => mentions(group.stream(), name),

@@ -5,8 +5,12 @@ use crate::parse::attribute::Mode;
 use crate::parse::error;
 use crate::parse::function::{ArgumentKind, Function};
 use proc_macro2::{Span, TokenStream};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Block, ExprPath, Ident, ItemFn, Meta, Path, Signature, Type, Visibility, parse_quote};
+use syn::{
+    Attribute, Block, ExprPath, GenericArgument, Ident, ItemFn, Meta, Path, PathArguments, Signature, Token, Type,
+    Visibility, parse_quote,
+};
 
 /// A function with something attached.
 pub struct Attached {
@@ -23,6 +27,8 @@ pub struct Attached {
     pub body: Block,
     /// With a name for every lifetime.
     pub function: Function,
+    /// The types of the arguments, with lifetimes as they were written.
+    pub types: Vec<Type>,
     pub result: Type,
 }
 
@@ -33,6 +39,8 @@ pub const TAKEN: &str = "__pullback_taken";
 pub struct AttachedRule {
     pub mode: Mode,
     pub path: ExprPath,
+    /// What the rule is given for its parameters, if that is not the function's own parameters in order: those of an `impl`, say.
+    pub arguments: Option<Punctuated<GenericArgument, Token![,]>>,
 }
 
 impl AttachedRule {
@@ -42,9 +50,14 @@ impl AttachedRule {
         if attribute.is_empty() {
             return Err(error(Span::call_site(), format_args!("`#[{name}]` does not name the rule"), help));
         }
-        let path =
+        let mut path: ExprPath =
             syn::parse2(attribute).map_err(|cause| error(cause.span(), "expected the path of the rule", help))?;
-        Ok(AttachedRule { mode, path })
+        let last = path.path.segments.last_mut().map(|last| std::mem::take(&mut last.arguments));
+        let arguments = match last {
+            Some(PathArguments::AngleBracketed(arguments)) => Some(arguments.args),
+            _ => None,
+        };
+        Ok(AttachedRule { mode, path, arguments })
     }
 }
 
@@ -60,12 +73,24 @@ impl Attached {
         let mut function = Function::parse(item.clone())?;
         let ItemFn { attrs, vis, sig, block, .. } = syn::parse2(item)?;
         refuse(name, &function, &sig)?;
+        let types = function.arguments.iter().map(|argument| argument.ty.clone()).collect();
         if !rules.is_empty() {
             name_lifetimes(&mut function)?;
         }
         let (taken, attributes) = take_other_rules(attrs, &mut rules)?;
         let result = function.result.clone().unwrap_or_else(|| parse_quote!(()));
-        Ok(Attached { rules, said, taken, attributes, visibility: vis, signature: sig, body: *block, function, result })
+        Ok(Attached {
+            rules,
+            said,
+            taken,
+            attributes,
+            visibility: vis,
+            signature: sig,
+            body: *block,
+            function,
+            types,
+            result,
+        })
     }
 
     /// The type and const parameters, in order.
@@ -114,7 +139,7 @@ fn refuse(name: &str, function: &Function, signature: &Signature) -> syn::Result
         "opt_out" => "write `opt_out_fn!(Type::method)` outside of the `impl`",
         _ => "leave it out, and write `for = path` in the rule's attribute",
     };
-    if function.associated || receiver.is_some() {
+    if is_mark(name) && (function.associated || receiver.is_some()) {
         let span = receiver.map_or(function.name.span(), |receiver| receiver.span);
         return Err(error(span, format_args!("`#[{name}]` is for functions outside of an `impl`"), by_path));
     }
