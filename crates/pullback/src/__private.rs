@@ -107,6 +107,28 @@ impl<T> AnyLayout for LayoutOf<T> {
     const LAYOUT: LayoutFn = opaque_layout::<T>;
 }
 
+/// Whether `T` is a reference where the attribute stands: an alias may hide one. As [`LayoutOf`], with [`NoReference`] for the others.
+#[derive(Debug)]
+pub struct ReferenceOf<T>(PhantomData<T>);
+
+impl<T: ?Sized> ReferenceOf<&T> {
+    /// It is one.
+    pub const IS_REFERENCE: bool = true;
+}
+
+impl<T: ?Sized> ReferenceOf<&mut T> {
+    /// It is one.
+    pub const IS_REFERENCE: bool = true;
+}
+
+/// A type that is not a reference.
+pub trait NoReference {
+    /// It is none.
+    const IS_REFERENCE: bool = false;
+}
+
+impl<T> NoReference for ReferenceOf<T> {}
+
 fn opaque_layout<T>() -> &'static Layout {
     const { &Layout::new::<T>("opaque", const { &[Field::opaque(0, size_of::<T>())] }) }
 }

@@ -339,8 +339,25 @@ pub fn floats_behind_raw(label: &str, ty: &Type, referred: &Type) -> TokenStream
     )
 }
 
+/// That an argument which seems to be passed by value is no reference, of which it would have to be seen how long it lives; and that it
+/// owns no memory.
+pub fn passed_by_value(label: &str, ty: &Type) -> TokenStream {
+    let is_reference = quote!({
+        #[allow(unused_imports)]
+        use ::pullback::__private::NoReference as _;
+        ::pullback::__private::ReferenceOf::<#ty>::IS_REFERENCE
+    });
+    let mut both = assertion(
+        ty.span(),
+        quote!(!#is_reference),
+        &format!("the argument `{label}` is a reference behind another name: write it as the reference that it is"),
+    );
+    both.extend(owns_nothing(label, ty));
+    both
+}
+
 /// That an argument which is passed by value owns no memory.
-pub fn owns_nothing(label: &str, ty: &Type) -> TokenStream {
+fn owns_nothing(label: &str, ty: &Type) -> TokenStream {
     assertion(
         ty.span(),
         quote!(!::core::mem::needs_drop::<#ty>()),

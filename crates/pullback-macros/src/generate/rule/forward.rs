@@ -1,7 +1,7 @@
 //! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
 
 use super::{
-    Frame, Parts, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at, owns_nothing, places,
+    Frame, Parts, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value, places,
     rule_parameter,
 };
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
@@ -163,7 +163,7 @@ fn assertions(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     let mut assertions = TokenStream::new();
     for (&(label, ty), way) in frame.arguments.iter().zip(&rule.tangents) {
         assertions.extend(match way {
-            TangentWay::Value => owns_nothing(label, ty),
+            TangentWay::Value => passed_by_value(label, ty),
             TangentWay::Raw(referred) => floats_behind_raw(label, ty, referred),
             TangentWay::Reference(referred) if access_of(ty) == Access::Exclusive => {
                 floats_behind_mut(label, ty, referred)

@@ -8,7 +8,7 @@
 //! ```
 
 use super::{
-    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at, owns_nothing,
+    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value,
     places, rule_parameter,
 };
 use crate::parse::pretty;
@@ -397,7 +397,7 @@ impl Reverse<'_> {
         let mut assertions = TokenStream::new();
         for (&(label, ty), way) in self.frame.arguments.iter().zip(&self.rule.arguments) {
             assertions.extend(match way {
-                Way::Returned(_) => owns_nothing(label, ty),
+                Way::Returned(_) => passed_by_value(label, ty),
                 Way::Written(_, _, ShadowParameter::Nothing) => TokenStream::new(),
                 Way::Written(referred, _, ShadowParameter::Raw) => floats_behind_raw(label, ty, referred),
                 Way::Written(_, Access::Shared, _) => TokenStream::new(),
