@@ -67,6 +67,9 @@ pub fn rrule(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// A rule for forward mode: how the tangent of a function is computed.
 ///
 /// `#[frule(for = f)]` on a function with the arguments of `f`, each followed by its tangent. It returns the value of `f` and its tangent.
+///
+/// With `#[frule(for = f, transpose)]` the rule for reverse mode is the transpose of this one: the tangent is differentiated with respect to the
+/// tangents of the arguments.
 #[proc_macro_attribute]
 pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let rule = ForwardRule::parse(attribute.into(), item.clone().into());

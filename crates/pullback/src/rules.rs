@@ -48,6 +48,7 @@ pub(crate) mod result;
 pub(crate) mod runs;
 pub(crate) mod shadow;
 pub(crate) mod tangent;
+pub(crate) mod transpose;
 
 pub use cotangent::{Cotangent, Thunk};
 pub use memory::Memory;

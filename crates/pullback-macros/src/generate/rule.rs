@@ -25,6 +25,7 @@ pub mod forward;
 pub mod marks;
 pub mod reverse;
 pub mod scalar;
+pub mod transpose;
 
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};

@@ -120,6 +120,12 @@ pub unsafe fn take_cotangent<R: Differentiable>(place: *mut R) -> R {
     }
 }
 
+/// Add the floats of a value to those of a shadow of the same shape.
+pub fn add_floats<T: Differentiable + ?Sized>(value: &T, shadow: &mut T) {
+    // SAFETY: a shadow has the shape of its primal, and so has a gradient of it.
+    unsafe { value.floats(shadow, &mut Add) }
+}
+
 /// Adds floats to their shadows.
 pub(super) struct Add;
 

@@ -55,4 +55,15 @@ fn untracked(x: &mut [f64], _: NoTangent) {
     x[0] = 0.0;
 }
 
+#[frule(for = update, transpose)]
+fn transposed_in_place(x: &mut [f64], dx: &mut [f64]) {
+    x[0] = 0.0;
+    dx[0] = 0.0;
+}
+
+#[pullback::rrule(for = f, transpose)]
+fn transposed_reverse(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (x, |d| d)
+}
+
 fn main() {}

@@ -25,7 +25,8 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
     let name = rule.rule.name().to_string();
     let turbofish = &rule.rule.function.turbofish;
     let (args, assertions) = (args(rule, &frame), assertions(rule, &frame));
-    frame.generate(&Parts {
+    let transposed = rule.attribute.transpose.then(|| super::transpose::generate(rule));
+    let mut generated = frame.generate(&Parts {
         shims: tangent(rule, &frame),
         parameters: vec![rule_type.clone()],
         bounds: bound,
@@ -39,7 +40,9 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
             )
         },
         span: rule.rule.output.as_ref().map_or_else(|| rule.rule.name().span(), Spanned::span),
-    })
+    });
+    generated.extend(transposed);
+    generated
 }
 
 fn rule_bound(rule: &ForwardRule) -> TokenStream {

@@ -18,6 +18,8 @@ pub struct RuleAttribute {
     pub target: Target,
     /// Whether the rule gives way to another one for the same function and mode.
     pub default: bool,
+    /// Whether the rule for reverse mode is the transpose of this one, which is for forward mode.
+    pub transpose: bool,
     /// The types for which a generic rule holds, by parameter.
     pub instances: Vec<(Ident, Vec<Type>)>,
 }
@@ -38,11 +40,11 @@ impl RuleAttribute {
     }
 
     fn parse_from(name: &'static str, example: &str, input: ParseStream<'_>) -> syn::Result<Self> {
-        let (mut path, mut abi, mut default, mut instances) = (None, None, false, Vec::new());
+        let (mut path, mut abi, mut default, mut transpose, mut instances) = (None, None, false, false, Vec::new());
         if input.peek(kw::generic) {
             input.parse::<kw::generic>()?;
             return if input.is_empty() {
-                Ok(RuleAttribute { name, target: Target::Named, default, instances })
+                Ok(RuleAttribute { name, target: Target::Named, default, transpose, instances })
             } else {
                 Err(error(
                     input.span(),
@@ -57,6 +59,18 @@ impl RuleAttribute {
                 .map_err(|cause| error(cause.span(), format_args!("expected `for = …` in `#[{name}]`"), example))?;
             if word == "default" {
                 default = true;
+                comma(input)?;
+                continue;
+            }
+            if word == "transpose" {
+                if name != "frule" {
+                    return Err(error(
+                        word.span(),
+                        "a rule for forward mode can be transposed, not one for reverse mode",
+                        "for example `#[frule(for = f, transpose)]`",
+                    ));
+                }
+                transpose = true;
                 comma(input)?;
                 continue;
             }
@@ -97,7 +111,7 @@ impl RuleAttribute {
                 example,
             ));
         };
-        Ok(RuleAttribute { name, target: Target::Function { path, abi }, default, instances })
+        Ok(RuleAttribute { name, target: Target::Function { path, abi }, default, transpose, instances })
     }
 }
 

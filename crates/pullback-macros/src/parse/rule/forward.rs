@@ -50,13 +50,31 @@ impl ForwardRule {
             }
         };
         refuse_references(&result)?;
-        let tangents = rule.arguments().chunks(2).map(tangent_way).collect::<syn::Result<_>>()?;
+        let tangents: Vec<TangentWay> = rule.arguments().chunks(2).map(tangent_way).collect::<syn::Result<_>>()?;
+        if attribute.transpose {
+            refuse_transpose(&rule, &tangents)?;
+        }
         Ok(ForwardRule { attribute, rule, result, result_tangent, tangents })
     }
 
     /// The arguments of the target.
     pub fn arguments(&self) -> impl Iterator<Item = &Argument> {
         self.rule.arguments().iter().step_by(2)
+    }
+}
+
+/// What is written has no tangent by value that could be transposed, and what is behind a raw pointer has no known length.
+fn refuse_transpose(rule: &RuleFunction, tangents: &[TangentWay]) -> syn::Result<()> {
+    let help = "leave `transpose` out, and write a rule for reverse mode";
+    for (argument, way) in rule.arguments().iter().step_by(2).zip(tangents) {
+        let pointer = Pointer::of(&argument.ty);
+        if matches!(way, TangentWay::Raw(_)) || pointer.is_some_and(|pointer| access(pointer) == Access::Exclusive) {
+            return Err(error(argument.span, "a rule with this argument cannot be transposed", help));
+        }
+    }
+    match rule.output {
+        Some(_) => Ok(()),
+        None => Err(error(rule.name().span(), "a rule without a result cannot be transposed", help)),
     }
 }
 
