@@ -262,3 +262,55 @@ fn in_place_on_parts() {
     }
     assert!((f_smoothed(&x, &[0.0; 4], weight, 1.0).1 - d_weight).abs() < 1e-12);
 }
+
+/// A diagonal matrix.
+#[derive(Clone, Debug, PartialEq, Differentiable)]
+struct Diagonal(Vec<f64>);
+
+/// A full one, of two rows.
+type Full = [[f64; 2]; 2];
+
+/// `d · m`
+fn times(d: &Diagonal, m: &Full) -> Full {
+    std::array::from_fn(|i| m[i].map(|m| d.0[i] * m))
+}
+
+/// The cotangent of a product is a full matrix; what the diagonal gets of it is its diagonal, for nothing else has a place there.
+#[rrule(for = times)]
+fn times_rrule(d: &Diagonal, m: &Full) -> (Full, impl Fn(Full, &mut Diagonal, &mut Full) + use<>) {
+    let (d, m) = (d.clone(), *m);
+    (times(&d, &m), move |dy: Full, dd: &mut Diagonal, dm: &mut Full| {
+        for i in 0..2 {
+            dd.0[i] += 10.0 * dy[i].iter().zip(m[i]).map(|(dy, m)| dy * m).sum::<f64>();
+            (0..2).for_each(|j| dm[i][j] += d.0[i] * dy[i][j]);
+        }
+    })
+}
+
+/// A complex number from a real one, in another precision.
+fn phase(x: f32) -> (f64, f64) {
+    let (sin, cos) = f64::from(x).sin_cos();
+    (cos, sin)
+}
+
+/// What is real gets the real part, and what is an `f32` an `f32`.
+#[rrule(for = phase)]
+fn phase_rrule(x: f32) -> ((f64, f64), impl Fn((f64, f64)) -> f32) {
+    let (re, im) = phase(x);
+    ((re, im), move |(d_re, d_im)| (10.0 * (im * -d_re + re * d_im)) as f32)
+}
+
+#[autodiff(d_projected, Reverse, Duplicated, Active, Active)]
+fn projected(d: &Diagonal, x: f32) -> f64 {
+    let (re, im) = phase(x);
+    let y = times(d, &[[re, im], [1.0, 2.0]]);
+    y[0][0] + y[0][1] + y[1][0] * y[1][1]
+}
+
+#[test]
+fn a_cotangent_in_the_space_of_its_primal() {
+    let mut dd = Diagonal(vec![0.0; 2]);
+    let (dx, value) = d_projected(&Diagonal(vec![3.0, 4.0]), &mut dd, 0.0);
+    assert_eq!((dx, value), (30.0, 35.0));
+    assert_eq!(dd, Diagonal(vec![10.0, 160.0]));
+}
