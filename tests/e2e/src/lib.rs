@@ -1,6 +1,7 @@
 //! Helpers for the end-to-end tests: a function of a slice, its two derivatives, and central differences, all against each
 //! other. Run the tests with `cargo pullback test`, in debug and with `--release`.
 
+pub mod copies;
 pub mod unwinding;
 
 /// Fails unless two numbers agree to a relative tolerance (absolute below 1).

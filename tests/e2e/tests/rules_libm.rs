@@ -1,10 +1,7 @@
-//! The functions of C's library that have rules in `pullback::rules::libm`, and the user's own rules for functions that Pullback knows: those
-//! are used, and say ten times as much.
+//! The functions of C's library that have rules in `pullback::rules::libm`.
 
-use pullback::{autodiff, check, scalar_rule};
+use pullback::{autodiff, check};
 use pullback_e2e::assert_close;
-use std::ffi::c_int;
-
 mod c {
     use std::ffi::c_int;
 
@@ -32,9 +29,6 @@ mod c {
         pub safe fn lgammaf(x: f32) -> f32;
         pub fn modff(x: f32, whole: *mut f32) -> f32;
         pub fn sincosf(x: f32, sin: *mut f32, cos: *mut f32);
-
-        pub safe fn tan(x: f64) -> f64;
-        pub safe fn y0f(x: f32) -> f32;
     }
 }
 
@@ -112,31 +106,4 @@ fn single_precision() {
     let difference = (at(1.7 + 1e-6) - at(1.7 - 1e-6)) / 2e-6;
     assert_close(f64::from(d_single(1.7).0), difference, 1e-5);
     assert_close(f64::from(f_single(1.7, 1.0).1), difference, 1e-5);
-}
-
-// The user's own.
-scalar_rule!(extern "C" c::tan(x) => r; d/dx = 10.0 * (1.0 + r * r));
-scalar_rule!(f64::atan(x) => r; d/dx = 10.0 / (1.0 + x * x));
-scalar_rule!(f64::exp(x) => r; d/dx = 10.0 * r);
-scalar_rule!(f64::powi(x, n: c_int) => r; d/dx = 10.0 * f64::from(n) * x.powi(n - 1));
-scalar_rule!(extern "C" c::y0f(x: f32) => r; d/dx = 10.0);
-
-#[autodiff(d_known, Reverse, Active, Active, Active, Active, Active)]
-#[autodiff(f_known, Forward, Dual, Dual, Dual, Dual, Dual)]
-fn known(tan: f64, atan: f64, exp: f64, powi: f64) -> f64 {
-    tan.tan() + atan.atan() + [exp].map(f64::exp)[0] + powi.powi(3)
-}
-
-#[autodiff(d_default, Reverse, Active, Active)]
-#[autodiff(f_default, Forward, Dual, Dual)]
-fn by_default(x: f32) -> f32 {
-    c::y0f(x)
-}
-
-#[test]
-fn rules_of_the_users_own() {
-    let (tan, atan, exp, powi, _) = d_known(0.0, 1.0, 0.0, 2.0);
-    assert_eq!([tan, atan, exp, powi], [10.0, 5.0, 10.0, 120.0]);
-    assert_eq!(f_known(0.0, 1.0, 1.0, 2.0, 0.0, 0.0, 2.0, 1.0).1, 10.0 + 10.0 + 120.0);
-    assert_eq!((d_default(1.0).0, f_default(1.0, 1.0).1), (10.0, 10.0));
 }

@@ -85,7 +85,7 @@ impl Rules {
         for id in modules.map(|(id, _)| id).collect::<Vec<_>>() {
             for call in program.module(id)?.calls_of(RULED_MARKER) {
                 let target = rules.add(program, id, described(&call)?)?;
-                inside.insert(call.caller, target);
+                inside.insert(base(&call.caller).to_owned(), target);
             }
         }
         // Who opts out of such a function names the one that is seen.
@@ -114,7 +114,7 @@ impl Rules {
     fn add(&mut self, program: &mut Program, id: ModuleId, symbol: &str) -> Result<String> {
         let entry =
             entry(program, id, symbol).with_context(|| format!("could not read the rule `{}`", demangled(symbol)))?;
-        let target = entry.target.clone();
+        let target = base(&entry.target).to_owned();
         let entries = self.by_target.entry(target.clone()).or_default();
         // An instance of a generic function may be in several modules.
         if !entries.iter().any(|e| e.kind == entry.kind && e.place == entry.place) {
@@ -126,7 +126,7 @@ impl Rules {
     /// The functions that have two rules for the same thing, or cannot have one.
     pub fn conflicts(&self) -> Vec<Rendered> {
         let mut found = Vec::new();
-        let shims = self.by_target.iter().filter(|(target, _)| demangled(target).contains("reify.shim"));
+        let shims = self.by_target.iter().filter(|(target, _)| is_reified(target));
         for entry in shims.flat_map(|(_, entries)| entries) {
             found.push(show(
                 &format!("`{}` has `#[track_caller]`, so that no rule can take its place", entry.name),
@@ -152,6 +152,12 @@ impl Rules {
         }
         found
     }
+}
+
+/// Whether a symbol is that of a function which rustc makes to have an address for one with `#[track_caller]`.
+fn is_reified(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    path.contains("reify.shim") || path.contains("{shim:reify")
 }
 
 /// The constant that a marker is given.
@@ -422,12 +428,23 @@ fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
     Some(CustomRule { name: rule.name.clone(), args, layouts: rule.layouts.clone(), calls })
 }
 
-/// A symbol without the number that the linker of modules puts behind a name that is taken.
+/// What a symbol says of the function it is for: without the number that the linker of modules puts behind a name that is taken, and
+/// without the crate that has made this copy of the function.
 fn base(symbol: &str) -> &str {
-    match symbol.rsplit_once('.') {
+    let symbol = match symbol.rsplit_once('.') {
         Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
         _ => symbol,
-    }
+    };
+    without_crate(symbol).unwrap_or(symbol)
+}
+
+/// A symbol of the form `_R<path><crate>`, without the last part: the crate in which a function was instantiated, which its path does not
+/// show.
+fn without_crate(symbol: &str) -> Option<&str> {
+    let path = format!("{:#}", rustc_demangle::try_demangle(symbol).ok().filter(|_| symbol.starts_with("_R"))?);
+    // It is written out, `Cs<hash>_<length><name>`, or refers to what stands before it, `B<number>_`.
+    let starts = symbol.rmatch_indices(['B', 'C']).map(|(at, _)| &symbol[..at]);
+    starts.into_iter().find(|start| rustc_demangle::try_demangle(start).is_ok_and(|found| format!("{found:#}") == path))
 }
 
 /// Functions that say themselves that they have a rule are called without it.
@@ -480,11 +497,11 @@ pub fn apply(
     }
     let stand_ins: HashSet<String> = applied.stand_ins.keys().cloned().collect();
     // What a stand-in calls, and only that, may have the target's code in it.
-    let inlined = |symbol: &str| rules.by_target.contains_key(symbol);
+    let inlined = |symbol: &str| rules.by_target.contains_key(base(symbol));
     if !rules.by_target.is_empty()
-        && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(base(f)) && !inner.has(f), inlined)
+        && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(f) && !inner.has(f), inlined)
     {
-        return Ok(Err(too_late(&rules.by_target[&call.callee][0], call)));
+        return Ok(Err(too_late(&rules.by_target[base(&call.callee)][0], call)));
     }
     for name in w.functions().into_iter().map(|f| f.name) {
         if let Some(wrapper) = wrappers.get(base(&name)) {
@@ -543,4 +560,25 @@ pub fn replacements(program: &mut Program, id: ModuleId) -> Result<Vec<(CallSite
         }
     }
     Ok(replaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_a_function_are_one_function() {
+        let exp = "_RNvMNtCsjrHSEGnQ3l9_3std3f64d3exp";
+        assert_eq!(base(&format!("{exp}Cs7CeidQFm3AF_6statrs")), exp);
+        assert_eq!(base(&format!("{exp}Cs7CeidQFm3AF_6statrs.12")), exp);
+        assert_eq!(base(exp), exp);
+        let square = "_RINvNtCs57tTokul6bA_12pullback_e2e6copies6squaredE";
+        assert_eq!(base(&format!("{square}B4_")), square);
+        assert_eq!(base(&format!("{square}CsdHm4oF38IO5_15rules_for_known")), square);
+        // The crate is part of the path.
+        assert_eq!(base("_RNvCs7CeidQFm3AF_3app4norm"), "_RNvCs7CeidQFm3AF_3app4norm");
+        assert_eq!(base("_RNvCs7CeidQFm3AF_3app7normB4_"), "_RNvCs7CeidQFm3AF_3app7normB4_");
+        assert_eq!(base("_ZN3app4norm17h0123456789abcdefE"), "_ZN3app4norm17h0123456789abcdefE");
+        assert_eq!(base("cbrt"), "cbrt");
+    }
 }
