@@ -85,6 +85,23 @@ impl Type {
         let Type::Struct(fields) = self else { panic!("field of {self}, which is not a struct") };
         &fields[index]
     }
+
+    /// The scalars in a value of this type, with their offsets in bytes: those of all fields, in order.
+    pub fn leaves(&self) -> Vec<(u64, &Type)> {
+        let Type::Struct(fields) = self else { return vec![(0, self)] };
+        let mut all = Vec::new();
+        for (i, field) in fields.iter().enumerate() {
+            let offset = self.field_offset(i);
+            all.extend(field.leaves().into_iter().map(|(at, ty)| (offset + at, ty)));
+        }
+        all
+    }
+
+    /// How many [`leaves`](Self::leaves) of a struct type come before those of field `index`.
+    pub fn first_leaf(&self, index: usize) -> usize {
+        let Type::Struct(fields) = self else { panic!("first_leaf of {self}, which is not a struct") };
+        fields[..index].iter().map(|field| field.leaves().len()).sum()
+    }
 }
 
 /// `at` rounded up to a multiple of `align`, a power of two.
@@ -111,5 +128,20 @@ impl fmt::Display for Type {
             }
             Type::Opaque(name, size, align) => write!(f, "opaque({name:?}, {size}, {align})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aggregates_in_aggregates_have_leaves() {
+        let pair = Type::structure([Type::Ptr, Type::I64]);
+        let all = Type::structure([Type::F32, pair.clone(), pair]);
+        let at: Vec<u64> = all.leaves().into_iter().map(|(at, _)| at).collect();
+        assert_eq!(at, [0, 8, 16, 24, 32]);
+        assert_eq!([0, 1, 2].map(|i| all.first_leaf(i)), [0, 1, 3]);
+        assert_eq!(Type::F64.leaves(), [(0, &Type::F64)]);
     }
 }

@@ -35,7 +35,7 @@ struct Values {
     content: Vec<Option<ContentId>>,
     /// The object an allocation instruction makes, by instruction.
     site: HashMap<Inst, ObjId>,
-    /// What the pointers in aggregates reach, by value and field.
+    /// What the pointers in aggregates reach, by value and [leaf](Type::leaves).
     fields: HashMap<(Value, u32), (ObjId, Offsets)>,
     ret: Option<(ObjId, Offsets)>,
     /// What a returned integer carries.
@@ -348,14 +348,17 @@ impl Pass<'_> {
                     self.facts.objects.unify_contents(a, b);
                 }
             }
-            Type::Struct(fields) => {
-                for i in 0..fields.len() as u32 {
-                    if let Some((object, offset)) = self.values().fields.get(&(from, i)).cloned() {
-                        self.set_field(to, i, object, offset);
-                    }
-                }
-            }
+            Type::Struct(_) => self.assign_leaves((to, 0), (from, 0), self.func.ty(to).leaves().len()),
             _ => {}
+        }
+    }
+
+    /// So many leaves of an aggregate, from one of them on, may be those of another.
+    fn assign_leaves(&mut self, to: (Value, usize), from: (Value, usize), count: usize) {
+        for i in 0..count {
+            if let Some((object, offset)) = self.values().fields.get(&(from.0, (from.1 + i) as u32)).cloned() {
+                self.set_field(to.0, (to.1 + i) as u32, object, offset);
+            }
         }
     }
 
@@ -366,7 +369,7 @@ impl Pass<'_> {
             && !self.numbers.contains(self.func, value)
     }
 
-    /// The pointer in field `i` of an aggregate may reach `object`.
+    /// The pointer in leaf `i` of an aggregate may reach `object`.
     fn set_field(&mut self, value: Value, i: u32, object: ObjId, offset: Offsets) {
         let old = self.values().fields.get(&(value, i)).cloned();
         let new = joined(&mut self.facts.objects, old.clone(), object, offset);
@@ -386,9 +389,9 @@ impl Pass<'_> {
 
     fn access_at(&mut self, object: ObjId, offset: Residue, value: Value) {
         let ty = self.func.ty(value).clone();
-        if let Type::Struct(fields) = &ty {
-            for (i, field) in fields.iter().enumerate() {
-                let at = offset.plus(Residue::exact(ty.field_offset(i) as i64));
+        if let Type::Struct(_) = &ty {
+            for (i, (at, field)) in ty.leaves().into_iter().enumerate() {
+                let at = offset.plus(Residue::exact(at as i64));
                 let content = self.facts.objects.cell(object, at, field.size());
                 self.facts.objects.see(content, kind_of(field));
                 if *field == Type::Ptr {
@@ -508,19 +511,28 @@ impl Pass<'_> {
             Op::InsertValue(into, value, i) => {
                 let result = result.expect("an aggregate has a result");
                 self.assign(result, *into, &[]);
-                if let Some((object, offset)) = self.pointer(*value) {
-                    self.set_field(result, *i, object, offset);
+                let first = self.func.ty(result).first_leaf(*i as usize);
+                match self.func.ty(*value) {
+                    Type::Ptr => {
+                        if let Some((object, offset)) = self.pointer(*value) {
+                            self.set_field(result, first as u32, object, offset);
+                        }
+                    }
+                    ty @ Type::Struct(_) => self.assign_leaves((result, first), (*value, 0), ty.leaves().len()),
+                    _ => {}
                 }
             }
             Op::ExtractValue(from, i) => {
                 let result = result.expect("a field has a result");
+                let first = self.func.ty(*from).first_leaf(*i as usize);
                 match self.func.ty(result) {
                     Type::Ptr => {
-                        if let Some((object, offset)) = self.values().fields.get(&(*from, *i)).cloned() {
+                        if let Some((object, offset)) = self.values().fields.get(&(*from, first as u32)).cloned() {
                             self.set_object(result, object);
                             self.set_offset(result, offset);
                         }
                     }
+                    ty @ Type::Struct(_) => self.assign_leaves((result, 0), (*from, first), ty.leaves().len()),
                     Type::Int(_) => self.set_offset(result, Residue::ANY),
                     _ => {}
                 }
@@ -774,8 +786,8 @@ impl Pass<'_> {
                     self.changed = true;
                 }
             }
-            Type::Struct(fields) => {
-                for i in 0..fields.len() as u32 {
+            ty @ Type::Struct(_) => {
+                for i in 0..ty.leaves().len() as u32 {
                     let Some((object, offset)) = self.values().fields.get(&(arg, i)).cloned() else { continue };
                     let old = self.facts.values[&callee].fields.get(&(param, i)).cloned();
                     let new = joined(&mut self.facts.objects, old.clone(), object, offset);
@@ -836,9 +848,9 @@ impl Pass<'_> {
             }
         }
         if let Terminator::Return(Some(value)) = term
-            && let Type::Struct(fields) = self.func.ty(*value)
+            && let ty @ Type::Struct(_) = self.func.ty(*value)
         {
-            for i in 0..fields.len() as u32 {
+            for i in 0..ty.leaves().len() as u32 {
                 let Some((object, offset)) = self.values().fields.get(&(*value, i)).cloned() else { continue };
                 let old = self.values().ret_fields.get(&i).cloned();
                 let new = joined(&mut self.facts.objects, old.clone(), object, offset);

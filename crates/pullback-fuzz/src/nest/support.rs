@@ -85,6 +85,13 @@ impl Lanes {
         b.branch(some, BlockCall::new(count_block, vec![]), BlockCall::new(done, vec![]));
 
         b.at(count_block);
+        // A single lane has a stride beyond any length, and LLVM finds that there is no loop.
+        if self.stride > i64::MAX / 4 {
+            body(&mut b, offset);
+            b.jump(done, vec![]);
+            func.retain_blocks(|block| block != head);
+            return done;
+        }
         let rest = b.sub(len, offset);
         let rest = b.sub(rest, one);
         let last = b.bin(pullback_ir::BinOp::UDiv, rest, stride);
