@@ -163,7 +163,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
         facts.values.get_mut(id).expect("every function of the group has a table").passed_on = passed_on;
     }
     for round in 0.. {
-        // Bounds can grow step by step for ever; what has not settled by now loses them.
+        // Bounds can grow step by step for ever; what still grows by now loses them.
         facts.objects.coarseness = match round {
             0..30 => Coarseness::Fine,
             30..120 => Coarseness::Unbounded,
@@ -264,7 +264,7 @@ impl Pass<'_> {
     fn set_offset(&mut self, value: Value, offset: impl Into<Offsets>) {
         let (offset, coarseness) = (offset.into(), self.facts.objects.coarseness);
         let old = &self.values().offset[value.index()];
-        let new = old.as_ref().map_or(offset.clone(), |old| old.join(&offset).coarsened(coarseness));
+        let new = old.as_ref().map_or(offset.clone(), |old| old.grown(&offset, coarseness));
         if old.as_ref() != Some(&new) {
             self.values().offset[value.index()] = Some(new);
             self.changed = true;
@@ -766,9 +766,8 @@ impl Pass<'_> {
                 let object = match (self.pointer(arg), theirs) {
                     (Some((ours, offset)), theirs) => {
                         let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
-                        let joined = table.offset[slot]
-                            .as_ref()
-                            .map_or(offset.clone(), |old| old.join(&offset).coarsened(coarseness));
+                        let joined =
+                            table.offset[slot].as_ref().map_or(offset.clone(), |old| old.grown(&offset, coarseness));
                         if table.offset[slot].as_ref() != Some(&joined) {
                             table.offset[slot] = Some(joined);
                             self.changed = true;
@@ -812,8 +811,7 @@ impl Pass<'_> {
                 }
                 let Some(residue) = self.residue(arg) else { return };
                 let table = self.facts.values.get_mut(&callee).expect("the callee is in the group");
-                let joined =
-                    table.offset[slot].as_ref().map_or(residue.clone(), |old| old.join(&residue).coarsened(coarseness));
+                let joined = table.offset[slot].as_ref().map_or(residue.clone(), |old| old.grown(&residue, coarseness));
                 if table.offset[slot].as_ref() != Some(&joined) {
                     table.offset[slot] = Some(joined);
                     self.changed = true;
@@ -880,7 +878,7 @@ fn joined(objects: &mut Objects, old: Option<(ObjId, Offsets)>, object: ObjId, o
         None => (object, offset),
         Some((old, at)) => {
             objects.unify(old, object);
-            (old, at.join(&offset).coarsened(objects.coarseness))
+            (old, at.grown(&offset, objects.coarseness))
         }
     }
 }

@@ -284,7 +284,7 @@ impl Objects {
                 self.changed = true;
             }
             Some((old, old_offset)) => {
-                let joined = old_offset.join(&offset).coarsened(self.coarseness);
+                let joined = old_offset.grown(&offset, self.coarseness);
                 self.changed |= joined != old_offset;
                 self.contents[id.0 as usize].pointee = Some((old, joined));
                 self.unify(old, object);

@@ -67,7 +67,7 @@ impl Offsets {
     }
 
     /// The same or more, in a form that joins settle on soon: one residue without bounds, or everything.
-    pub fn coarsened(self, how: Coarseness) -> Offsets {
+    fn coarsened(self, how: Coarseness) -> Offsets {
         match how {
             Coarseness::Fine => self,
             Coarseness::Unbounded => {
@@ -76,6 +76,12 @@ impl Offsets {
             }
             Coarseness::Nothing => Offsets::any(),
         }
+    }
+
+    /// Both; in a coarser form where that is more than this.
+    pub fn grown(&self, other: &Offsets, how: Coarseness) -> Offsets {
+        let joined = self.join(other);
+        if joined == *self { joined } else { joined.coarsened(how) }
     }
 
     /// Both.

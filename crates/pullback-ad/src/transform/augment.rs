@@ -641,7 +641,7 @@ impl Augmenter<'_, '_> {
         let ty = self.old.ty(old_result).clone();
         let ops: Vec<Op> = match &data.op {
             Op::InsertValue(into, value, i) => {
-                let (into, value) = (self.companion(*into)?, self.companion(*value)?);
+                let (into, value) = (self.companion(*into)?, self.field_companion(*value)?);
                 into.into_iter().zip(value).map(|(a, v)| Op::InsertValue(a, v, *i)).collect()
             }
             Op::Select(c, a, b) => {
@@ -658,6 +658,16 @@ impl Augmenter<'_, '_> {
         }
         self.set_companion(old_result, result, companions);
         Ok(())
+    }
+
+    /// The companion of what is put into an aggregate that has one for another field's sake: nobody asks for that of a pointer
+    /// to memory without a shadow.
+    fn field_companion(&mut self, old: Value) -> Result<Vec<Value>> {
+        let is_local = self.old.as_const(old).is_none() && self.session.facts.object(self.id, old).is_some();
+        if *self.old.ty(old) == Type::Ptr && is_local && !self.has_shadow(old) {
+            return Ok(vec![self.func.constant(Type::Ptr, Constant::Null); self.width()]);
+        }
+        self.companion(old)
     }
 
     /// Append an instruction that computes a shadow pointer.
