@@ -277,11 +277,6 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// Bytes that a level saves each time.
-    pub(super) fn bytes_each(&self, level: Option<Loop>) -> u64 {
-        self.levels.get(&level).into_iter().flatten().map(|(_, ty)| ty.size()).sum()
-    }
-
     /// Make the arrays of a counted loop at the end of `block`, on the way into it.
     pub(super) fn make_arrays(&mut self, block: Block, id: Loop) {
         for group in 0..self.groups(id) {
@@ -330,57 +325,69 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// The slots that a level saves in records, with their types.
-    fn recorded(&self, level: Option<Loop>) -> Option<Vec<(Slot, Type)>> {
-        let slots = self.levels.get(&level)?;
-        level.is_none_or(|id| !self.trips.contains_key(&id)).then(|| slots.clone())
+    /// The records that a level saves: slots with their types. One will do, but if the derivative is differentiated itself, it has
+    /// to be known what lies where in a record, and of one with very many slots it is not.
+    fn records(&self, level: Option<Loop>) -> Vec<Vec<(Slot, Type)>> {
+        const MOST_SLOTS: usize = 100;
+        match self.levels.get(&level) {
+            Some(slots) if level.is_none_or(|id| !self.trips.contains_key(&id)) => {
+                let most = if self.session.request.nested { MOST_SLOTS } else { slots.len().max(1) };
+                slots.chunks(most).map(<[_]>::to_vec).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
-    /// The site of a level's records.
-    fn record_site(&self, level: Option<Loop>) -> i64 {
+    /// The site of a record of a level.
+    fn record_site(&self, level: Option<Loop>, number: usize) -> i64 {
         let key = level.map_or_else(|| "call".to_owned(), |id| format!("loop {}", id.index()));
-        self.session.site(&self.aug.func.name, &key)
+        self.session.site(&self.aug.func.name, &format!("{key} record {number}"))
     }
 
     /// Save the slots of a level at the end of `block` in the forward sweep.
     pub(super) fn save(&mut self, block: Block, level: Option<Loop>) {
-        let Some(slots) = self.recorded(level) else { return };
         let tape = self.aug.tape.expect("reverse mode has a tape");
-        let (push, each) = (self.session.runtime.push, self.bytes_each(level));
-        let site = self.record_site(level);
-        let mut b = Builder::new(&mut self.aug.func, block);
-        let bytes = b.func.i64(each as i64);
-        let record = push.call(&mut b, tape, bytes, site);
-        let mut at = 0;
-        for (slot, ty) in slots {
-            let (size, value) = (ty.size() as i64, self.read_forward(block, slot, ty));
+        for (number, slots) in self.records(level).into_iter().enumerate() {
+            let (push, site) = (self.session.runtime.push, self.record_site(level, number));
             let mut b = Builder::new(&mut self.aug.func, block);
-            let place = b.offset(record, at);
-            b.store(place, value);
-            at += size;
+            let bytes = b.func.i64(record_bytes(&slots));
+            let record = push.call(&mut b, tape, bytes, site);
+            let mut at = 0;
+            for (slot, ty) in slots {
+                let (size, value) = (ty.size() as i64, self.read_forward(block, slot, ty));
+                let mut b = Builder::new(&mut self.aug.func, block);
+                let place = b.offset(record, at);
+                b.store(place, value);
+                at += size;
+            }
         }
     }
 
     /// Restore the slots of a level at the end of the current block of the reverse sweep.
     pub(super) fn restore(&mut self, level: Option<Loop>) {
         self.cache.clear();
-        let Some(slots) = self.recorded(level) else { return };
-        let (pop, tape, each) = (self.session.runtime.pop, self.rev_tape, self.bytes_each(level));
-        let site = self.record_site(level);
-        let mut b = self.build();
-        let bytes = b.func.i64(each as i64);
-        let record = pop.call(&mut b, tape, bytes, site);
-        let mut at = 0;
-        for (slot, ty) in slots {
-            let size = ty.size() as i64;
+        for (number, slots) in self.records(level).into_iter().enumerate().rev() {
+            let (pop, tape, site) = (self.session.runtime.pop, self.rev_tape, self.record_site(level, number));
             let mut b = self.build();
-            let place = b.offset(record, at);
-            let value = b.load(ty, place);
-            self.note_origin(slot, value);
-            self.write_reverse(slot, value);
-            at += size;
+            let bytes = b.func.i64(record_bytes(&slots));
+            let record = pop.call(&mut b, tape, bytes, site);
+            let mut at = 0;
+            for (slot, ty) in slots {
+                let size = ty.size() as i64;
+                let mut b = self.build();
+                let place = b.offset(record, at);
+                let value = b.load(ty, place);
+                self.note_origin(slot, value);
+                self.write_reverse(slot, value);
+                at += size;
+            }
         }
     }
+}
+
+/// Bytes of a record.
+fn record_bytes(slots: &[(Slot, Type)]) -> i64 {
+    slots.iter().map(|(_, ty)| ty.size() as i64).sum()
 }
 
 /// An `alloca` for a value of this type.
