@@ -400,3 +400,98 @@ b0:
 }";
     assert_eq!(words_of(text, 2, 16), [Kinds::F64.union(Kinds::INT); 2]);
 }
+
+/// Of two pointers that are returned together one has a shadow.
+#[test]
+fn a_pointer_without_a_shadow_beside_one_with() {
+    let text = "
+declare @__rust_alloc(i64, i64) -> ptr
+declare @__rust_dealloc(ptr, i64, i64)
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = call @both(v2)
+  v4 = extract v3, 0
+  v5 = extract v3, 1
+  v6 = load f64 v4
+  v7 = load f64 v5
+  v8 = fmul v6, v7
+  dealloc v4, 8:i64, 8:i64, @__rust_dealloc
+  dealloc v5, 8:i64, 8:i64, @__rust_dealloc
+  store v1, v8
+  return
+}
+fn @both(v0: f64) -> {ptr, ptr} {
+b0:
+  v1 = alloc 8:i64, 8:i64, @__rust_alloc
+  store v1, v0
+  v2 = alloc 8:i64, 8:i64, @__rust_alloc
+  store v2, 3.0f64
+  v3 = insert undef {ptr, ptr}, v1, 0
+  v4 = insert v3, v2, 1
+  return v4
+}";
+    assert_gradient(text, &[1.5], &[3.0]);
+}
+
+/// An aggregate in an aggregate holds the pointer.
+#[test]
+fn a_pointer_two_aggregates_deep() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 8 align 8
+  v3 = load f64 v0
+  store v2, v3
+  v4 = call @wrap(v2)
+  v5 = extract v4, 1
+  v6 = extract v5, 0
+  v7 = load f64 v6
+  v8 = fmul v7, v7
+  store v1, v8
+  return
+}
+fn @wrap(v0: ptr) -> {i64, {ptr, i64}} {
+b0:
+  v1 = insert undef {ptr, i64}, v0, 0
+  v2 = insert v1, 1:i64, 1
+  v3 = insert undef {i64, {ptr, i64}}, 2:i64, 0
+  v4 = insert v3, v2, 1
+  return v4
+}";
+    assert_gradient(text, &[1.5], &[3.0]);
+}
+
+/// Copies of unknown length between two buffers at a distance never settle; what lies elsewhere is known nevertheless.
+#[test]
+fn what_never_settles_is_no_matter_elsewhere() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 80 align 8
+  v3 = alloca 80 align 8
+  v4 = alloca 16 align 8
+  fill v2, 0:i8, 80:i64 align 8
+  v5 = load f64 v0
+  store v3, v5
+  v6 = fptoui i64 v5
+  v7 = mul v6, 8:i64
+  v8 = ptradd v2, 8:i64
+  copy v8, v3, v7 align 8, 8
+  copy v2, v3, v7 align 8, 8
+  v9 = load f64 v8
+  v10 = load f64 v2
+  v11 = fmul v9, v10
+  store v4, v11
+  v12 = ptradd v4, 8:i64
+  v13 = fcmp olt v5, 2.0f64
+  store v12, v13
+  v14 = load i1 v12
+  v15 = load f64 v4
+  branch v14, b1(v15), b1(0.0f64)
+b1(v16: f64):
+  store v1, v16
+  return
+}";
+    assert_gradient(text, &[1.5], &[3.0]);
+}

@@ -138,6 +138,7 @@ fn leaks_are_found() {
 const RUNTIME: &str = "
 declare @__pullback_tape_push(ptr, i64) -> ptr
 declare @__pullback_tape_pop(ptr, i64) -> ptr
+declare @__pullback_tape_drop(ptr)
 declare @__pullback_shadow_alloc(ptr, i64, i64) -> ptr
 declare @__pullback_defer_dealloc(ptr, ptr, i64, i64)
 declare @__pullback_adjoint_copy(ptr, ptr, i64, i64, i64, i64)
@@ -217,7 +218,7 @@ fn a_tape_in_memory_lives_until_it_is_dropped() {
         )
     };
     let run = |end: &str| {
-        let module = with_runtime("declare @__pullback_tape_drop(ptr)", &body(end));
+        let module = with_runtime("", &body(end));
         let mut interp = Interp::new(&module);
         let tape = interp.new_tape();
         let result = interp.call(module.find("f").unwrap(), &[Val::Ptr(tape)]).map_err(|error| error.trap);
