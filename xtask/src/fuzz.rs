@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: random programs against the engine.
 //!
-//! The options are those of `pullback-fuzz`. Programs in the IR need nothing but the engine; programs in Rust (`--rust N`) go
-//! through the driver, which is built first. With both `--programs N` and `--rust N`, both are run, one after the other.
+//! The options are those of `pullback-fuzz`. Programs in the IR need nothing but the engine; with `--nested`, their derivatives are
+//! differentiated. Programs in Rust (`--rust N`) go through the driver, which is built first. With both `--programs N` and
+//! `--rust N`, both are run, one after the other.
 
 use crate::TaskResult;
 use crate::driver::{self, Driver, cargo, target_directory};

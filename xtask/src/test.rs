@@ -51,6 +51,8 @@ pub fn run(extent: Extent) -> TaskResult {
             None => summary.skip(name, "no logs of GradBench beside the repository"),
         }
         summary.step("random programs in the IR", ir_programs(&["--programs", "500", "--seed", SEED]));
+        let nested = ["--nested", "--programs", "200", "--seed", SEED];
+        summary.step("random programs, twice", ir_programs(&nested));
         summary.step("random programs in Rust", rust_programs(&driver, "200", &["--seed", SEED]));
     }
     summary.finish()

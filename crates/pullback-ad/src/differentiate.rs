@@ -7,7 +7,7 @@ use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::{Runtime, TapeUse};
 use crate::transform::session::{Form, Session};
-use crate::transform::{alias, extremum, halve, hoist, retype, reverse, session, unselect, words};
+use crate::transform::{alias, extremum, halve, hoist, retype, reverse, session, unpack, unselect, words};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -65,6 +65,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         if request.mode == Mode::Reverse {
             extremum::look_up_extrema(module.func_mut(*copy));
         }
+        unpack::unpack(module.func_mut(*copy));
     }
     let facts = typed_facts(module, primal, request, on_panic);
     let active = activity::analyse(module, &facts, request)?;

@@ -487,10 +487,33 @@ b0:
   v13 = fcmp olt v5, 2.0f64
   store v12, v13
   v14 = load i1 v12
-  v15 = load f64 v4
-  branch v14, b1(v15), b1(0.0f64)
-b1(v16: f64):
-  store v1, v16
+  v15 = alloca 1 align 1
+  store v15, v14
+  v16 = load i1 v15
+  v17 = load f64 v4
+  branch v16, b1(v17), b1(0.0f64)
+b1(v18: f64):
+  store v1, v18
+  return
+}";
+    assert_gradient(text, &[1.5], &[3.0]);
+}
+
+/// An aggregate of a pointer and a length goes through memory as a whole.
+#[test]
+fn an_aggregate_with_a_pointer_in_memory() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 16 align 8
+  v3 = insert undef {ptr, i64}, v0, 0
+  v4 = insert v3, 1:i64, 1
+  store v2, v4
+  v5 = load {ptr, i64} v2
+  v6 = extract v5, 0
+  v7 = load f64 v6
+  v8 = fmul v7, v7
+  store v1, v8
   return
 }";
     assert_gradient(text, &[1.5], &[3.0]);

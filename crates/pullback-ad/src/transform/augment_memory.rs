@@ -54,14 +54,11 @@ impl Augmenter<'_, '_> {
         } else if self.session.is_word(self.id, old_result) && !self.is_plain_float(ptr, align) {
             self.load_word(data, inst, ptr, old_result, result)?;
         } else if self.session.active.is_active(self.id, old_result) {
-            self.refuse_pointers(old_result)?;
             let places = self.shadow(ptr)?;
             self.linear(inst, Linear::Load(result, places));
         } else if self.is_forward() && self.session.facts.is_word(self.id, self.old.ty(old_result), old_result) {
             // Whether it is a number or a constant float, its shadow knows.
             self.load_word(data, inst, ptr, old_result, result)?;
-        } else {
-            self.refuse_pointers(old_result)?;
         }
         Ok(())
     }
@@ -109,9 +106,6 @@ impl Augmenter<'_, '_> {
                 self.push(Op::Store { ptr: place, value, align }, None, data);
             }
             return Ok(());
-        }
-        if let Type::Struct(_) = ty {
-            self.refuse_pointers(value)?;
         }
         let is_word = self.session.is_word(self.id, value);
         if is_word && !self.is_plain_float(ptr, align) {
@@ -324,14 +318,6 @@ impl Augmenter<'_, '_> {
                 self.linear(inst, Linear::WordCopies { dst, src, len, lane: *lane });
             }
         }
-    }
-
-    /// Aggregates with pointers that have shadows are not read or written as a whole by code that rustc makes.
-    fn refuse_pointers(&self, value: Value) -> Result<()> {
-        if matches!(self.old.ty(value), Type::Struct(_)) && self.has_shadow(value) {
-            return Err(Error::new(ErrorKind::Unsupported, "an aggregate with pointers is read or written as a whole"));
-        }
-        Ok(())
     }
 
     fn store_pointer(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, align: u64) -> Result<()> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`unselect`] | selections between computed values become branches again |
 //! | [`extremum`] | the largest of a loop's values is looked up after the loop |
+//! | [`unpack`] | aggregates with pointers are read and written field by field |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
 //! | [`words`] | floats and pointers that may be either become plain words |
@@ -52,6 +53,7 @@ mod stable;
 #[cfg(test)]
 mod testing;
 mod transpose;
+pub mod unpack;
 pub mod unselect;
 mod useful;
 pub mod words;
