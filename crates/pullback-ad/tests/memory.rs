@@ -7,7 +7,7 @@ use pullback_ad::analysis::flow;
 use pullback_ad::analysis::objects::Kinds;
 use pullback_ad::analysis::residue::Residue;
 use pullback_ad::analysis::scope::OnPanic;
-use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
+use pullback_ad::{Activity, Argument, ErrorKind, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{FuncId, Module, Value, parse_module, verify_module};
 
@@ -517,4 +517,49 @@ b0:
   return
 }";
     assert_gradient(text, &[1.5], &[3.0]);
+}
+
+/// The bits of a float go through an aggregate as an integer: an error, for they are not followed there.
+#[test]
+fn bits_in_an_aggregate() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = bitcast i64 v2
+  v4 = insert undef {i64, i64}, v3, 0
+  v5 = insert v4, 1:i64, 1
+  v6 = extract v5, 0
+  v7 = bitcast f64 v6
+  v8 = fmul v7, v7
+  store v1, v8
+  return
+}";
+    for mode in [Mode::Forward, Mode::Reverse] {
+        let mut module = parse_module(text).unwrap();
+        let primal = module.find("f").expect("the program has @f");
+        let error = differentiate(&mut module, primal, &request(mode, 1), "df").expect_err("it is not differentiated");
+        assert_eq!(error.kind, ErrorKind::BitTrick);
+    }
+}
+
+/// A number beside an active float.
+#[test]
+fn a_number_in_an_aggregate() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = insert undef {f64, i64}, v2, 0
+  v4 = insert v3, 3:i64, 1
+  v5 = extract v4, 1
+  v6 = insert undef {f64, i64}, 2.0f64, 0
+  v7 = insert v6, v5, 1
+  v8 = extract v7, 0
+  v9 = extract v4, 0
+  v10 = fmul v8, v9
+  store v1, v10
+  return
+}";
+    assert_gradient(text, &[1.5], &[2.0]);
 }

@@ -177,7 +177,9 @@ impl Analysis<'_> {
         let result = data.result;
         let on = match &data.op {
             Op::Bin(op, a, b) if op.is_float() => is(self, *a) || is(self, *b),
-            Op::FNeg(a) | Op::Freeze(a) | Op::ExtractValue(a, _) if holds_float(func.ty(*a)) => is(self, *a),
+            Op::FNeg(a) | Op::Freeze(a) if holds_float(func.ty(*a)) => is(self, *a),
+            // A number beside active floats is not one.
+            Op::ExtractValue(a, _) => is(self, *a) && result.is_some_and(|r| holds_float(func.ty(r))),
             Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b),
             Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
             Op::Math(f, args) => {
@@ -485,6 +487,13 @@ impl Analysis<'_> {
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
+            // Nobody would know what comes out of the aggregate.
+            Op::InsertValue(_, value, _)
+                if func.ty(*value).is_int()
+                    && (self.active.has_active_bits(id, *value) || self.is_bits(id, func, *value)) =>
+            {
+                Err(bit_trick(data.loc))
+            }
             Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
                 self.check_rule_call(id, self.request.rule(*callee).expect("just looked"), args, data.loc)
             }

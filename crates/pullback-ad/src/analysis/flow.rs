@@ -167,7 +167,8 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
         facts.objects.coarseness = match round {
             0..30 => Coarseness::Fine,
             30..120 => Coarseness::Unbounded,
-            _ => Coarseness::Nothing,
+            120..250 => Coarseness::Nothing,
+            _ => Coarseness::Everything,
         };
         let mut changed = false;
         for (i, id) in functions.iter().enumerate() {

@@ -19,6 +19,8 @@ pub enum Coarseness {
     Unbounded,
     /// Nothing.
     Nothing,
+    /// Nothing is told apart, nor what has settled.
+    Everything,
 }
 
 /// How many residues are kept apart.
@@ -74,14 +76,14 @@ impl Offsets {
                 let joined = self.0.iter().copied().reduce(Residue::join).unwrap_or(Residue::ANY);
                 if joined.m == 0 { self } else { Residue::strided(joined.k, joined.m).into() }
             }
-            Coarseness::Nothing => Offsets::any(),
+            Coarseness::Nothing | Coarseness::Everything => Offsets::any(),
         }
     }
 
     /// Both; in a coarser form where that is more than this.
     pub fn grown(&self, other: &Offsets, how: Coarseness) -> Offsets {
         let joined = self.join(other);
-        if joined == *self { joined } else { joined.coarsened(how) }
+        if joined == *self && how != Coarseness::Everything { joined } else { joined.coarsened(how) }
     }
 
     /// Both.

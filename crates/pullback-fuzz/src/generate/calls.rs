@@ -3,7 +3,7 @@
 use super::body::{Array, Body, Elem};
 use super::{Feature, Features, World};
 use crate::rng::Rng;
-use pullback_ir::{BlockCall, FuncId, Function, IntPred, Module, Op, Type, Value};
+use pullback_ir::{BlockCall, Constant, FuncId, Function, IntPred, Module, Op, Type, Value};
 
 /// How many elements a helper's array has.
 const CAP: u64 = 4;
@@ -21,6 +21,8 @@ pub enum Signature {
     Into,
     /// `(ptr, ptr, i64) -> ptr`: one of the two.
     Choose,
+    /// `(ptr, ptr, f64) -> {ptr, i64, {ptr, f64}}`: both, and what does not depend on them.
+    Both,
     /// `(f64, f64) -> ptr`: a new array on the heap.
     Make,
     /// `(i64, f64, ptr) -> f64`: calls itself, or its partner, with a smaller number.
@@ -34,7 +36,7 @@ impl Signature {
             Signature::Scalars | Signature::Make => vec![F64, F64],
             Signature::Several => vec![F64, F32],
             Signature::Array => vec![Ptr, F64, Type::I64],
-            Signature::Into => vec![Ptr, Ptr, F64],
+            Signature::Into | Signature::Both => vec![Ptr, Ptr, F64],
             Signature::Choose => vec![Ptr, Ptr, Type::I64],
             Signature::Recursive => vec![Type::I64, F64, Ptr],
         }
@@ -44,6 +46,10 @@ impl Signature {
         match self {
             Signature::Scalars | Signature::Array | Signature::Recursive => Some(Type::F64),
             Signature::Several => Some(Type::structure([Type::F64, Type::I64, Type::F64])),
+            Signature::Both => {
+                let inner = Type::structure([Type::Ptr, Type::F64]);
+                Some(Type::structure([Type::Ptr, Type::I64, inner]))
+            }
             Signature::Into => None,
             Signature::Choose | Signature::Make => Some(Type::Ptr),
         }
@@ -84,6 +90,9 @@ pub fn helpers(module: &mut Module, world: &World, features: Features, rng: &mut
         }
         if features.has(Feature::Alias) {
             signatures.push(Signature::Choose);
+        }
+        if features.has(Feature::Aggregates) {
+            signatures.push(Signature::Both);
         }
         if features.has(Feature::Heap) {
             signatures.push(Signature::Make);
@@ -142,6 +151,22 @@ fn fill(body: &mut Body, signature: Signature, write: bool, callee: FuncId) {
             let chosen = body.b().select(cond, params[0], params[1]);
             let exit = body.exit;
             body.b().jump(exit, vec![chosen]);
+            return;
+        }
+        Signature::Both => {
+            let squared = body.b().fmul(params[2], params[2]);
+            let number = body.func.i64(CAP as i64);
+            let ty = signature.ret().expect("it returns both");
+            let mut inner = body.func.constant(ty.field(2).clone(), Constant::Undef);
+            for (i, part) in [params[1], squared].into_iter().enumerate() {
+                inner = body.b().value(Op::InsertValue(inner, part, i as u32), ty.field(2).clone());
+            }
+            let mut all = body.func.constant(ty.clone(), Constant::Undef);
+            for (i, part) in [params[0], number, inner].into_iter().enumerate() {
+                all = body.b().value(Op::InsertValue(all, part, i as u32), ty.clone());
+            }
+            let exit = body.exit;
+            body.b().jump(exit, vec![all]);
             return;
         }
         Signature::Make => {
@@ -238,6 +263,21 @@ impl Body<'_> {
                 let n = self.masked(1);
                 let ptr = self.b().call(helper.id, vec![a.ptr, b.ptr, n], Type::Ptr);
                 self.env.arrays.push(array(ptr, a.write));
+            }
+            Signature::Both => {
+                let Some(a) = self.array(fits(false)) else { return false };
+                let Some(b) = self.array(fits(false)) else { return false };
+                let ty = helper.signature.ret().expect("it returns both");
+                let all = self.b().call(helper.id, vec![a.ptr, b.ptr, x], ty.clone());
+                let inner = self.b().value(Op::ExtractValue(all, 2), ty.field(2).clone());
+                for (from, index, old) in [(all, 0, a), (inner, 0, b)] {
+                    let ptr = self.b().value(Op::ExtractValue(from, index), Type::Ptr);
+                    self.env.arrays.push(array(ptr, old.write));
+                }
+                let number = self.b().value(Op::ExtractValue(all, 1), Type::I64);
+                self.env.ints.push(number);
+                let float = self.b().value(Op::ExtractValue(inner, 1), Type::F64);
+                self.env.floats.push(float);
             }
             Signature::Make => {
                 let y = self.float(&Type::F64);
