@@ -9,7 +9,7 @@
 //! Modules of one crate go together: they need the same bodies of the standard library, and rustc makes many small modules
 //! of a crate where it is not asked to optimise.
 //!
-//! Derivatives that a function to be differentiated asks for itself come first, see [`nested`](super::nested).
+//! Derivatives that a function to be differentiated asks for itself come first, see [`nested`].
 //!
 //! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
 //! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them; so
