@@ -123,8 +123,8 @@ fn carefully(x: f64, limit: usize) -> f64 {
 #[test]
 fn a_panic_goes_through_both() {
     let said = |f: &dyn Fn()| *catch_unwind(AssertUnwindSafe(f)).unwrap_err().downcast::<String>().unwrap();
-    assert_eq!(said(&|| drop(rr_careful(0.5, 5))), "no more than 5");
-    assert_eq!(said(&|| drop(fr_careful(0.5, 1.0, 7))), "no more than 7");
+    assert_eq!(said(&|| _ = rr_careful(0.5, 5)), "no more than 5");
+    assert_eq!(said(&|| _ = fr_careful(0.5, 1.0, 7)), "no more than 7");
     let (second, first) = rr_careful(0.5, 10);
     close(fr_careful(0.5, 1.0, 10).1, second, "careful");
     let h = 1e-6;
