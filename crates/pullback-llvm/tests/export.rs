@@ -3,7 +3,7 @@
 mod common;
 
 use common::toolchains;
-use pullback_ir::{AliasClass, BinOp, BlockCall, Builder, Flags, Function, IntPred, MathFn, Op, Type};
+use pullback_ir::{AliasClass, BinOp, BlockCall, Builder, Flags, Function, IntPred, MathFn, Op, Terminator, Type};
 use pullback_llvm::{Context, Module, Policy, TargetOptions, import_functions};
 
 const TEMPLATE: &str = r#"
@@ -138,5 +138,40 @@ fn memory_of_different_classes_does_not_alias() {
             let body = text.split("@copy_twice").nth(1).expect("it is there").split("\n}").next().expect("its end");
             assert_eq!(body.matches(" load ").count(), loads, "{body}");
         }
+    }
+}
+
+/// A branch, and a switch, to one block with different values.
+fn choose(ir: &mut pullback_ir::Module) -> pullback_ir::FuncId {
+    let mut func = Function::new("choose", vec![Type::I64], Some(Type::I64));
+    let entry = func.add_block();
+    let n = func.add_param(entry, Type::I64);
+    let (middle, exit) = (func.add_block(), func.add_block());
+    let (a, b) = (func.add_param(middle, Type::I64), func.add_param(exit, Type::I64));
+    let [zero, one, two, three] = [0, 1, 2, 3].map(|i| func.i64(i));
+    let mut build = Builder::new(&mut func, entry);
+    let is_zero = build.icmp(IntPred::Eq, n, zero);
+    build.branch(is_zero, BlockCall::new(middle, vec![one]), BlockCall::new(middle, vec![two]));
+    build.at(middle);
+    let to = |value| BlockCall::new(exit, vec![value]);
+    build.terminate(Terminator::Switch(a, vec![(1, to(two)), (2, to(three)), (3, to(two))], to(a)));
+    build.at(exit);
+    build.ret(Some(b));
+    ir.add_function(func)
+}
+
+#[test]
+fn two_ways_to_one_block_with_different_values() {
+    for toolchain in toolchains() {
+        let context = Context::new(&toolchain.llvm);
+        let module = Module::parse_ir(&context, "template", TEMPLATE).expect("LLVM reads it");
+        let mut imported = import_functions(module, &["shim"], &|_| Policy::Import).expect("the template imports");
+        let id = choose(&mut imported.ir);
+        imported.export(&[id], "shim").expect("it exports");
+        let mut module = imported.into_module();
+        module.verify().expect("LLVM takes it");
+        module.retain_reachable(&["choose"]).expect("it is there");
+        module.run_passes("default<O2>", &TargetOptions::default()).expect("it is optimised");
+        assert!(module.print().contains("select i1 %2, i64 2, i64 3"), "{}", module.print());
     }
 }

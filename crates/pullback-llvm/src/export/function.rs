@@ -53,14 +53,29 @@ impl Exporter<'_> {
             }
             // A call that cleans up when it panics goes on in a block of its own.
             let last = llvm!(api, LLVMGetInsertBlock(builder));
-            body.terminator(&func.block(*block).term)?;
-            for target in func.block(*block).term.targets() {
+            let term = &func.block(*block).term;
+            let mut ways = Vec::new();
+            for (i, target) in term.targets().into_iter().enumerate() {
                 if target.block == order[0] {
                     return Err("it jumps to its entry block".to_owned());
                 }
                 let args = body.arguments(target)?;
-                edges.entry(target.block).or_default().push((last, args));
+                // Two ways to one block with different values: a phi knows only where it was come from.
+                let differs = |other: &&BlockCall| other.block == target.block && other.args != target.args;
+                let (from, to) = match term.targets()[..i].iter().any(differs) {
+                    true => {
+                        let way = llvm!(api, LLVMAppendBasicBlockInContext(module.raw_context(), raw, c"".as_ptr()));
+                        llvm!(api, LLVMPositionBuilderAtEnd(builder, way));
+                        llvm!(api, LLVMBuildBr(builder, body.blocks[&target.block]));
+                        (way, way)
+                    }
+                    false => (last, body.blocks[&target.block]),
+                };
+                ways.push(to);
+                edges.entry(target.block).or_default().push((from, args));
             }
+            llvm!(api, LLVMPositionBuilderAtEnd(builder, last));
+            body.terminator(term, &ways)?;
         }
         for (phi, block, position) in phis {
             for (from, args) in edges.get(&block).into_iter().flatten() {
@@ -117,27 +132,27 @@ impl Body<'_, '_> {
         target.args.iter().map(|v| self.value(*v)).collect()
     }
 
-    fn terminator(&mut self, term: &Terminator) -> Result<(), String> {
+    /// The end of a block; `ways` are the blocks that its targets are reached by.
+    fn terminator(&mut self, term: &Terminator, ways: &[BlockRef]) -> Result<(), String> {
         let (api, builder) = (self.exp.module.api(), self.exp.builder);
         let operand = match term.operand() {
             Some(value) => self.value(value)?,
             None => ValueRef::NULL,
         };
         match term {
-            Terminator::Jump(target) => {
-                llvm!(api, LLVMBuildBr(builder, self.blocks[&target.block]));
+            Terminator::Jump(_) => {
+                llvm!(api, LLVMBuildBr(builder, ways[0]));
             }
-            Terminator::Branch(_, then, otherwise) => {
-                let (then, otherwise) = (self.blocks[&then.block], self.blocks[&otherwise.block]);
-                llvm!(api, LLVMBuildCondBr(builder, operand, then, otherwise));
+            Terminator::Branch(..) => {
+                llvm!(api, LLVMBuildCondBr(builder, operand, ways[0], ways[1]));
             }
-            Terminator::Switch(value, cases, default) => {
+            Terminator::Switch(value, cases, _) => {
                 let count = cases.len() as u32;
-                let switch = llvm!(api, LLVMBuildSwitch(builder, operand, self.blocks[&default.block], count));
-                for (case, target) in cases {
+                let switch = llvm!(api, LLVMBuildSwitch(builder, operand, ways[cases.len()], count));
+                for ((case, _), way) in cases.iter().zip(ways) {
                     let ty = self.func.ty(*value).clone();
                     let case = self.exp.constant(&ty, &pullback_ir::Constant::Int(*case))?;
-                    llvm!(api, LLVMAddCase(switch, case, self.blocks[&target.block]));
+                    llvm!(api, LLVMAddCase(switch, case, *way));
                 }
             }
             Terminator::Return(Some(_)) => {
