@@ -1,6 +1,6 @@
 //! Derivatives of derivatives: every mode over every mode, against finite differences of the first derivative.
 
-use pullback::{grad, jvp, value_and_grad, vjp};
+use pullback::{Differentiable, grad, hessian, hvp, jvp, value_and_grad, vjp};
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
@@ -238,4 +238,154 @@ fn pullbacks_that_are_called_later() {
     close(found[0], expected[0], 1e-13, "by x");
     close(found[1], expected[1], 1e-13, "by y");
     close(jvp(slope, &[x, y][..], &[0.3, 0.4][..]).1, 0.3 * expected[0] + 0.4 * expected[1], 1e-13, "forward");
+}
+
+const AT: [f64; 4] = [0.7, -0.4, 1.3, 0.2];
+const ALONG: [f64; 4] = [0.5, 0.2, -0.1, -0.4];
+
+#[test]
+fn enums_that_are_built_inside() {
+    let present = |x: &[f64]| {
+        let all: Vec<Option<f64>> = x.iter().map(|x| (*x > 0.0).then(|| x * x * x)).collect();
+        let copy = all.clone();
+        all.iter().zip(&copy).filter_map(|(a, b)| Some((*a)? * (*b)?)).sum()
+    };
+    check(present, &AT, &ALONG);
+    let results = |x: &[f64]| {
+        let f = |x: f64| if x > -1.0 { Ok(x.exp()) } else { Err(format!("{x} is too small")) };
+        let all = || -> Result<f64, String> { Ok(f(x[0])? * f(x[1])? + f(x[2])?) };
+        all().unwrap_or(0.0)
+    };
+    check(results, &AT, &ALONG);
+}
+
+/// Floats in one variant, pointers in another.
+#[derive(Clone)]
+enum Expr {
+    Number(f64),
+    Negative(Box<Expr>),
+    Product(Box<Expr>, Box<Expr>),
+}
+
+impl Expr {
+    fn value(&self) -> f64 {
+        match self {
+            Expr::Number(x) => *x,
+            Expr::Negative(e) => -e.value(),
+            Expr::Product(a, b) => a.value() * b.value(),
+        }
+    }
+}
+
+#[test]
+fn expressions() {
+    let number = |x: f64| Box::new(Expr::Number(x));
+    let one = |x: &[f64]| {
+        let left = Expr::Negative(number(x[0] * x[1]));
+        Expr::Product(Box::new(left), Box::new(Expr::Product(number(x[2]), number(x[0])))).value()
+    };
+    check(one, &AT, &ALONG);
+    let many = |x: &[f64]| {
+        let mut all: Vec<Expr> = x.iter().map(|x| Expr::Number(x * x)).collect();
+        let last = all.pop().unwrap();
+        all.push(Expr::Product(Box::new(last), Box::new(all[0].clone())));
+        all.reverse();
+        all.iter().map(Expr::value).product()
+    };
+    check(many, &AT, &ALONG);
+}
+
+#[test]
+fn data_that_is_moved_about() {
+    let sorted = |x: &[f64]| {
+        let mut x = x.to_vec();
+        x.sort_by(f64::total_cmp);
+        x.iter().zip(1..).map(|(x, i)| x.powi(i)).sum()
+    };
+    check(sorted, &AT, &ALONG);
+    let swapped = |x: &[f64]| {
+        let mut x = x.to_vec();
+        x.swap(0, 2);
+        x.rotate_left(1);
+        let first = x[0];
+        x[0] *= x[1];
+        x[3] = first * x[0];
+        x.iter().product()
+    };
+    check(swapped, &AT, &ALONG);
+    let rows = |x: &[f64]| {
+        let m: Vec<Vec<f64>> = (0..3).map(|i| (0..3).map(|j| x[(i + j) % 4] * x[i]).collect()).collect();
+        (0..27).map(|n| m[n / 9][n % 3] * m[n % 3][n / 3 % 3]).sum()
+    };
+    check(rows, &AT, &ALONG);
+    let texts = |x: &[f64]| {
+        let (mut text, mut product) = (String::new(), 1.0);
+        for x in x {
+            text += &format!("{x} ");
+            product *= x.sin() + 1.0;
+        }
+        product + text.len() as f64
+    };
+    check(texts, &AT, &ALONG);
+}
+
+#[test]
+fn the_largest() {
+    let by_fold = |x: &[f64]| {
+        let most = x.iter().fold(f64::NEG_INFINITY, |m, x| m.max(*x));
+        most * most * most + x.iter().map(|x| (x - most).exp()).sum::<f64>().ln()
+    };
+    check(by_fold, &AT, &ALONG);
+    let by_comparison = |x: &[f64]| {
+        let mut most = x[0];
+        for x in x {
+            if *x > most {
+                most = *x;
+            }
+        }
+        most * most * most
+    };
+    check(by_comparison, &AT, &ALONG);
+}
+
+/// So that third derivatives are taken.
+#[test]
+fn derivatives_inside() {
+    let descent = |x: &[f64]| {
+        let mut x = x.to_vec();
+        for _ in 0..3 {
+            let slope = grad(|x: &[f64]| x.iter().map(|x| x.powi(4)).sum::<f64>() + x[0] * x[1], &x[..]);
+            for (x, slope) in x.iter_mut().zip(&slope) {
+                *x -= 0.05 * slope;
+            }
+        }
+        x.iter().map(|x| x * x).sum()
+    };
+    check(descent, &AT, &ALONG);
+    let twice = |x: &[f64]| {
+        let (y, pullback) = vjp(|x: &[f64]| x[0] * x[1] * x[2], x);
+        pullback(1.0)[0] * pullback(y)[1]
+    };
+    check(twice, &AT, &ALONG);
+}
+
+#[test]
+fn structures() {
+    #[derive(Differentiable, Clone)]
+    struct Net {
+        weights: Vec<Vec<f64>>,
+        bias: f64,
+    }
+    let loss = |net: &Net| net.weights.iter().map(|row| (row.iter().sum::<f64>() * net.bias).tanh()).product::<f64>();
+    let net = |step: f64| Net { weights: vec![vec![0.3 + step, 0.5], vec![0.5 * step - 0.2]], bias: 0.7 + 0.25 * step };
+    let along = Net { weights: vec![vec![1.0, 0.0], vec![0.5]], bias: 0.25 };
+    let product = hvp(loss, &net(0.0), &along);
+    let (high, low) = (grad(loss, &net(1e-5)), grad(loss, &net(-1e-5)));
+    close(product.bias, (high.bias - low.bias) / 2e-5, 1e-8, "bias");
+    close(product.weights[1][0], (high.weights[1][0] - low.weights[1][0]) / 2e-5, 1e-8, "weight");
+    assert_eq!(
+        hessian(|x: &Vec<f64>| x.iter().product::<f64>(), &vec![2.0, 3.0, 5.0]),
+        [[0.0, 5.0, 3.0], [5.0, 0.0, 2.0], [3.0, 2.0, 0.0]]
+    );
+    assert_eq!(hessian(|x: &[f32; 2]| x[0] * x[0] * x[1], &[2.0, 3.0]), [[6.0, 4.0], [4.0, 0.0]]);
 }
