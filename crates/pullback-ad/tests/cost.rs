@@ -260,7 +260,8 @@ b1(v5: i64, v6: f64):
   v14 = icmp eq v13, v4
   branch v14, b2, b1(v13, v12)
 b2:
-  store v2, v12
+  v15 = fmul v12, v12
+  store v2, v15
   return
 }";
     assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 8.0);
@@ -471,7 +472,8 @@ b1(v5: i64, v6: ptr, v7: f64):
   v15 = icmp eq v14, v4
   branch v15, b2, b1(v14, v13, v10)
 b2:
-  store v2, v10
+  v16 = fmul v10, v10
+  store v2, v16
   return
 }";
     let args = |n| vec![Arg::floats(&points(2 * n)), Arg::Number(n), Arg::float(0.0)];
@@ -513,7 +515,8 @@ b3:
   v17 = icmp eq v16, v4
   branch v17, b4, b1(v16, v15)
 b4:
-  store v2, v15
+  v18 = fmul v15, v15
+  store v2, v18
   return
 }";
     let program = Program::new(text, &[Arg::floats(&[0.5, 0.9, -0.7]), Arg::Number(3), Arg::float(0.0)]);

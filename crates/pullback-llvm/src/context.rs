@@ -23,6 +23,7 @@ impl Llvm {
             match Api::load(&path) {
                 Ok(api) => {
                     api.initialise_targets();
+                    api.set_options();
                     return Ok(Llvm { api: Arc::new(api), path });
                 }
                 Err(error) => failure = failure.or(Some(error)),

@@ -5,8 +5,14 @@
 //! are pointer newtypes of our own; the signatures are those of the headers under `llvm-c/`.
 
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// LLVM's own options. Sums of floats stay in the order that the program gives them, and need not keep the rest of their loop from being
+/// vector code: x86 has no instruction for such a sum, and LLVM then does not think of adding lane by lane unless it is told.
+const OPTIONS: [&CStr; 2] = [c"pullback", c"-force-ordered-reductions"];
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -113,6 +119,7 @@ macro_rules! table {
 table! {
     // Contexts, buffers, messages
     LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    LLVMParseCommandLineOptions(c_int, *const *const c_char, *const c_char);
     LLVMContextCreate() -> ContextRef;
     LLVMContextDispose(ContextRef);
     LLVMContextSetDiagnosticHandler(ContextRef, Option<DiagnosticHandler>, *mut c_void);
@@ -396,6 +403,16 @@ impl Api {
                     unsafe { init() }
                 }
             }
+        }
+    }
+
+    /// Set LLVM's own options, once for each library: it does not let them be set again.
+    pub fn set_options(&self) {
+        static DONE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+        let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.insert(self.LLVMGetVersion as usize) {
+            let args: Vec<*const c_char> = OPTIONS.iter().map(|option| option.as_ptr()).collect();
+            llvm!(self, LLVMParseCommandLineOptions(args.len() as c_int, args.as_ptr(), std::ptr::null()));
         }
     }
 

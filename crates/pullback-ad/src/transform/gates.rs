@@ -52,7 +52,7 @@ impl Sweeps<'_, '_> {
 
     /// Where the reverse sweep goes on from an edge, to what comes before it: from the outermost loop that is entered inwards.
     pub(super) fn before(&mut self, edge: Edge) -> BlockCall {
-        let mut call = BlockCall::new(self.rev_blocks[&edge.from], vec![]);
+        let mut call = self.past(edge).unwrap_or_else(|| BlockCall::new(self.rev_blocks[&edge.from], vec![]));
         let (left, closed) = (self.left_by(edge), self.closed_by(edge));
         for id in left.into_iter().chain(closed) {
             let Some(gate) = self.gates.get_mut(&id) else { continue };

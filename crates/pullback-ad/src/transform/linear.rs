@@ -143,6 +143,11 @@ pub enum Linear {
 }
 
 impl Linear {
+    /// Whether the forward sweep reads shadows that may hold cotangents.
+    pub fn reads_words(&self) -> bool {
+        matches!(self, Linear::WordLoad { .. }) || self.changes_shadow_pointers()
+    }
+
     /// Whether the transpose puts back shadow pointers: it can be done once.
     pub fn changes_shadow_pointers(&self) -> bool {
         matches!(

@@ -18,6 +18,7 @@
 //! | `stable` | loads that may be done again |
 //! | `max_flow` | the smallest cut of a network |
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
+//! | `at_once` | loops that only add things up: each iteration is reversed as soon as it is through |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
 //! | `gates` | how the reverse sweep gets into loops that are left at several places |
@@ -28,6 +29,7 @@
 
 mod again;
 pub mod alias;
+mod at_once;
 pub mod augment;
 mod augment_memory;
 mod change_types;

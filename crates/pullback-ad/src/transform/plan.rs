@@ -19,6 +19,7 @@ mod decide;
 mod walk;
 
 pub use decide::Decision;
+pub use walk::{Place, Walks};
 
 use super::augment::Augmented;
 use super::linear::{Coefficient, Linear};
@@ -30,7 +31,7 @@ use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
 use pullback_ir::table::Table;
 use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A value at the level of a loop; `None` is the function itself.
 pub type Key = (Value, Option<Loop>);
@@ -106,6 +107,8 @@ pub struct Shape<'a> {
     pub loops: &'a Loops,
     /// How often the counted ones run: a value made on entry.
     pub trips: &'a HashMap<Loop, Value>,
+    /// Those whose iterations are reversed one by one, as soon as they are through.
+    pub passed: &'a HashSet<Loop>,
 }
 
 /// Make the plan.
@@ -185,6 +188,10 @@ impl Planner<'_> {
         &self.aug.func
     }
 
+    fn walks(&self) -> Walks<'_> {
+        Walks { func: self.func(), counted: &self.counted, stability: &self.stability }
+    }
+
     fn key(&self, value: Value, user: Option<Loop>) -> Key {
         self.plan.key(self.shape.loops, value, user)
     }
@@ -227,8 +234,8 @@ impl Planner<'_> {
         if self.at_hand(value) {
             return Recipe::Given(Source::AtHand);
         }
-        // Outside of loops a slot costs nothing to speak of in one function.
-        if level.is_none() && self.form == Form::Whole {
+        // Outside of loops a slot costs nothing to speak of in one function, nor does one that is read in the same iteration.
+        if level.is_none_or(|id| self.shape.passed.contains(&id)) && self.form == Form::Whole {
             return Recipe::Given(Source::Kept);
         }
         let make = |source: Source, from: &[Value], effort: u64| {
@@ -252,7 +259,7 @@ impl Planner<'_> {
                 None => Recipe::Keep,
             };
         }
-        if let Some((walk, align)) = self.walk(value)
+        if let Some((walk, align)) = self.walks().walk(value)
             && level == Some(walk.id)
         {
             return make(Source::Walk(walk, align), &[walk.init], LOAD);

@@ -17,6 +17,7 @@
 //! condition says so (`plan`); at a loop header the counter tells.
 
 use super::alias::Origin;
+use super::at_once::{self, AtOnce};
 use super::augment::Augmented;
 use super::gates::{Gates, gated};
 use super::plan::{self, Decision, Key, Plan, Shape};
@@ -30,7 +31,7 @@ use crate::analysis::counted;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::{Irreducible, Loops};
+use pullback_ir::loops::{Irreducible, LoopData, Loops};
 use pullback_ir::{Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Op, Terminator, Type, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -67,6 +68,10 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) rev_blocks: HashMap<Block, Block>,
     /// How loops are entered, where that is not plain.
     pub(super) gates: Gates,
+    /// The loops whose iterations are reversed at once.
+    pub(super) at_once: HashMap<Loop, AtOnce>,
+    /// For each of them, the cotangents of its sums in each direction.
+    pub(super) seeds: HashMap<Loop, Vec<Vec<Value>>>,
     pub(super) rev_tape: Value,
     /// What is known of pointers that are read back from the tape.
     pub(super) origins: HashMap<Value, Origin>,
@@ -123,12 +128,16 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
         drop_useless(&mut aug, &cfg);
         check_borrows(session, &mut aug, &cfg, form)?;
-        let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
-        let plan = plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips }, form);
+        let at_once = at_once::find(session, &aug, (&cfg, &doms, &loops), form);
+        let counted = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?)));
+        let trips = counted.filter(|(id, _)| !at_once.contains_key(id)).collect();
+        let passed = at_once.keys().copied().collect();
+        let plan =
+            plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips, passed: &passed }, form);
         let gated = gated(&cfg, &doms, &loops);
         let local = local(&aug, &cfg);
-        let live_loops: Vec<Loop> =
-            loops.iter().filter(|(_, data)| cfg.can_return(data.header)).map(|(id, _)| id).collect();
+        let live = |(id, data): &(Loop, &LoopData)| cfg.can_return(data.header) && !at_once.contains_key(id);
+        let live_loops: Vec<Loop> = loops.iter().filter(live).map(|(id, _)| id).collect();
         let mut this = Sweeps {
             session,
             form,
@@ -149,6 +158,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             cache: HashMap::new(),
             rev_blocks: HashMap::new(),
             gates: Gates::new(),
+            at_once,
+            seeds: HashMap::new(),
             rev_tape,
             origins: HashMap::new(),
             aug,
@@ -217,10 +228,15 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for edge in &edges {
             self.forward_edge(*edge, &into[&edge.to], &args[edge]);
         }
+        self.turn_each_iteration();
         self.turn(&exits);
         for block in live.iter().rev() {
+            if let Some(id) = self.ends_at_once(*block) {
+                self.give_seeds(id);
+            }
             self.reverse_block(*block, &insts[block], &into[block], &args, headers[block])?;
         }
+        self.pass_by();
         self.finish_gates();
         self.finish();
         Ok(())
@@ -235,20 +251,21 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         Ok(())
     }
 
-    /// The loops an edge leaves, innermost first.
+    /// The loops an edge leaves that the reverse sweep goes through, innermost first.
     pub(super) fn left_by(&self, edge: Edge) -> Vec<Loop> {
-        self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to)).collect()
+        let left = self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to));
+        left.filter(|id| !self.is_at_once(*id)).collect()
     }
 
     /// The loop an edge goes round, if it is a back edge.
     pub(super) fn closed_by(&self, edge: Edge) -> Option<Loop> {
-        let id = self.loops.headed_by(edge.to)?;
+        let id = self.loops.headed_by(edge.to).filter(|id| !self.is_at_once(*id))?;
         self.loops.contains(id, edge.from).then_some(id)
     }
 
     /// The loop an edge enters.
     fn entered_by(&self, edge: Edge) -> Option<Loop> {
-        let id = self.loops.headed_by(edge.to)?;
+        let id = self.loops.headed_by(edge.to).filter(|id| !self.is_at_once(*id))?;
         (!self.loops.contains(id, edge.from)).then_some(id)
     }
 
@@ -256,7 +273,9 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     fn forward_edge(&mut self, edge: Edge, into: &[Edge], args: &[Value]) {
         let which = Slot::Which(edge.to);
         let (left, closed, entered) = (self.left_by(edge), self.closed_by(edge), self.entered_by(edge));
-        if !self.has_slot(which) && left.is_empty() && closed.is_none() && entered.is_none() {
+        let summed = self.starts_at_once(edge.to).filter(|id| !self.loops.contains(*id, edge.from));
+        let loops = left.iter().copied().chain(closed).chain(entered).chain(summed).count();
+        if !self.has_slot(which) && loops == 0 {
             return;
         }
         let block = self.aug.func.add_block();
@@ -273,6 +292,9 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             let one = b.func.i64(1);
             let next = b.add(i, one);
             self.write(block, Slot::Counter(id), next);
+        }
+        if let Some(id) = summed {
+            self.make_seeds(block, id);
         }
         if let Some(id) = entered {
             let zero = self.aug.func.i64(0);
@@ -349,11 +371,15 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 self.transpose(linear, level, flags, loc, refilled.contains(inst));
             }
         }
-        let params = self.aug.func.block(block).params.clone();
         if into.is_empty() {
             self.leave();
             return Ok(());
         }
+        if let Some(id) = self.starts_at_once(block) {
+            self.end_iteration(id);
+            return Ok(());
+        }
+        let params = self.aug.func.block(block).params.clone();
         // All cotangents of parameters are taken before any is passed on: a parameter may be passed to another.
         let active: Vec<(usize, Value)> =
             params.iter().copied().enumerate().filter(|(_, p)| self.aug.active.contains(p)).collect();

@@ -13,11 +13,11 @@ use pullback_ir::{
 };
 
 impl Sweeps<'_, '_> {
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.session.request.width
     }
 
-    fn cotangent_type(&self, value: Value) -> Type {
+    pub(super) fn cotangent_type(&self, value: Value) -> Type {
         cotangent_type(self.aug.func.ty(value))
     }
 
@@ -66,7 +66,15 @@ impl Sweeps<'_, '_> {
     }
 
     /// Add `g` to what is at `slot + offset`; aggregates field by field.
-    fn accumulate_at(&mut self, slot: Value, offset: u64, ty: &Type, g: Value, flags: Flags, beside: Beside) {
+    pub(super) fn accumulate_at(
+        &mut self,
+        slot: Value,
+        offset: u64,
+        ty: &Type,
+        g: Value,
+        flags: Flags,
+        beside: Beside,
+    ) {
         match ty {
             Type::Struct(fields) => {
                 for (i, field) in fields.iter().enumerate().filter(|(_, f)| holds_float(f)) {
@@ -142,12 +150,9 @@ impl Sweeps<'_, '_> {
                 let quotient = y.map(|_| self.value(*result, level));
                 let strong = self.session.request.strong_zero;
                 for (lane, g) in g.into_iter().enumerate() {
+                    let t = self.divided(g, divisor, flags, loc);
                     let mut b = self.build();
                     (b.flags, b.loc) = (flags, loc);
-                    let mut t = b.bin(BinOp::FDiv, g, divisor);
-                    if strong {
-                        t = guard(&mut b, g, t);
-                    }
                     let for_y = quotient.map(|r| {
                         let product = b.fmul(t, r);
                         let product = if strong { guard(&mut b, t, product) } else { product };
@@ -329,7 +334,7 @@ impl Sweeps<'_, '_> {
     }
 
     /// What may lie in a shadow, at `shadow` or anywhere in its object.
-    fn beside(&self, shadow: Value, width: Option<u64>) -> Beside {
+    pub(super) fn beside(&self, shadow: Value, width: Option<u64>) -> Beside {
         let Some((object, at)) = self.aug.places.get(&shadow) else { return Beside::Floats };
         let objects = &self.session.facts.objects;
         let number = |cell: &Cell| {
@@ -355,7 +360,7 @@ impl Sweeps<'_, '_> {
         b.store(place, after);
     }
 
-    fn scaled(
+    pub(super) fn scaled(
         &mut self,
         g: Value,
         coefficient: Coefficient,
@@ -374,6 +379,15 @@ impl Sweeps<'_, '_> {
             }
             _ => g,
         }
+    }
+
+    /// The cotangent of a dividend.
+    pub(super) fn divided(&mut self, g: Value, divisor: Value, flags: Flags, loc: Option<SourceLoc>) -> Value {
+        let strong = self.session.request.strong_zero;
+        let mut b = self.build();
+        (b.flags, b.loc) = (flags, loc);
+        let t = b.bin(BinOp::FDiv, g, divisor);
+        if strong { guard(&mut b, g, t) } else { t }
     }
 
     /// Zero the floats of a value of type `ty` in memory.
@@ -440,7 +454,7 @@ impl Sweeps<'_, '_> {
 
 /// What may lie where a cotangent is added.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
+pub(super) enum Beside {
     /// A float.
     Floats,
     /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not enough, for that

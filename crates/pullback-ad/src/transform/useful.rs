@@ -44,7 +44,7 @@ fn result(linear: &Linear) -> Option<Value> {
 }
 
 /// The values that an operation's transpose gives cotangents to.
-fn operands(linear: &Linear) -> Vec<Value> {
+pub fn operands(linear: &Linear) -> Vec<Value> {
     match linear {
         Linear::Sum(_, terms) => terms.iter().map(|(value, _)| *value).collect(),
         Linear::Quotient { x, y, .. } => x.iter().chain(y).copied().collect(),

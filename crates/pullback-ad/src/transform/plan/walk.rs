@@ -15,24 +15,38 @@
 //!   branch v9, b2, b1(v7, v4)
 //! ```
 
-use super::Planner;
-use crate::analysis::counted::{Affine, Step};
-use pullback_ir::{BinOp, Inst, Loop, Op, Value};
+use super::Stability;
+use crate::analysis::counted::{Affine, Counted, Step};
+use pullback_ir::{BinOp, Function, Inst, Loop, Op, Value};
+
+/// The loads of a function, to ask about.
+#[derive(Clone, Copy)]
+pub struct Walks<'a> {
+    /// The function.
+    pub func: &'a Function,
+    /// Its loops.
+    pub counted: &'a Counted<'a>,
+    /// Which of its loads may be done again.
+    pub stability: &'a Stability<'a>,
+}
 
 /// An address or index in iteration `i`: `root + constant + i·step`, modulo 2⁶⁴.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
-    root: Option<Value>,
-    constant: i64,
-    step: i64,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// A value that does not change in the loop.
+    pub root: Option<Value>,
+    /// What is added to it.
+    pub constant: i64,
+    /// What is added each time round.
+    pub step: i64,
 }
 
 /// How many instructions are looked through.
 const MOST_INSTRUCTIONS: u32 = 12;
 
-impl Planner<'_> {
+impl Walks<'_> {
     /// The place that a header parameter is a load from, and its alignment.
-    pub(super) fn walk(&self, value: Value) -> Option<(Affine, u64)> {
+    pub fn walk(&self, value: Value) -> Option<(Affine, u64)> {
         let (id, init, next) = self.counted.recurrence(value)?;
         let ((first, first_align), (after, after_align)) = (self.stable_load(init)?, self.stable_load(next)?);
         if !self.counted.is_invariant(id, first) {
@@ -48,14 +62,19 @@ impl Planner<'_> {
 
     /// Where a value is loaded from, if the load may be done again.
     fn stable_load(&self, value: Value) -> Option<(Value, u64)> {
-        let inst: Inst = self.func().def_inst(value)?;
-        let Op::Load { ptr, align } = self.func().inst(inst).op else { return None };
+        let inst: Inst = self.func.def_inst(value)?;
+        let Op::Load { ptr, align } = self.func.inst(inst).op else { return None };
         self.stability.is_stable(inst).then_some((ptr, align))
+    }
+
+    /// Where a pointer points, by the iteration number of loop `id`.
+    pub fn pointer(&self, id: Loop, pointer: Value) -> Option<Place> {
+        self.place(id, pointer, MOST_INSTRUCTIONS)
     }
 
     /// An address or 64-bit index by the iteration number of loop `id`.
     fn place(&self, id: Loop, value: Value, most: u32) -> Option<Place> {
-        let func = self.func();
+        let func = self.func;
         if let Some(number) = func.as_int(value) {
             return Some(Place { root: None, constant: i64::try_from(number).ok()?, step: 0 });
         }
@@ -83,7 +102,7 @@ impl Planner<'_> {
                 Some(Place { root, constant: a.constant.wrapping_add(b.constant), step: a.step.wrapping_add(b.step) })
             }
             Op::Bin(BinOp::Mul | BinOp::Shl, a, by) => {
-                let by = i64::try_from(self.func().as_int(by)?).ok()?;
+                let by = i64::try_from(self.func.as_int(by)?).ok()?;
                 let factor = match op {
                     Op::Bin(BinOp::Shl, ..) => 1i64.checked_shl(u32::try_from(by).ok()?)?,
                     _ => by,

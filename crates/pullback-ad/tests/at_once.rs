@@ -1,0 +1,306 @@
+//! Loops whose iterations are reversed at once, and loops that only look like them. Each derivative is run in the interpreter and its
+//! gradient compared with differences. What was reversed at once keeps nothing; any other loop keeps what is expensive.
+
+#[path = "cost/support.rs"]
+#[allow(dead_code)]
+mod support;
+
+use support::{Arg, Program};
+
+fn points(n: i64) -> Vec<f64> {
+    (0..n).map(|k| (0.9 * k as f64 + 0.4).sin()).collect()
+}
+
+/// For a slice of floats, a number, and a result.
+#[track_caller]
+fn assert_at_once(text: &str, expected: bool) {
+    let run = Program::new(text, &[Arg::floats(&points(7)), Arg::Number(6), Arg::float(0.0)]).check(2);
+    assert_eq!(run.tape == 0, expected, "{} bytes on the tape\n{}", run.tape, run.text);
+}
+
+/// `Σ exp(xᵢ)²`, up to where the sum is used.
+fn sum_and(rest: &str) -> String {
+    format!(
+        "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {{
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 0.5f64)
+b1(v5: i64, v6: f64):
+  v7 = shl v5, 3:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  v10 = math.exp v9
+  v11 = fmul v10, v10
+  v12 = fadd v6, v11
+  v13 = add nuw v5, 1:i64
+  v14 = icmp eq v13, v4
+  branch v14, b2, b1(v13, v12)
+b2:
+{rest}
+}}"
+    )
+}
+
+#[test]
+fn a_sum_that_is_the_result() {
+    assert_at_once(&sum_and("  store v2, v12\n  return"), true);
+}
+
+#[test]
+fn what_comes_after_is_linear() {
+    assert_at_once(
+        &sum_and(
+            "  v15 = fmul v12, 0.25f64
+  v16 = sitofp f64 v4
+  v17 = fdiv v12, 3.0f64
+  v18 = fsub v15, v17
+  v19 = load f64 v3
+  v20 = fadd v18, v19
+  jump b3(v20)
+b3(v21: f64):
+  store v2, v21
+  return",
+        ),
+        true,
+    );
+}
+
+/// The cotangent is only known when the sum is.
+#[test]
+fn what_comes_after_is_not_linear() {
+    assert_at_once(&sum_and("  v15 = fmul v12, v12\n  store v2, v15\n  return"), false);
+    assert_at_once(&sum_and("  v15 = fdiv 1.0f64, v12\n  store v2, v15\n  return"), false);
+    assert_at_once(&sum_and("  v15 = math.log v12\n  store v2, v15\n  return"), false);
+}
+
+/// A factor that is only there after the loop.
+#[test]
+fn a_factor_of_the_loop() {
+    assert_at_once(&sum_and("  v15 = fmul v12, v10\n  store v2, v15\n  return"), false);
+}
+
+/// Which way the sum goes is only decided later.
+#[test]
+fn a_branch_after_the_sum() {
+    let text = sum_and(
+        "  v15 = fcmp ogt v12, 9.0f64
+  branch v15, b3(v12), b3(2.0f64)
+b3(v16: f64):
+  store v2, v16
+  return",
+    );
+    assert_at_once(&text, false);
+    let text = sum_and(
+        "  v15 = fcmp ogt v12, 9.0f64
+  branch v15, b3, b4
+b3:
+  store v2, v12
+  jump b4
+b4:
+  return",
+    );
+    assert_at_once(&text, false);
+}
+
+/// The result is overwritten, or read again.
+#[test]
+fn a_result_that_is_not_the_last_word() {
+    assert_at_once(&sum_and("  store v2, v12\n  store v2, 1.0f64\n  return"), false);
+    assert_at_once(
+        &sum_and("  store v2, v12\n  v15 = load f64 v2\n  v16 = fmul v15, v15\n  store v2, v16\n  return"),
+        false,
+    );
+}
+
+/// The transpose of a later write would take what the loop has added.
+#[test]
+fn what_the_loop_reads_is_written_later() {
+    assert_at_once(&sum_and("  store v3, v12\n  store v2, v12\n  return"), false);
+    assert_at_once(&sum_and("  store v3, 0.0f64\n  store v2, v12\n  return"), false);
+}
+
+/// A panic after the loop would leave half a gradient.
+#[test]
+fn a_panic() {
+    let text = sum_and(
+        "  v15 = icmp eq v4, 1000:i64
+  branch v15, b3, b4
+b3:
+  unreachable
+b4:
+  store v2, v12
+  return",
+    );
+    assert_at_once(&text, false);
+}
+
+/// The sum of an iteration is used in the next one.
+#[test]
+fn a_sum_that_is_used_on_the_way() {
+    let text = sum_and("  store v2, v12\n  return");
+    assert_at_once(&text.replace("fmul v10, v10", "fmul v10, v6"), false);
+    assert_at_once(&text.replace("v12 = fadd v6, v11", "v30 = fadd v6, v11\n  v12 = fadd v30, v6"), false);
+    assert_at_once(&text.replace("fadd v6, v11", "fsub v11, v6"), false);
+    assert_at_once(&text.replace("fadd v6, v11", "fsub v6, v11"), true);
+    // Only compared, it has no cotangent.
+    assert_at_once(
+        &text.replace("v11 = fmul v10, v10", "v30 = fcmp ogt v6, 4.0f64\n  v11 = select v30, v10, v9"),
+        true,
+    );
+}
+
+/// Not the sum alone gets out of the loop.
+#[test]
+fn another_value_of_the_last_iteration() {
+    assert_at_once(&sum_and("  v15 = fadd v12, v11\n  store v2, v15\n  return"), false);
+}
+
+/// A sum with two ways through the body, and one in an inner loop.
+#[test]
+fn sums_with_branches_and_loops_inside() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 0.0f64)
+b1(v5: i64, v6: f64):
+  v7 = shl v5, 3:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  v10 = fcmp ogt v9, 0.1f64
+  branch v10, b2, b3(v6)
+b2:
+  v11 = math.sin v9
+  v12 = fsub v6, v11
+  jump b3(v12)
+b3(v13: f64):
+  jump b4(0:i64, v13, v9)
+b4(v14: i64, v15: f64, v16: f64):
+  v17 = fmul v16, v16
+  v18 = fadd v17, 0.25f64
+  v19 = fadd v15, v18
+  v20 = add nuw v14, 1:i64
+  v21 = icmp eq v20, 3:i64
+  branch v21, b5, b4(v20, v19, v18)
+b5:
+  v22 = add nuw v5, 1:i64
+  v23 = icmp eq v22, v4
+  branch v23, b6, b1(v22, v19)
+b6:
+  store v2, v19
+  return
+}";
+    let program =
+        |n: i64| Program::new(text, &[Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]).check(2).tape;
+    // What the inner loop keeps is there for one iteration of the outer loop.
+    assert_eq!(program(3), program(30));
+    assert!(program(3) > 0);
+    // One way through the body forgets the sum.
+    let text = text.replace("branch v10, b2, b3(v6)", "branch v10, b2, b3(1.5f64)");
+    let few = Program::new(&text, &[Arg::floats(&points(3)), Arg::Number(3), Arg::float(0.0)]).check(2).tape;
+    let many = Program::new(&text, &[Arg::floats(&points(9)), Arg::Number(9), Arg::float(0.0)]).check(2).tape;
+    assert!(many > few);
+}
+
+/// `Σ exp(x[i + 1] − x[i])`, with `x[i]` handed on.
+#[test]
+fn neighbours_that_are_handed_on() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  v5 = load f64 v3
+  jump b1(0:i64, v5, 0.0f64)
+b1(v6: i64, v7: f64, v8: f64):
+  v9 = add nuw v6, 1:i64
+  v10 = shl v9, 3:i64
+  v11 = ptradd v3, v10
+  v12 = load f64 v11
+  v13 = fsub v12, v7
+  v14 = math.exp v13
+  v15 = fadd v8, v14
+  v16 = icmp eq v9, v4
+  branch v16, b2, b1(v9, v12, v15)
+b2:
+  store v2, v15
+  return
+}";
+    assert_at_once(text, true);
+    // Handed on is something else than what would be loaded.
+    assert_at_once(&text.replace("b1(v9, v12, v15)", "b1(v9, v13, v15)"), false);
+    assert_at_once(&text.replace("v5 = load f64 v3\n", "v30 = ptradd v3, 8:i64\n  v5 = load f64 v30\n"), false);
+}
+
+/// `out[i·by] = exp(x[i])²`.
+fn fill(by: i64) -> String {
+    format!(
+        "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {{
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  v5 = load ptr v2
+  jump b1(0:i64)
+b1(v6: i64):
+  v7 = shl v6, 3:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  v10 = math.exp v9
+  v11 = fmul v10, v10
+  v12 = mul v6, {}:i64
+  v13 = ptradd v5, v12
+  store v13, v11
+  v14 = add nuw v6, 1:i64
+  v15 = icmp eq v14, v4
+  branch v15, b2, b1(v14)
+b2:
+  return
+}}",
+        8 * by
+    )
+}
+
+#[track_caller]
+fn assert_filled_at_once(text: &str, expected: bool) {
+    let args = [Arg::floats(&points(6)), Arg::Number(6), Arg::floats(&points(20))];
+    let run = Program::new(text, &args).check(2);
+    assert_eq!(run.tape == 0, expected, "{} bytes on the tape\n{}", run.tape, run.text);
+}
+
+#[test]
+fn an_output_that_is_filled() {
+    assert_filled_at_once(&fill(1), true);
+    assert_filled_at_once(&fill(3), true);
+    // The last write is the one that counts.
+    assert_filled_at_once(&fill(0), false);
+}
+
+/// Places that are written twice.
+#[test]
+fn an_output_that_is_filled_twice() {
+    let twice = |second: &str| {
+        fill(2).replace("  store v13, v11\n", &format!("  store v13, v11\n  {second}\n  store v30, v10\n"))
+    };
+    assert_filled_at_once(&twice("v30 = ptradd v13, 8:i64"), true);
+    assert_filled_at_once(&twice("v30 = ptradd v13, 16:i64"), false);
+    assert_filled_at_once(&twice("v30 = ptradd v13, 0:i64"), false);
+    assert_filled_at_once(&twice("v30 = ptradd v5, 8:i64"), false);
+}
+
+/// The output is read again.
+#[test]
+fn an_output_that_is_read() {
+    let text = fill(1).replace(
+        "b2:\n",
+        "b2:\n  v30 = load f64 v5\n  v31 = fmul v30, v30\n  v32 = ptradd v5, 64:i64\n  store v32, v31\n",
+    );
+    assert_filled_at_once(&text, false);
+    let text = fill(1).replace("b2:\n", "b2:\n  store v5, 1.0f64\n");
+    assert_filled_at_once(&text, false);
+    let text = fill(1).replace("v10 = math.exp v9", "v30 = load f64 v5\n  v31 = fmul v30, v9\n  v10 = math.exp v31");
+    assert_filled_at_once(&text, false);
+}
