@@ -81,8 +81,8 @@ struct Walk {
 /// The cotangent of a value, made from what is there before the loop.
 #[derive(Clone, PartialEq, Debug)]
 enum Seed {
-    /// What is in a shadow, one for each direction: of a value that is stored there in the end.
-    At(Vec<Value>, Type),
+    /// What is so many bytes behind a place, one for each direction: in the shadow of where the value is stored in the end.
+    At(Vec<(Value, i64)>, Type),
     /// The cotangent of a term.
     Scaled(Box<Seed>, Coefficient),
     /// The cotangent of a dividend.
@@ -427,9 +427,13 @@ impl Search<'_> {
                     Seed::Over(Box::new(self.seed(id, entry, *result, exit, most)?), *divisor)
                 }
                 Use::Linear(_, linear @ Linear::Store { ty: ty @ (Type::F32 | Type::F64), shadow, .. })
-                    if shadow.iter().all(|s| is_there(*s)) && self.is_all_of_it(linear, ty, shadow, exit) =>
+                    if self.is_all_of_it(linear, ty, shadow, exit) =>
                 {
-                    Seed::At(shadow.clone(), ty.clone())
+                    let places = shadow.iter().map(|s| match self.walks.pointer(id, *s)? {
+                        Place { root: Some(root), constant, step: 0 } if is_there(root) => Some((root, constant)),
+                        _ => None,
+                    });
+                    Seed::At(places.collect::<Option<_>>()?, ty.clone())
                 }
                 Use::Linear(..) => return None,
             };
@@ -529,7 +533,11 @@ impl Sweeps<'_, '_> {
 
     fn seed(&mut self, seed: &Seed, lane: usize) -> Value {
         match seed {
-            Seed::At(shadow, ty) => self.build().load(ty.clone(), shadow[lane]),
+            Seed::At(places, ty) => {
+                let (base, offset) = places[lane];
+                let place = self.build().offset(base, offset);
+                self.build().load(ty.clone(), place)
+            }
             Seed::Scaled(of, coefficient) => {
                 let of = self.seed(of, lane);
                 let c = match coefficient {

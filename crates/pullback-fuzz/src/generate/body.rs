@@ -267,6 +267,10 @@ impl<'a> Body<'a> {
     /// Give heap memory back and return a value; in the primal, write the result place first.
     pub fn leave(&mut self) {
         let value = match self.ret.clone() {
+            None if self.has(Feature::Sums) => {
+                self.sum_up();
+                None
+            }
             None => {
                 self.store_to_result();
                 self.store_summary();

@@ -67,6 +67,8 @@ features! {
     Constants,
     /// Records whose payload is a float, a pointer or a number.
     Variants,
+    /// Results made of sums over arrays.
+    Sums,
 }
 
 /// A set of features.

@@ -14,6 +14,7 @@ mod calls;
 mod control;
 mod features;
 mod memory;
+mod sums;
 mod variants;
 
 pub use features::{Feature, Features};
