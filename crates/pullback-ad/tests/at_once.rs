@@ -136,6 +136,40 @@ b4:
     assert_at_once(&text, false);
 }
 
+/// An index that is compared with the length of the slice, and panics when it gets there.
+#[test]
+fn an_index_that_is_checked() {
+    let checked = |check: &str| {
+        sum_and("  store v2, v12\n  return")
+            .replace(
+                "  jump b1(0:i64, 0.5f64)\n",
+                "  v20 = ptradd v0, 8:i64\n  v21 = load i64 v20\n  jump b1(0:i64, 0.5f64)\n",
+            )
+            .replace(
+                "  v7 = shl v5, 3:i64\n",
+                &format!("  v22 = {check}\nb3:\n  unreachable\nb4:\n  v7 = shl v5, 3:i64\n"),
+            )
+    };
+    for check in [
+        "icmp ult v5, v21\n  branch v22, b4, b3",
+        "icmp uge v5, v21\n  branch v22, b3, b4",
+        "icmp eq v5, v21\n  branch v22, b3, b4",
+        "icmp ne v5, v21\n  branch v22, b4, b3",
+    ] {
+        assert_at_once(&checked(check), true);
+        // Six iterations and four numbers: a panic, and nothing has been added.
+        let args = [Arg::floats(&points(4)), Arg::Number(6), Arg::float(0.0)];
+        let program = Program::new(&checked(check), &args);
+        assert_eq!(program.failing_shadow(0), points(4));
+    }
+    // Not every iteration gets there, or what is compared is not the index.
+    assert_at_once(&checked("icmp ult v4, v21\n  branch v22, b4, b3"), false);
+    assert_at_once(&checked("icmp ugt v5, v21\n  branch v22, b3, b4"), false);
+    let now_and_then =
+        checked("fcmp ogt v6, 3.0f64\n  branch v22, b5, b4\nb5:\n  v23 = icmp ult v5, v21\n  branch v23, b4, b3");
+    assert_at_once(&now_and_then, false);
+}
+
 /// The sum of an iteration is used in the next one.
 #[test]
 fn a_sum_that_is_used_on_the_way() {

@@ -231,6 +231,50 @@ fn a_panic_in_the_loop() {
     assert_eq!(dx, [2.5, 8.5, 0.5]);
 }
 
+#[autodiff(d_indexed, Reverse, Duplicated, Duplicated, Active)]
+#[allow(clippy::needless_range_loop, reason = "as it may be written")]
+fn indexed(x: &[f64], y: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += x[i] * y[i].exp();
+    }
+    sum
+}
+
+#[autodiff(d_fill_indexed, Reverse, Duplicated, Duplicated, Const)]
+#[allow(clippy::needless_range_loop, reason = "as it may be written")]
+fn fill_indexed(x: &[f64], out: &mut [f64]) {
+    for i in 1..x.len() {
+        out[i] = x[i] * x[i - 1];
+    }
+}
+
+/// Whether an index gets out of bounds is known before the loop.
+#[test]
+fn indices_that_are_checked() {
+    let (x, y) = ([1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0]);
+    let (mut dx, mut dy) = ([0.5; 3], [0.5; 4]);
+    d_indexed(black_box(&x), &mut dx, black_box(&y), &mut dy);
+    assert_all_close(&dx, &[1.5, 0.5 + 1f64.exp(), 0.5 + 2f64.exp()], 1e-14);
+    assert_all_close(&dy, &[1.5, 0.5 + 2.0 * 1f64.exp(), 0.5 + 3.0 * 2f64.exp(), 0.5], 1e-14);
+    let (mut dx, mut dy) = ([0.5; 3], [0.5; 2]);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        d_indexed(black_box(&x), &mut dx, black_box(&y[..2]), &mut dy)
+    }));
+    assert!(result.is_err());
+    assert_eq!((dx, dy), ([0.5; 3], [0.5; 2]));
+
+    let (mut dx, mut out, mut dout) = ([0.0; 3], [0.0; 3], [1.0; 3]);
+    d_fill_indexed(black_box(&x), &mut dx, &mut out, &mut dout);
+    assert_eq!((dx, out, dout), ([2.0, 4.0, 2.0], [0.0, 2.0, 6.0], [1.0, 0.0, 0.0]));
+    let (mut dx, mut out, mut dout) = ([0.0; 3], [0.0; 2], [1.0; 2]);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        d_fill_indexed(black_box(&x), &mut dx, &mut out, &mut dout);
+    }));
+    assert!(result.is_err());
+    assert_eq!((dx, out, dout), ([0.0; 3], [0.0, 2.0], [1.0; 2]));
+}
+
 /// In single precision, where the sum is in double precision too.
 #[test]
 fn single_precision() {

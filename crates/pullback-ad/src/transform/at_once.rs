@@ -21,7 +21,9 @@
 //!   reads that later;
 //! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the transpose of a
 //!   later write;
-//! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient.
+//! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index that is compared
+//!   with a bound in each iteration is another matter: whether it will run into it is known before (`Bound`), and then
+//!   nothing is reversed.
 
 use super::augment::Augmented;
 use super::linear::{Coefficient, Linear};
@@ -35,7 +37,9 @@ use crate::analysis::objects::ObjId;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
-use pullback_ir::{Block, BlockCall, Builder, Callee, Flags, Loop, Op, Terminator, Type, Value, ValueDef};
+use pullback_ir::{
+    BinOp, Block, BlockCall, Builder, Callee, Flags, IntPred, Loop, Op, Terminator, Type, Value, ValueDef,
+};
 use std::collections::{HashMap, HashSet};
 
 /// A loop whose iterations are reversed at once.
@@ -46,6 +50,7 @@ pub(super) struct AtOnce {
     pub(super) latch: Block,
     sums: Vec<Sum>,
     walks: Vec<Walk>,
+    bounds: Vec<Bound>,
     /// The blocks of the derivative that are neither the forward nor the reverse of a block, once they are made.
     blocks: Option<Blocks>,
 }
@@ -56,6 +61,17 @@ struct Blocks {
     onward: Block,
     /// In the reverse sweep, instead of the loop.
     past: Block,
+}
+
+/// An index that starts at a number and grows by one each time round panics when it gets to a bound.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    /// How often the loop runs.
+    trips: Value,
+    start: i64,
+    bound: Value,
+    /// Or when it is beyond it.
+    or_beyond: bool,
 }
 
 /// A header parameter to which things are added.
@@ -99,6 +115,7 @@ pub(super) fn find(
     session: &Session,
     aug: &Augmented,
     (cfg, doms, loops): (&Cfg, &Dominators, &Loops),
+    counts: &HashMap<Block, Value>,
     form: Form,
 ) -> HashMap<Loop, AtOnce> {
     if form != Form::Whole || loops.is_empty() || aug.linear.values().flatten().any(Linear::reads_words) {
@@ -109,7 +126,8 @@ pub(super) fn find(
     let plain: Vec<(Loop, Edge, Edge, Block)> = outermost
         .filter_map(|(id, data)| {
             let (entry, back) = counted::ways(&aug.func, cfg, loops, id)?;
-            match &data.exits[..] {
+            let live: Vec<&Edge> = data.exits.iter().filter(|exit| cfg.can_return(exit.to)).collect();
+            match live[..] {
                 [exit] if exit.from == back.from => Some((id, entry, back, exit.to)),
                 _ => None,
             }
@@ -121,7 +139,7 @@ pub(super) fn find(
     let stability = Stability::new(aug, cfg, form);
     let uses = Uses::new(aug, cfg);
     let walks = Walks { func: &aug.func, counted: &counted, stability: &stability };
-    let search = Search { session, aug, cfg, doms, loops, counted: &counted, walks, uses: &uses };
+    let search = Search { session, aug, cfg, doms, loops, counts, counted: &counted, walks, uses: &uses };
     plain.into_iter().filter_map(|(id, entry, back, exit)| Some((id, search.look_at(id, entry, back, exit)?))).collect()
 }
 
@@ -177,6 +195,7 @@ struct Search<'a> {
     cfg: &'a Cfg,
     doms: &'a Dominators,
     loops: &'a Loops,
+    counts: &'a HashMap<Block, Value>,
     counted: &'a Counted<'a>,
     walks: Walks<'a>,
     uses: &'a Uses<'a>,
@@ -223,12 +242,16 @@ impl Search<'_> {
         let data = self.loops.get(id);
         let memory = self.memory(id).filter(Memory::is_apart)?;
         let after = self.reached_from(exit, None);
-        let inside = data.blocks.iter().all(|b| self.is_quiet(*b, |object| memory.written.contains_key(object)));
+        let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
         if !inside
-            || !after.iter().all(|b| self.is_quiet(*b, |object| !memory.touches(object)) && !self.reads(*b, &memory))
+            || !after
+                .iter()
+                .all(|b| self.is_quiet(id, *b, |object| !memory.touches(object)) && !self.reads(*b, &memory))
         {
             return None;
         }
+        let panics = data.exits.iter().filter(|exit| !self.cfg.can_return(exit.to));
+        let bounds = panics.map(|exit| self.bound(id, entry, back, *exit)).collect::<Option<Vec<Bound>>>()?;
         let (mut sums, mut walks, mut chained) = (Vec::new(), Vec::new(), HashSet::new());
         for (position, param) in self.aug.func.block(data.header).params.iter().copied().enumerate() {
             if !self.aug.active.contains(&param) {
@@ -246,7 +269,7 @@ impl Search<'_> {
         }
         let only_sums_get_out = data.blocks.iter().all(|b| self.hands_out_only(id, *b, &sums));
         let good = (!sums.is_empty() || !memory.written.is_empty()) && only_sums_get_out;
-        good.then_some(AtOnce { entry, latch: back.from, sums, walks, blocks: None })
+        good.then_some(AtOnce { entry, latch: back.from, sums, walks, bounds, blocks: None })
     }
 
     /// The blocks that can be reached from here, without going through one of them.
@@ -310,8 +333,25 @@ impl Search<'_> {
         self.aug.func.block(block).insts.iter().filter_map(|i| self.aug.linear.get(i)).flatten()
     }
 
-    /// Whether a block cannot panic, and writes only to objects to which it may.
-    fn is_quiet(&self, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
+    /// The bound that decides about a panic in a loop, if every iteration asks for it.
+    fn bound(&self, id: Loop, entry: Edge, back: Edge, panic: Edge) -> Option<Bound> {
+        let trips = *self.counts.get(&self.loops.get(id).header)?;
+        let each_time = self.loops.innermost(panic.from) == Some(id) && self.doms.dominates(panic.from, back.from);
+        let Terminator::Branch(cond, ..) = self.aug.func.block(panic.from).term else { return None };
+        let Op::ICmp(pred, index, bound) = self.aug.func.inst(self.aug.func.def_inst(cond)?).op else { return None };
+        // The condition holds on the first edge.
+        let or_beyond = match (pred, panic.index) {
+            (IntPred::Ult, 1) | (IntPred::Uge, 0) => true,
+            (IntPred::Ne, 1) | (IntPred::Eq, 0) => false,
+            _ => return None,
+        };
+        let Place { root: None, constant: start, step: 1 } = self.walks.pointer(id, index)? else { return None };
+        let is_there = self.counted.block(bound).is_none_or(|b| self.doms.dominates(b, entry.from));
+        (each_time && is_there && start >= 0).then_some(Bound { trips, start, bound, or_beyond })
+    }
+
+    /// Whether a block in loop `id` or after it cannot panic, but where it leaves the loop, and writes only to objects to which it may.
+    fn is_quiet(&self, id: Loop, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
         let runtime = &self.session.runtime;
         let in_loop = self.loops.innermost(block).is_some();
         let elsewhere = |ptr: Value| self.aug.places.get(&ptr).is_some_and(|(object, _)| may_write(object));
@@ -332,7 +372,7 @@ impl Search<'_> {
             _ => true,
         };
         let data = self.aug.func.block(block);
-        self.cfg.successors(block).iter().all(|next| self.cfg.can_return(*next))
+        (self.loops.contains(id, block) || self.cfg.successors(block).iter().all(|next| self.cfg.can_return(*next)))
             && data.insts.iter().all(|inst| quiet(&self.aug.func.inst(*inst).op))
             && self.linear(block).all(takes_no_part)
     }
@@ -510,8 +550,12 @@ impl Sweeps<'_, '_> {
             let (onward, past) = (func.add_block(), func.add_block());
             func.block_mut(onward).term = func.block(latch).term.clone();
             func.block_mut(onward).term_loc = func.block(latch).term_loc;
-            let reversed = self.rev_blocks[&latch];
-            Builder::new(&mut self.aug.func, latch).jump(reversed, vec![]);
+            let reversed = BlockCall::new(self.rev_blocks[&latch], vec![]);
+            let turn = match self.no_panic.get(&id) {
+                Some(no_panic) => Terminator::Branch(*no_panic, reversed, BlockCall::new(onward, vec![])),
+                None => Terminator::Jump(reversed),
+            };
+            Builder::new(&mut self.aug.func, latch).terminate(turn);
             self.at_once.get_mut(&id).expect("it is there").blocks = Some(Blocks { onward, past });
         }
     }
@@ -522,8 +566,22 @@ impl Sweeps<'_, '_> {
         all
     }
 
-    /// On the way into the loop, at the end of `block`: the cotangents of the sums.
+    /// On the way into the loop, at the end of `block`: whether it will end without a panic, and the cotangents of the sums.
     pub(super) fn make_seeds(&mut self, block: Block, id: Loop) {
+        for Bound { trips, start, bound, or_beyond } in self.at_once[&id].bounds.clone() {
+            let mut b = Builder::new(&mut self.aug.func, block);
+            let start = b.func.i64(start);
+            let left = b.sub(bound, start);
+            let mut good = b.icmp(IntPred::Ule, trips, left);
+            if or_beyond {
+                let started = b.icmp(IntPred::Uge, bound, start);
+                good = b.bin(BinOp::And, good, started);
+            }
+            if let Some(others) = self.no_panic.get(&id) {
+                good = b.bin(BinOp::And, *others, good);
+            }
+            self.no_panic.insert(id, good);
+        }
         let sums = self.at_once[&id].sums.clone();
         let before = std::mem::replace(&mut self.at, block);
         let seeds = sums.iter().map(|sum| (0..self.width()).map(|lane| self.seed(&sum.seed, lane)).collect()).collect();

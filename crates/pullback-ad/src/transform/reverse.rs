@@ -72,6 +72,8 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) at_once: HashMap<Loop, AtOnce>,
     /// For each of them, the cotangents of its sums in each direction.
     pub(super) seeds: HashMap<Loop, Vec<Vec<Value>>>,
+    /// For those of them that may panic, whether they will not.
+    pub(super) no_panic: HashMap<Loop, Value>,
     pub(super) rev_tape: Value,
     /// What is known of pointers that are read back from the tape.
     pub(super) origins: HashMap<Value, Origin>,
@@ -128,7 +130,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
         drop_useless(&mut aug, &cfg);
         check_borrows(session, &mut aug, &cfg, form)?;
-        let at_once = at_once::find(session, &aug, (&cfg, &doms, &loops), form);
+        let at_once = at_once::find(session, &aug, (&cfg, &doms, &loops), &counts, form);
         let counted = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?)));
         let trips = counted.filter(|(id, _)| !at_once.contains_key(id)).collect();
         let passed = at_once.keys().copied().collect();
@@ -160,6 +162,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             gates: Gates::new(),
             at_once,
             seeds: HashMap::new(),
+            no_panic: HashMap::new(),
             rev_tape,
             origins: HashMap::new(),
             aug,

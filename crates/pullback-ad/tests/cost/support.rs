@@ -80,6 +80,15 @@ impl Program {
 
     /// Run the derivative although it fails; what is then in memory as argument `of`.
     pub fn failing(&self, of: usize) -> Vec<f64> {
+        self.left_behind(2 * of, of)
+    }
+
+    /// Run the derivative although it fails; what is then in the shadow of argument `of`, which was the same as the argument.
+    pub fn failing_shadow(&self, of: usize) -> Vec<f64> {
+        self.left_behind(2 * of + 1, of)
+    }
+
+    fn left_behind(&self, number: usize, of: usize) -> Vec<f64> {
         let mut interp = Interp::new(&self.module);
         let mut values = vec![Val::Ptr(interp.new_tape())];
         for arg in &self.args {
@@ -89,7 +98,7 @@ impl Program {
             }
         }
         interp.call(self.derivative, &values).unwrap_err();
-        let at = values.iter().skip(1).filter_map(Val::as_ptr).nth(2 * of).unwrap();
+        let at = values.iter().skip(1).filter_map(Val::as_ptr).nth(number).unwrap();
         read(&interp, at, &self.args[of])
     }
 
