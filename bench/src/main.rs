@@ -3,13 +3,15 @@
 //! `cargo xtask bench [name]`. Times are medians; what counts is the ratio, taken in turns within one run. Each gradient is
 //! first checked at a small size against a central difference in one direction.
 
-mod clock;
 mod functions;
-mod memory;
 
 use functions as f;
 use pullback::{MakeZero, make_zero};
+use pullback_measure::{Noise, clock, growth::exponent, memory};
 use std::hint::black_box;
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 /// An argument: so many floats, in some shape.
 trait Point: MakeZero {
@@ -48,12 +50,7 @@ impl Point for f::List {
 
 /// Numbers between −1 and 1 that look random.
 fn noise(n: usize) -> Vec<f64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    };
-    (0..n).map(|_| next()).collect()
+    Noise::new().list(n).into_iter().map(|v| 2.0 * v - 1.0).collect()
 }
 
 /// Compare `gradient` with a central difference of `value` in one direction.
@@ -128,8 +125,9 @@ impl Bench {
         let point = make(large);
         let mut shadow = make_zero(&point);
         pullback::__private::release_spare();
-        let bytes = memory::peak(|| gradient(&point, &mut shadow, large));
-        let bytes = bytes.saturating_sub(memory::peak(|| value(&point, large)));
+        let (_, with_gradient) = memory::peak(|| gradient(&point, &mut shadow, large));
+        let (_, alone) = memory::peak(|| value(&point, large));
+        let bytes = with_gradient.saturating_sub(alone);
         let (primal, derivative, ratio) = measure(
             || {
                 black_box(value(black_box(&point), large));
@@ -178,13 +176,9 @@ fn growth() {
         };
         let (seconds, ..) = measure(&mut run, || ());
         println!("  n = {n:>7}: {:>10}, {:.3} ns each", time(seconds), seconds * 1e9 / n as f64);
-        points.push((f64::ln(n as f64), seconds.ln()));
+        points.push((n as f64, seconds));
     }
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / points.len() as f64;
-    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
-    let covariance: f64 = points.iter().map(|(x, y)| (x - mx) * (y - my)).sum();
-    let variance: f64 = points.iter().map(|(x, _)| (x - mx).powi(2)).sum();
-    println!("  time grows as n^{:.2}", covariance / variance);
+    println!("  time grows as n^{:.2}", exponent(&points).expect("times are positive"));
 }
 
 fn main() {

@@ -1,7 +1,7 @@
 //! Building the driver, and running cargo with and without it.
 
 use crate::TaskResult;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -22,25 +22,42 @@ pub fn cargo(directory: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Run a command and wait for it; what it has to say, it says itself.
-pub fn run(command: Command) -> TaskResult {
-    run_and_hear(command, Stdio::inherit(), |_| {})
+/// What a command writes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    Output,
+    Error,
 }
 
-/// Run a command, wait for it, and hear each line that it writes to its standard output; all of it is shown, too.
-pub fn run_heard(command: Command, mut hear: impl FnMut(&str)) -> TaskResult {
-    run_and_hear(command, Stdio::piped(), |line| {
-        println!("{line}");
+/// Run a command and wait for it; what it has to say, it says itself.
+pub fn run(command: Command) -> TaskResult {
+    run_and_hear(command, None, |_| {})
+}
+
+/// Run a command, wait for it, and hear each line that it writes to `stream`; all of it is shown, too.
+pub fn run_heard(command: Command, stream: Stream, mut hear: impl FnMut(&str)) -> TaskResult {
+    run_and_hear(command, Some(stream), |line| {
+        match stream {
+            Stream::Output => println!("{line}"),
+            Stream::Error => eprintln!("{line}"),
+        }
         hear(line);
     })
 }
 
-fn run_and_hear(mut command: Command, stdout: Stdio, mut hear: impl FnMut(&str)) -> TaskResult {
+fn run_and_hear(mut command: Command, stream: Option<Stream>, mut hear: impl FnMut(&str)) -> TaskResult {
     let shown = shown(&command);
     eprintln!("\n── {shown}");
-    let mut child = command.stdout(stdout).spawn().map_err(|error| format!("could not start `{shown}`: {error}"))?;
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+    match stream {
+        Some(Stream::Output) => command.stdout(Stdio::piped()),
+        Some(Stream::Error) => command.stderr(Stdio::piped()),
+        None => &mut command,
+    };
+    let mut child = command.spawn().map_err(|error| format!("could not start `{shown}`: {error}"))?;
+    let output = child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read>);
+    let error = child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read>);
+    if let Some(stream) = output.or(error) {
+        for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
             hear(&String::from_utf8_lossy(&line));
         }
     }

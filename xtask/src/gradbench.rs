@@ -1,4 +1,4 @@
-//! `cargo xtask gradbench`: our tool for GradBench, against logs of correct answers or against the clock.
+//! `cargo xtask gradbench`: our tool for GradBench, against logs of correct answers, against the clock or at growing sizes.
 //!
 //! Nothing of GradBench is in the repository: logs, and other tools to compare with, are wherever they are.
 
@@ -19,12 +19,13 @@ pub fn run(options: &[&str]) -> TaskResult {
     let (logs, results) = (logs(), results.to_string_lossy().into_owned());
     let mut args = match options {
         ["--time", ..] => vec!["time", "--out", &results],
+        ["--growth", ..] => vec!["growth", "--out", &results],
         ["--peers", directory, ..] => vec!["time", "--out", &results, "--peers", directory],
         ["--logs", directory, ..] => vec!["golden", directory],
         _ => vec!["golden", logs.to_str().ok_or("the repository's path is not UTF-8")?],
     };
     let evals = match options {
-        ["--time", evals @ ..] | ["--peers" | "--logs", _, evals @ ..] | evals => evals,
+        ["--time" | "--growth", evals @ ..] | ["--peers" | "--logs", _, evals @ ..] | evals => evals,
     };
     if let Some(option) = evals.iter().find(|eval| eval.starts_with('-')) {
         return Err(format!("`{option}` is no option of this task, or comes without its directory"));

@@ -4,12 +4,13 @@
 //! cargo xtask demo             build the driver, then build and run the quickstart
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
 //! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
-//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions
-//! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast
+//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions; with --compile how long they take to build
+//! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast, with --growth how it grows
 //! cargo xtask valgrind         tests of memory, under valgrind
 //! ```
 
 mod bench;
+mod compile;
 mod demo;
 mod driver;
 mod fuzz;
@@ -29,9 +30,11 @@ Tasks:
   test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run, GradBench and random programs
   fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, from --seed S; more with --help
   bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name
+  bench --compile   How the time to build a derivative grows with the length of the function
   gradbench [OPTION] [EVAL…]
                     Our tool for GradBench. Its answers to the logs beside the repository, or in --logs DIR, are
-                    compared; with --time it is timed; with --peers DIR also the tools of a GradBench installation
+                    compared; with --time it is timed; with --peers DIR also the tools of a GradBench installation;
+                    with --growth it is run at growing sizes
   valgrind          Run the tests that do most with memory under valgrind";
 
 /// How a task ends: without a word if a program it ran has said what is wrong.
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(test::Extent::Full),
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["fuzz", ref options @ ..] => fuzz::run(options),
+        ["bench", "--compile"] => compile::run(),
         ["bench"] => bench::run(None),
         ["bench", name] => bench::run(Some(name)),
         ["gradbench", ref options @ ..] => gradbench::run(options),

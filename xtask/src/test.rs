@@ -3,7 +3,7 @@
 //! All steps run, also after one has failed; a table at the end says how each went.
 
 use crate::TaskResult;
-use crate::driver::{self, Driver, cargo};
+use crate::driver::{self, Driver, Stream, cargo};
 use crate::fuzz::{ir_programs, rust_programs};
 use crate::gradbench;
 use crate::valgrind;
@@ -41,7 +41,8 @@ pub fn run(extent: Extent) -> TaskResult {
     summary.step("the documentation's examples", pullback(".", &["test", "--doc", "--package", "pullback"]));
     summary.step("the quickstart", pullback("examples/quickstart", &["test"]));
     if extent == Extent::Full {
-        summary.step("the GradBench tool", pullback("bench/gradbench", &["test", "--release"]));
+        let packages = ["test", "--release", "--package", "pullback-gradbench", "--package", "pullback-measure"];
+        summary.step("the GradBench tool", pullback("bench", &packages));
         let (name, logs) = ("the GradBench tool's answers", gradbench::logs());
         match logs.to_str().filter(|_| logs.is_dir()) {
             Some(logs) => {
@@ -80,7 +81,7 @@ impl Summary {
     fn step(&mut self, name: &'static str, command: Command) {
         let start = Instant::now();
         let (mut passed, mut failed) = (0, 0);
-        let result = driver::run_heard(command, |line| {
+        let result = driver::run_heard(command, Stream::Output, |line| {
             passed += counted(line, "passed");
             failed += counted(line, "failed");
         });

@@ -5,7 +5,11 @@
 mod evals;
 mod protocol;
 
+use pullback_measure::memory::Counting;
 use std::io;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 fn main() -> io::Result<()> {
     protocol::serve(&evals::ALL, io::stdin().lock(), io::stdout().lock())

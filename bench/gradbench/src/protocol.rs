@@ -6,7 +6,11 @@
 //! {"id":2,"kind":"evaluate","module":"lse","function":"primal","input":{…}}       {"id":2,"success":true,"output":…,"timings":[…]}
 //! {"id":3,"kind":"analysis","of":2,"valid":true}                                  {"id":3}
 //! ```
+//!
+//! Beside what GradBench asks for, the answer to an evaluation says what each run took of the `processor`, and in `peak_bytes` how much
+//! the first one has allocated at once, at most.
 
+use pullback_measure::{clock, memory};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,10 +27,30 @@ pub struct Eval {
 /// From a function's input to its output, timed.
 pub type Function = fn(Value) -> Result<Evaluation, serde_json::Error>;
 
-/// What came out, and how long each run took.
+/// What came out, and what each run took.
 pub struct Evaluation {
     output: Value,
-    runs: Vec<Duration>,
+    runs: Vec<Run>,
+}
+
+struct Run {
+    time: Duration,
+    /// Without the time in which something else had the processor.
+    processor: Duration,
+    /// What was allocated at once, at most.
+    peak: usize,
+}
+
+impl Run {
+    fn of<T>(compute: impl FnOnce() -> T) -> (T, Self) {
+        let before = clock::seconds();
+        let ((output, time), peak) = memory::peak(|| {
+            let start = Instant::now();
+            let output = black_box(compute());
+            (output, start.elapsed())
+        });
+        (output, Run { time, processor: Duration::from_secs_f64(clock::seconds() - before), peak })
+    }
 }
 
 /// How often a function is to be run; part of its input.
@@ -49,11 +73,9 @@ pub fn evaluate<I: DeserializeOwned, O, R: Serialize>(
     let input: I = serde_json::from_value(input)?;
     let (mut runs, mut total) = (Vec::new(), Duration::ZERO);
     let last = loop {
-        let start = Instant::now();
-        let output = black_box(compute(black_box(&input)));
-        let time = start.elapsed();
-        runs.push(time);
-        total += time;
+        let (output, run) = Run::of(|| compute(black_box(&input)));
+        total += run.time;
+        runs.push(run);
         if runs.len() >= repeat.min_runs && total.as_secs_f64() >= repeat.min_seconds {
             break output;
         }
@@ -107,11 +129,14 @@ fn answer(evals: &[Eval], message: Message) -> Value {
             };
             match function(message.input) {
                 Ok(Evaluation { output, runs }) => {
+                    let timing = |name, time: Duration| json!({ "name": name, "nanoseconds": time.as_nanos() as u64 });
                     let timings: Vec<Value> = runs
                         .iter()
-                        .map(|run| json!({ "name": "evaluate", "nanoseconds": run.as_nanos() as u64 }))
+                        .flat_map(|run| [timing("evaluate", run.time), timing("processor", run.processor)])
                         .collect();
-                    json!({ "success": true, "output": output, "timings": timings })
+                    // Later runs use memory that the first one has left to them.
+                    let peak = runs.first().map(|run| run.peak);
+                    json!({ "success": true, "output": output, "timings": timings, "peak_bytes": peak })
                 }
                 Err(error) => failure(format!("the input of `{}`: {error}", message.function)),
             }

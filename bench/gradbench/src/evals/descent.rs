@@ -23,12 +23,15 @@ impl Mode for Forward {
     }
 }
 
+/// How many steps must have led downhill before they get longer.
+pub const PATIENCE: u32 = 10;
+
 /// Where `f` is least, from `start` downhill.
-pub fn argmin<M: Mode, const N: usize>(f: impl Fn(&[f64; N]) -> f64, start: [f64; N]) -> [f64; N] {
+pub fn argmin<M: Mode, const N: usize>(f: impl Fn(&[f64; N]) -> f64, start: [f64; N], patience: u32) -> [f64; N] {
     let (mut x, mut value, mut slope) = (start, f(&start), M::gradient(&f, &start));
     let (mut rate, mut successes) = (1e-5, 0);
     while norm(&slope) > 1e-5 {
-        if successes == 10 {
+        if successes == patience {
             rate *= 2.0;
             successes = 0;
             continue;

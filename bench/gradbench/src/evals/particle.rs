@@ -1,7 +1,7 @@
 //! `particle`: where a charge must be for a particle to land nearest to the origin. The particle's acceleration is a gradient, and the
 //! optimum is found by gradient descent, so that a derivative is differentiated.
 
-use super::descent::{Forward, Mode, Reverse, argmin};
+use super::descent::{Forward, Mode, PATIENCE, Reverse, argmin};
 use crate::protocol::{Eval, evaluate_plain};
 use serde::Deserialize;
 
@@ -19,19 +19,25 @@ pub const EVAL: Eval = Eval {
 #[derive(Deserialize)]
 struct Input {
     w: f64,
+    /// The time of a step. GradBench leaves it as it is.
+    #[serde(default = "tenth")]
+    dt: f64,
+}
+
+fn tenth() -> f64 {
+    0.1
 }
 
 fn optimum<Outer: Mode, Inner: Mode>(input: &Input) -> f64 {
-    let [w] = argmin::<Outer, 1>(|[w]| landing::<Inner>(*w), [input.w]);
+    let [w] = argmin::<Outer, 1>(|[w]| landing::<Inner>(*w, input.dt), [input.w], PATIENCE);
     w
 }
 
 /// How far from the origin the particle lands, squared. It is repelled by two charges.
-fn landing<M: Mode>(w: f64) -> f64 {
+fn landing<M: Mode>(w: f64, dt: f64) -> f64 {
     let charges = [[10.0, 10.0 - w], [10.0, 0.0]];
     let potential = |x: &[f64; 2]| charges.iter().map(|charge| 1.0 / distance(charge, x)).sum();
     let (mut x, mut v) = ([0.0, 8.0], [0.75, 0.0]);
-    let dt = 0.1;
     loop {
         let slope = M::gradient(potential, &x);
         x = [x[0] + dt * v[0], x[1] + dt * v[1]];
@@ -55,7 +61,7 @@ mod tests {
     /// The optimum of GradBench's own constants.
     #[test]
     fn all_modes_find_the_optimum() {
-        let input = Input { w: 0.0 };
+        let input = Input { w: 0.0, dt: 0.1 };
         let expected = 0.2071918746486116;
         for found in [
             optimum::<Reverse, Reverse>(&input),

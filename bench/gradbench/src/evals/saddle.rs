@@ -1,6 +1,6 @@
 //! `saddle`: a saddle point, by gradient descent through a function whose value is found by gradient ascent.
 
-use super::descent::{Forward, Mode, Reverse, argmin};
+use super::descent::{Forward, Mode, PATIENCE, Reverse, argmin};
 use crate::protocol::{Eval, evaluate_plain};
 use serde::Deserialize;
 
@@ -18,6 +18,13 @@ pub const EVAL: Eval = Eval {
 #[derive(Deserialize)]
 struct Input {
     start: [f64; 2],
+    /// Of both descents. GradBench leaves it as it is.
+    #[serde(default = "patience")]
+    patience: u32,
+}
+
+fn patience() -> u32 {
+    PATIENCE
 }
 
 fn height(x: &[f64; 2], y: &[f64; 2]) -> f64 {
@@ -26,8 +33,8 @@ fn height(x: &[f64; 2], y: &[f64; 2]) -> f64 {
 
 /// The lowest of the highest points.
 fn saddle<Outer: Mode, Inner: Mode>(input: &Input) -> [f64; 4] {
-    let highest = |x: &[f64; 2]| argmin::<Inner, 2>(|y| -height(x, y), input.start);
-    let x = argmin::<Outer, 2>(|x| height(x, &highest(x)), input.start);
+    let highest = |x: &[f64; 2]| argmin::<Inner, 2>(|y| -height(x, y), input.start, input.patience);
+    let x = argmin::<Outer, 2>(|x| height(x, &highest(x)), input.start, input.patience);
     let y = highest(&x);
     [x[0], x[1], y[0], y[1]]
 }
@@ -39,7 +46,7 @@ mod tests {
     /// All coordinates are where the descent ends that GradBench prescribes.
     #[test]
     fn all_modes_find_the_saddle() {
-        let input = Input { start: [1.0, 1.0] };
+        let input = Input { start: [1.0, 1.0], patience: PATIENCE };
         for found in [
             saddle::<Reverse, Reverse>(&input),
             saddle::<Forward, Forward>(&input),

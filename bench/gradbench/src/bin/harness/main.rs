@@ -1,9 +1,11 @@
-//! Runs the tool: against logs of correct answers, or against the clock.
+//! Runs the tool: against logs of correct answers, against the clock, or at growing sizes.
 //!
 //! ```text
 //! harness golden DIR [EVAL…]        answer the messages of the logs DIR/*.jsonl again, and compare
 //! harness time [--peers DIR] [--out DIR] [EVAL…]
 //!                                   time primals and derivatives, beside the tools of a GradBench installation in DIR
+//! harness growth [--out DIR] [EVAL…]
+//!                                   how time and memory of derivatives grow with the work
 //! ```
 //!
 //! The tool is the program `gradbench` that is built beside this one.
@@ -11,6 +13,8 @@
 mod chart;
 mod compare;
 mod golden;
+mod growth;
+mod results;
 mod time;
 mod tools;
 mod workloads;
@@ -37,6 +41,10 @@ fn run(args: &[&str]) -> Outcome<()> {
     match args {
         ["golden", logs, evals @ ..] => golden::run(Path::new(logs), evals),
         ["time", options @ ..] => time::run(options),
-        _ => Err("usage: harness golden DIR [EVAL…] | harness time [--peers DIR] [--out DIR] [EVAL…]".into()),
+        ["growth", options @ ..] => growth::run(options),
+        _ => Err(
+            "usage: harness golden DIR [EVAL…] | time [--peers DIR] [--out DIR] [EVAL…] | growth [--out DIR] [EVAL…]"
+                .into(),
+        ),
     }
 }

@@ -6,11 +6,12 @@
 use crate::Outcome;
 use crate::chart;
 use crate::compare::relative_error;
+use crate::results::Results;
 use crate::tools::{Answer, Ours, Peer, peers};
 use crate::workloads::{self, Workload};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How often the tools take turns.
 const ROUNDS: usize = 3;
@@ -32,38 +33,20 @@ pub struct Row {
 }
 
 pub fn run(options: &[&str]) -> Outcome<()> {
-    let (mut installation, mut out, mut evals) = (None, None, Vec::new());
-    let mut options = options.iter();
-    while let Some(option) = options.next() {
-        match *option {
-            "--peers" => installation = Some(PathBuf::from(options.next().ok_or("--peers needs a directory")?)),
-            "--out" => out = Some(PathBuf::from(options.next().ok_or("--out needs a directory")?)),
-            eval => evals.push(eval),
-        }
-    }
-    let peers = installation.map_or(Ok(Vec::new()), |directory| peers(&directory))?;
-    let directory = out.unwrap_or_else(std::env::temp_dir);
-    fs::create_dir_all(&directory).map_err(|error| format!("`{}`: {error}", directory.display()))?;
+    let mut results = Results::new(options)?;
+    let peers = results.peers.as_deref().map_or(Ok(Vec::new()), peers)?;
     let mut rows = Vec::new();
     for mut workload in workloads::all() {
-        if !evals.is_empty() && !evals.contains(&workload.eval) {
+        if !results.is_wanted(workload.eval) {
             continue;
         }
         workload.input["min_runs"] = json!(3);
         workload.input["min_seconds"] = json!(0.3);
-        let row = time(&workload, &peers, &directory.join("input.json"))?;
-        println!("{}", line(&row));
+        let row = time(&workload, &peers, &results.directory.join("input.json"))?;
+        results.line(line(&row));
         rows.push(row);
     }
-    let save = |name: &str, text: String| {
-        let path = directory.join(name);
-        fs::write(&path, text).map_err(|error| format!("`{}`: {error}", path.display()))?;
-        println!("{}", path.display());
-        Ok(())
-    };
-    let table: Vec<String> = rows.iter().map(line).collect();
-    save("table.txt", table.join("\n") + "\n")?;
-    save("chart.svg", chart::draw(&rows))
+    results.save("table.txt", "chart.svg", &chart::bars(&rows))
 }
 
 /// A row as text: primal and derivative of each tool in milliseconds, and the ratio of the two.
@@ -92,14 +75,15 @@ fn time(workload: &Workload, peers: &[Peer], file: &Path) -> Outcome<Row> {
                     Some(peer) => peers[peer].evaluate(eval, function, file).transpose(),
                 }
             };
-            let Some(Answer { output, runs }) = evaluate(derivative)? else { continue };
-            let primal = primal.map(evaluate).transpose()?.flatten().map(|answer| shortest(&answer.runs));
+            let Some(answer) = evaluate(derivative)? else { continue };
+            let (derivative, output) = (answer.shortest() * 1e-6, answer.output);
+            let primal = primal.map(evaluate).transpose()?.flatten().map(|answer| answer.shortest() * 1e-6);
             if tool == 0 {
                 ours = output.clone();
             }
             let name = tool.checked_sub(1).map_or("pullback", |peer| &peers[peer].name);
             let difference = relative_error(&output, &ours).unwrap_or(f64::INFINITY);
-            let new = Time { tool: name.to_owned(), primal, derivative: shortest(&runs), difference };
+            let new = Time { tool: name.to_owned(), primal, derivative, difference };
             *found = Some(match found.take() {
                 Some(old) => Time {
                     primal: old.primal.into_iter().chain(new.primal).reduce(f64::min),
@@ -111,9 +95,4 @@ fn time(workload: &Workload, peers: &[Peer], file: &Path) -> Outcome<Row> {
         }
     }
     Ok(Row { eval, size, times: found.into_iter().flatten().collect() })
-}
-
-/// The shortest of some runs, in milliseconds.
-fn shortest(runs: &[u64]) -> f64 {
-    runs.iter().min().map_or(f64::INFINITY, |run| *run as f64 * 1e-6)
 }

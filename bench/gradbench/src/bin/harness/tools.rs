@@ -7,10 +7,35 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// What a tool has computed, and how many nanoseconds each run took.
+/// What a tool has computed, and what that took.
 pub struct Answer {
     pub output: Value,
-    pub runs: Vec<u64>,
+    /// Names of timings, and nanoseconds.
+    timings: Vec<(String, u64)>,
+    /// What the first run had allocated at most; zero, if the tool does not say so.
+    pub peak: u64,
+}
+
+impl Answer {
+    fn new(output: Value, timings: &[Value], peak: &Value) -> Self {
+        let timing = |timing: &Value| Some((timing["name"].as_str()?.to_owned(), timing["nanoseconds"].as_u64()?));
+        Answer { output, timings: timings.iter().filter_map(timing).collect(), peak: peak.as_u64().unwrap_or(0) }
+    }
+
+    /// The shortest run of the function itself, in nanoseconds.
+    pub fn shortest(&self) -> f64 {
+        self.least("evaluate")
+    }
+
+    /// The run that took least of the processor, in nanoseconds.
+    pub fn least_processor(&self) -> f64 {
+        self.least("processor")
+    }
+
+    fn least(&self, name: &str) -> f64 {
+        let times = self.timings.iter().filter(|timing| timing.0 == name);
+        times.map(|timing| timing.1).min().map_or(f64::INFINITY, |time| time as f64)
+    }
 }
 
 /// Our tool, started, at the other end of the protocol.
@@ -47,8 +72,8 @@ impl Ours {
         if answer["success"] != true {
             return Err(answer["error"].to_string());
         }
-        let timings = answer["timings"].as_array().into_iter().flatten();
-        Ok(Answer { runs: timings.filter_map(evaluation).collect(), output: answer["output"].take() })
+        let output = answer["output"].take();
+        Ok(Answer::new(output, answer["timings"].as_array().map_or(&[], Vec::as_slice), &answer["peak_bytes"]))
     }
 }
 
@@ -58,11 +83,6 @@ impl Drop for Ours {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// The nanoseconds of a timing, if it is of the function itself.
-fn evaluation(timing: &Value) -> Option<u64> {
-    timing["nanoseconds"].as_u64().filter(|_| timing["name"] == "evaluate")
 }
 
 /// A tool of a GradBench installation whose evals are programs: `tools/NAME/bin/EVAL FILE FUNCTION`.
@@ -104,6 +124,6 @@ impl Peer {
             .collect::<Result<_, _>>()
             .map_err(|error| format!("what `{}` prints: {error}", self.name))?;
         let (output, timings) = lines.split_first().ok_or_else(|| format!("`{}` says nothing", self.name))?;
-        Ok(Answer { output: output.clone(), runs: timings.iter().filter_map(evaluation).collect() })
+        Ok(Answer::new(output.clone(), timings, &Value::Null))
     }
 }

@@ -1,5 +1,6 @@
 //! What is timed: an input for each eval, of numbers that look random, always the same.
 
+use pullback_measure::Noise;
 use serde_json::{Value, json};
 
 /// An eval at one size: the names of its primal, if it has one, and of its derivative, and their input.
@@ -11,59 +12,145 @@ pub struct Workload {
     pub input: Value,
 }
 
+const OBJECTIVE: [&str; 2] = ["objective", "jacobian"];
+const PRIMAL: [&str; 2] = ["primal", "gradient"];
+const COST: [&str; 2] = ["cost", "dir"];
+/// The modes of `particle` and `saddle`, the outer one first.
+const MODES: [&str; 4] = ["rr", "ff", "fr", "rf"];
+
 /// All of them, at the sizes of GradBench that take milliseconds.
 pub fn all() -> Vec<Workload> {
-    let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
+    let mut noise = Noise::new();
     let mut workloads = Vec::new();
     let mut add = |eval, size, [primal, derivative]: [&'static str; 2], input| {
-        let primal = Some(primal).filter(|name| !name.is_empty());
-        workloads.push(Workload { eval, size, primal, derivative, input });
+        workloads.push(Workload { eval, size, primal: Some(primal), derivative, input });
     };
-    let objective = ["objective", "jacobian"];
-    let primal = ["primal", "gradient"];
-    add("gmm", "32, 50, 1000", objective, gmm(&mut noise, 32, 50, 1000));
-    add("gmm", "64, 100, 1000", objective, gmm(&mut noise, 64, 100, 1000));
-    add("ba", "10", objective, ba(1197, 126_327, 563_734));
-    add("lstm", "6, 8192", objective, lstm(&mut noise, 6, 8192));
-    add("ht", "7 big", objective, ht(&mut noise, 10_000, 3200));
-    add("det", "10", primal, json!({ "A": noise.list(100), "ell": 10 }));
-    add("ode", "100000, 10", primal, json!({ "x": noise.list(100_000), "s": 10 }));
-    add("llsq", "16392, 128", primal, json!({ "x": noise.list(128), "n": 16_392 }));
-    add("lse", "640000", primal, json!({ "x": noise.list(640_000) }));
-    let points = noise.rows(10_000, 16);
-    add("kmeans", "100, 10000, 16", ["cost", "dir"], json!({ "centroids": points[9900..], "points": points }));
-    for modes in ["rr", "ff", "fr", "rf"] {
-        add("particle", modes, ["", modes], json!({ "w": 0.0 }));
+    add("gmm", "32, 50, 1000", OBJECTIVE, gmm(&mut noise, &[32, 50, 1000]));
+    add("gmm", "64, 100, 1000", OBJECTIVE, gmm(&mut noise, &[64, 100, 1000]));
+    add("ba", "10", OBJECTIVE, ba(&mut noise, &[1197, 126_327, 563_734]));
+    add("lstm", "6, 8192", OBJECTIVE, lstm(&mut noise, &[6, 8192]));
+    add("ht", "7 big", OBJECTIVE, ht(&mut noise, &[10_000, 3200]));
+    add("det", "10", PRIMAL, det(&mut noise, &[10]));
+    add("ode", "100000, 10", PRIMAL, ode(&mut noise, &[100_000, 10]));
+    add("llsq", "16392, 128", PRIMAL, llsq(&mut noise, &[16_392, 128]));
+    add("lse", "640000", PRIMAL, lse(&mut noise, &[640_000]));
+    add("kmeans", "100, 10000, 16", COST, kmeans(&mut noise, &[100, 10_000, 16]));
+    for derivative in MODES {
+        let input = particle(&mut noise, &[10]);
+        workloads.push(Workload { eval: "particle", size: derivative, primal: None, derivative, input });
     }
-    for modes in ["rr", "ff", "fr", "rf"] {
-        add("saddle", modes, ["", modes], json!({ "start": [1.0, 1.0] }));
+    for derivative in MODES {
+        let input = saddle(&mut noise, &[10]);
+        workloads.push(Workload { eval: "saddle", size: derivative, primal: None, derivative, input });
     }
     workloads
 }
 
-/// Numbers between 0 and 1.
-struct Noise(u64);
-
-impl Noise {
-    fn number(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.number() * n as f64) as usize
-    }
-
-    fn list(&mut self, n: usize) -> Vec<f64> {
-        (0..n).map(|_| self.number()).collect()
-    }
-
-    fn rows(&mut self, n: usize, width: usize) -> Vec<Vec<f64>> {
-        (0..n).map(|_| self.list(width)).collect()
-    }
+/// An eval at growing sizes.
+pub struct Growing {
+    pub eval: &'static str,
+    pub primal: Option<&'static str>,
+    pub derivative: &'static str,
+    /// What work is counted in.
+    pub unit: &'static str,
+    pub work: fn(&[usize]) -> usize,
+    pub sizes: &'static [&'static [usize]],
+    pub input: fn(&mut Noise, &[usize]) -> Value,
 }
 
-fn gmm(noise: &mut Noise, d: usize, k: usize, n: usize) -> Value {
+/// The evals that have a size, at sizes of GradBench. `particle` and `saddle` have one size there, which is their smallest here.
+pub fn growing() -> Vec<Growing> {
+    type Work = fn(&[usize]) -> usize;
+    let eval = |eval, [primal, derivative]: [&'static str; 2], unit, work: Work, sizes, input| Growing {
+        eval,
+        primal: Some(primal),
+        derivative,
+        unit,
+        work,
+        sizes,
+        input,
+    };
+    let product: Work = |size| size.iter().product();
+    let steps: &[&[usize]] = &[&[10], &[20], &[40], &[80], &[160]];
+    let mut all = vec![
+        eval(
+            "gmm",
+            OBJECTIVE,
+            "d² × k × points",
+            |size| size[0] * size.iter().product::<usize>(),
+            &[&[10, 25, 1000], &[20, 25, 1000], &[32, 25, 1000], &[64, 25, 1000], &[64, 100, 1000]],
+            gmm,
+        ),
+        eval(
+            "ba",
+            OBJECTIVE,
+            "observations",
+            |size| size[2],
+            &[&[49, 7776, 31_843], &[372, 47_423, 204_472], &[1197, 126_327, 563_734], &[356, 226_730, 1_255_268]],
+            ba,
+        ),
+        eval(
+            "lstm",
+            OBJECTIVE,
+            "layers × characters",
+            product,
+            &[&[2, 1024], &[2, 4096], &[4, 4096], &[4, 8192], &[6, 8192]],
+            lstm,
+        ),
+        eval(
+            "ht",
+            OBJECTIVE,
+            "points",
+            |size| size[1],
+            &[&[544, 1600], &[544, 6400], &[544, 12_800], &[544, 25_600], &[544, 51_200]],
+            ht,
+        ),
+        eval("det", PRIMAL, "terms", |size| terms(size[0]), &[&[6], &[7], &[8], &[9], &[10]], det),
+        eval(
+            "ode",
+            PRIMAL,
+            "components × steps",
+            product,
+            &[&[1000, 10], &[10_000, 10], &[100_000, 10], &[10_000, 100], &[100_000, 100]],
+            ode,
+        ),
+        eval(
+            "llsq",
+            PRIMAL,
+            "points × powers",
+            product,
+            &[&[256, 128], &[1024, 128], &[4096, 128], &[16_392, 128]],
+            llsq,
+        ),
+        eval("lse", PRIMAL, "terms", product, &[&[5000], &[20_000], &[80_000], &[320_000], &[1_280_000]], lse),
+        eval(
+            "kmeans",
+            COST,
+            "k × points × d",
+            product,
+            &[&[10, 1000, 8], &[10, 10_000, 8], &[10, 10_000, 16], &[100, 10_000, 16], &[1000, 10_000, 16]],
+            kmeans,
+        ),
+    ];
+    for derivative in MODES {
+        let (eval, unit) = ("particle", "steps of the motion");
+        all.push(Growing { eval, primal: None, derivative, unit, work: product, sizes: steps, input: particle });
+    }
+    for derivative in MODES {
+        let (eval, unit, work): (_, _, Work) = ("saddle", "steps of the descents", |size| size[0] * size[0]);
+        all.push(Growing { eval, primal: None, derivative, unit, work, sizes: steps, input: saddle });
+    }
+    all
+}
+
+/// How many products a determinant is made of.
+fn terms(ell: usize) -> usize {
+    if ell == 2 { 2 } else { ell * (1 + terms(ell - 1)) }
+}
+
+/// Dimension, components, points.
+fn gmm(noise: &mut Noise, size: &[usize]) -> Value {
+    let (d, k, n) = (size[0], size[1], size[2]);
     json!({
         "d": d, "k": k, "n": n, "m": 0, "gamma": 1.0,
         "x": noise.rows(n, d), "alpha": noise.list(k), "mu": noise.rows(k, d),
@@ -71,15 +158,17 @@ fn gmm(noise: &mut Noise, d: usize, k: usize, n: usize) -> Value {
     })
 }
 
-fn ba(n: usize, m: usize, p: usize) -> Value {
+/// Cameras, points, observations.
+fn ba(_: &mut Noise, size: &[usize]) -> Value {
     json!({
-        "n": n, "m": m, "p": p, "w": 0.4, "x": [0.5, 1.5, 6.0], "feat": [270.0, 300.0],
+        "n": size[0], "m": size[1], "p": size[2], "w": 0.4, "x": [0.5, 1.5, 6.0], "feat": [270.0, 300.0],
         "cam": [0.3, -0.2, 0.5, 1.0, -1.0, 0.5, 900.0, 320.0, 240.0, -0.1, 0.02],
     })
 }
 
-fn lstm(noise: &mut Noise, layers: usize, characters: usize) -> Value {
-    let bits = 14;
+/// Layers, characters.
+fn lstm(noise: &mut Noise, size: &[usize]) -> Value {
+    let (layers, characters, bits) = (size[0], size[1], 14);
     let character = |noise: &mut Noise| (0..bits).map(|_| noise.number().round()).collect::<Vec<f64>>();
     json!({
         "main_params": noise.rows(2 * layers, 4 * bits), "extra_params": noise.rows(3, bits),
@@ -88,9 +177,9 @@ fn lstm(noise: &mut Noise, layers: usize, characters: usize) -> Value {
     })
 }
 
-/// A hand with four bones that move each vertex, as models have.
-fn ht(noise: &mut Noise, vertices: usize, points: usize) -> Value {
-    let bones = 22;
+/// Vertices, points. A hand with four bones that move each vertex, as models have.
+fn ht(noise: &mut Noise, size: &[usize]) -> Value {
+    let (vertices, points, bones) = (size[0], size[1], 22);
     let triangles = 2 * vertices;
     let transform = |noise: &mut Noise| {
         let mut rows = noise.rows(3, 4);
@@ -129,4 +218,40 @@ fn ht(noise: &mut Noise, vertices: usize, points: usize) -> Value {
             },
         },
     })
+}
+
+fn det(noise: &mut Noise, size: &[usize]) -> Value {
+    let ell = size[0];
+    json!({ "A": noise.list(ell * ell), "ell": ell })
+}
+
+/// Components, steps.
+fn ode(noise: &mut Noise, size: &[usize]) -> Value {
+    json!({ "x": noise.list(size[0]), "s": size[1] })
+}
+
+/// Points, powers.
+fn llsq(noise: &mut Noise, size: &[usize]) -> Value {
+    json!({ "x": noise.list(size[1]), "n": size[0] })
+}
+
+fn lse(noise: &mut Noise, size: &[usize]) -> Value {
+    json!({ "x": noise.list(size[0]) })
+}
+
+/// Centroids, points, dimension.
+fn kmeans(noise: &mut Noise, size: &[usize]) -> Value {
+    let (k, n, d) = (size[0], size[1], size[2]);
+    let points = noise.rows(n, d);
+    json!({ "centroids": points[n - k..], "points": points })
+}
+
+/// Steps in the unit of time.
+fn particle(_: &mut Noise, size: &[usize]) -> Value {
+    json!({ "w": 0.0, "dt": 1.0 / size[0] as f64 })
+}
+
+/// Steps before they get longer.
+fn saddle(_: &mut Noise, size: &[usize]) -> Value {
+    json!({ "start": [1.0, 1.0], "patience": size[0] })
 }

@@ -6,17 +6,21 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-struct Counting;
+/// The system's allocator, counting: for the `#[global_allocator]` of a program of one thread whose memory is measured.
+pub struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
+/// Not one operation on the counters: that would take longer than some allocations do, and the programs have one thread.
 fn grow(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Relaxed) + bytes;
-    PEAK.fetch_max(now, Relaxed);
+    let now = NOW.load(Relaxed) + bytes;
+    NOW.store(now, Relaxed);
+    PEAK.store(now.max(PEAK.load(Relaxed)), Relaxed);
+}
+
+fn shrink(bytes: usize) {
+    NOW.store(NOW.load(Relaxed) - bytes, Relaxed);
 }
 
 // SAFETY: all is done by the system's allocator.
@@ -33,17 +37,25 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc_zeroed(layout) }
     }
 
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Both are there while one is copied to the other.
+        grow(size);
+        shrink(layout.size());
+        // SAFETY: asked of the caller.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
+        shrink(layout.size());
         // SAFETY: asked of the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// The bytes that `work` has allocated at once, at most.
-pub fn peak<T>(work: impl FnOnce() -> T) -> usize {
+/// What `work` makes, and the bytes that it has allocated at once, at most. Zero in a program whose allocator is not [`Counting`].
+pub fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Relaxed);
     PEAK.store(before, Relaxed);
-    work();
-    PEAK.load(Relaxed) - before
+    let made = work();
+    (made, PEAK.load(Relaxed) - before)
 }

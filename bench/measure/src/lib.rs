@@ -1,0 +1,8 @@
+//! What the measurements share.
+
+pub mod clock;
+pub mod growth;
+pub mod memory;
+mod noise;
+
+pub use noise::Noise;
