@@ -71,26 +71,23 @@ impl Loops {
         Ok(found)
     }
 
-    /// Headers come in reverse postorder, so the loops around this one are there already.
+    /// Headers come in reverse postorder, so the loops around this one are there already, and those inside are not.
     fn add(&mut self, func: &Function, cfg: &Cfg, header: Block, latches: Vec<Block>) {
         let id = Loop::from_index(self.loops.len());
         let parent = self.innermost[header];
         let depth = parent.map_or(0, |p| self.get(p).depth) + 1;
-        let mut inside = Table::new(func.block_bound(), false);
-        inside[header] = true;
+        self.innermost[header] = Some(id);
         let mut blocks = vec![header];
         let mut work = latches.clone();
         while let Some(block) = work.pop() {
-            if !std::mem::replace(&mut inside[block], true) {
+            if self.innermost[block].replace(id) != Some(id) {
                 blocks.push(block);
                 work.extend_from_slice(cfg.predecessors(block));
             }
         }
         blocks.sort_by_key(|b| cfg.position(*b));
-        for &block in &blocks {
-            self.innermost[block] = Some(id);
-        }
-        let exits = blocks.iter().flat_map(|b| edges_from(func, *b)).filter(|e| !inside[e.to]).collect();
+        let leaves = |edge: &Edge| self.innermost[edge.to] != Some(id);
+        let exits = blocks.iter().flat_map(|b| edges_from(func, *b)).filter(leaves).collect();
         self.loops.push(LoopData { header, blocks, latches, parent, depth, exits });
     }
 

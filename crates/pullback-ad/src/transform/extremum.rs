@@ -55,7 +55,6 @@ fn find(func: &Function, block: Block) -> Option<Extremum> {
     if !data.insts.iter().all(reads) {
         return None;
     }
-    let first = entry(func, block)?;
     data.params.iter().enumerate().find_map(|(index, so_far)| {
         let result = back.args[index];
         let choice = func.def_inst(result).filter(|inst| data.insts.contains(inst))?;
@@ -63,8 +62,9 @@ fn find(func: &Function, block: Block) -> Option<Extremum> {
         let [a, candidate] = operands[..] else { return None };
         let alone = a == *so_far && uses(func, *so_far) == 1 && uses_in_loop(func, block, result) == 1;
         let is_read = slice(func, block, candidate).iter().any(|inst| matches!(func.inst(*inst).op, Op::Load { .. }));
-        let first = first.clone();
-        (alone && is_read).then_some(Extremum { block, index, first, candidate, choice, result })
+        // It looks at all blocks, so it comes last.
+        let first = (alone && is_read).then(|| entry(func, block))??;
+        Some(Extremum { block, index, first, candidate, choice, result })
     })
 }
 
