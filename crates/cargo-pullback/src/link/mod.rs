@@ -1,7 +1,7 @@
 //! Face 4: the link driver.
 //!
 //! Called by rustc as the linker. Finds the modules that ask for derivatives, makes the derivatives, and calls the real
-//! linker with the changed modules and the derivatives' objects in their places.
+//! linker with the changed modules and the derivatives in their places.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | [`work`] | makes the derivatives of one module |
 //! | [`nested`] | makes those first that functions to be differentiated ask for |
 //! | [`bug`] | makes our own panics into errors |
-//! | [`prelink`] | optimises modules as rustc would before the link |
+//! | [`prelink`] | optimises modules as rustc would before the link, or compiles them |
 //! | [`native`] | compiles bitcode for linkers that do not read it |
 //! | [`trace`] | prints, times and saves what is asked for |
 
@@ -40,7 +40,7 @@ use crate::{env, process};
 use anyhow::{Context as _, Result};
 use inputs::{Input, Member};
 use line::LinkLine;
-use prelink::{Prelink, Raw};
+use prelink::{Goal, Kind, Prelink, Raw};
 use program::{ModuleId, Program};
 use rules::Rules;
 use std::collections::{HashMap, HashSet};
@@ -157,7 +157,8 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
         }
         return Ok(Finished::Refused);
     }
-    let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
+    let lld = line.uses_lld();
+    let effort = native::Effort::of(line);
     let opened: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
     let mut calls: HashMap<ModuleId, Vec<_>> = HashMap::new();
     for (id, replaced) in derived.iter().flat_map(|d| &d.replacements) {
@@ -169,67 +170,83 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
         let replaced = rules::replacements(&mut program, id)?;
         calls.entry(id).or_default().extend(replaced);
     }
+    // Derivatives join their caller if that is optimised as well as they are to be.
+    let mut joining: HashMap<ModuleId, Vec<Derived>> = HashMap::new();
+    let mut apart: Vec<Apart> = Vec::new();
+    for derived in derived {
+        let optimised = effort.level() >= 2 && program.module(derived.home())?.says_optimised();
+        match derived.caller().filter(|_| optimised) {
+            Some(caller) => joining.entry(caller).or_default().push(derived),
+            None => {
+                let goal = if optimised && lld { Goal::Bitcode } else { Goal::Object };
+                apart.push(Apart { home: derived.home(), goal, bytes: derived.module.write_bitcode() });
+            }
+        }
+    }
+    let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
     for id in calls.keys().chain(&opened) {
         if changed.contains_key(id) {
             continue;
         }
         let module = if opened.contains(id) { program.opened(*id)? } else { program.module(*id)?.clone_module() };
         let calls = calls.get(id).map(Vec::as_slice).unwrap_or_default();
-        let bitcode = trace.step("replace modules", || work::replace(module, calls))?;
+        let joining = joining.remove(id).unwrap_or_default();
+        let bitcode = trace.step("replace modules", || work::replace(module, calls, joining))?;
         changed.insert(*id, bitcode);
     }
-    let effort = native::Effort::of(line);
-    if line.uses_lld() {
-        let cache = cache_directory(".prelink-cache");
-        let prelink = Prelink { llvm: &llvm, effort, cache };
-        trace.step("optimise modules", || optimise_all(&program, &prelink, &mut changed))?;
-    } else {
+    if !lld {
         line.remove_plugin_options();
-        trace.step("compile for the linker", || compile_all(&program, &context, effort, &mut changed))?;
     }
-    put_in_place(line, &program, &changed, &derived, dir)?;
+    let prelink = Prelink { llvm: &llvm, effort, cache: cache_directory(".prelink-cache") };
+    let goal = if lld { Goal::Bitcode } else { Goal::Object };
+    trace.step("optimise modules", || optimise_all(&program, &prelink, goal, &mut changed, &mut apart))?;
+    put_in_place(line, &program, &changed, &apart, dir)?;
     Ok(Finished::Ready)
 }
 
-/// Optimise all bitcode of the program that is to be optimised.
-fn optimise_all(program: &Program, prelink: &Prelink, changed: &mut HashMap<ModuleId, Vec<u8>>) -> Result<()> {
+/// Derivatives that are a module, or an object, of their own.
+struct Apart {
+    /// The module beside which they are put.
+    home: ModuleId,
+    /// What they are for the linker.
+    goal: Goal,
+    /// Their bitcode; once they are optimised, what is linked.
+    bytes: Vec<u8>,
+}
+
+/// Make all bitcode of the program, changed or not, and the derivatives apart from it, what the linker needs.
+fn optimise_all(
+    program: &Program,
+    prelink: &Prelink,
+    goal: Goal,
+    changed: &mut HashMap<ModuleId, Vec<u8>>,
+    apart: &mut [Apart],
+) -> Result<()> {
     if let Some(cache) = &prelink.cache {
         prelink::forget_old(cache);
     }
     let modules = program.bitcode();
-    let raw: Vec<Raw> = modules
-        .iter()
-        .map(|(id, member)| match changed.get(id) {
-            Some(bitcode) => Raw { name: &member.name, bitcode, changed: true },
-            None => Raw { name: &member.name, bitcode: member.bytes(), changed: false },
-        })
-        .collect();
-    let made = prelink.run(&raw)?;
-    changed.extend(modules.iter().zip(made).filter_map(|((id, _), bitcode)| Some((*id, bitcode?))));
-    Ok(())
-}
-
-/// Compile all bitcode of the program, changed or not.
-fn compile_all(
-    program: &Program,
-    context: &pullback_llvm::Context,
-    effort: native::Effort,
-    changed: &mut HashMap<ModuleId, Vec<u8>>,
-) -> Result<()> {
-    for (id, member) in program.bitcode() {
-        let bitcode = changed.get(&id).map_or(member.bytes(), Vec::as_slice);
-        let object = native::compile(context, &member.name, bitcode, effort)?;
-        changed.insert(id, object);
+    let derivatives =
+        apart.iter().map(|d| Raw { name: "derivatives", bitcode: &d.bytes, kind: Kind::Derivatives, goal: d.goal });
+    let given = modules.iter().map(|(id, member)| match changed.get(id) {
+        Some(bitcode) => Raw { name: &member.name, bitcode, kind: Kind::Changed, goal },
+        None => Raw { name: &member.name, bitcode: member.bytes(), kind: Kind::Given, goal },
+    });
+    let mut made = prelink.run(&derivatives.chain(given).collect::<Vec<_>>())?;
+    let given = made.split_off(apart.len());
+    for (derivatives, bytes) in apart.iter_mut().zip(made) {
+        derivatives.bytes = bytes.context("derivatives are always made")?;
     }
+    changed.extend(modules.iter().zip(given).filter_map(|((id, _), bytes)| Some((*id, bytes?))));
     Ok(())
 }
 
-/// Write the changed modules and the derivatives' objects to files, and put these on the line.
+/// Write the changed modules and the derivatives to files, and put these on the line.
 fn put_in_place(
     line: &mut LinkLine,
     program: &Program,
     changed: &HashMap<ModuleId, Vec<u8>>,
-    derived: &[Derived],
+    apart: &[Apart],
     dir: &Path,
 ) -> Result<()> {
     let mut objects = Vec::new();
@@ -242,8 +259,8 @@ fn put_in_place(
         let mut added: Vec<(String, &[u8])> = Vec::new();
         for (k, member) in input.members.iter().enumerate() {
             members.push((member.name.clone(), changed.get(&id(k)).map_or(member.bytes(), Vec::as_slice)));
-            let homed = derived.iter().filter(|d| d.home() == id(k));
-            added.extend(homed.map(|d| (format!("{}.derivative.o", member.name), d.object.as_slice())));
+            let homed = apart.iter().filter(|d| d.home == id(k));
+            added.extend(homed.map(|d| (format!("{}.derivative.o", member.name), d.bytes.as_slice())));
         }
         let file = |name: &str| dir.join(format!("{i}-{name}"));
         if input.is_archive {

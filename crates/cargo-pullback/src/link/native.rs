@@ -1,7 +1,7 @@
 //! Linking without lld: other linkers do not read bitcode, so the driver compiles it.
 
 use super::line::LinkLine;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use pullback_llvm::{Module, OptLevel, TargetOptions};
 
 /// How hard the optimiser tries, as rustc has written it on the line for the linker (`-Wl,-plugin-opt=O2`).
@@ -15,6 +15,9 @@ impl Default for Effort {
 }
 
 impl Effort {
+    /// As hard as it can.
+    pub const MOST: Effort = Effort(3);
+
     /// What the line says.
     pub fn of(line: &LinkLine) -> Self {
         let level = line.plugin_options().find_map(|option| option.strip_prefix('O')?.parse().ok());
@@ -28,8 +31,7 @@ impl Effort {
 }
 
 /// The native object of a module.
-pub fn compile(context: &pullback_llvm::Context, name: &str, bitcode: &[u8], effort: Effort) -> Result<Vec<u8>> {
-    let mut module = Module::parse_bitcode(context, name, bitcode)?;
+pub fn compile(mut module: Module, effort: Effort) -> Result<Vec<u8>> {
     let opt_level = match effort.0 {
         0 => OptLevel::None,
         1 => OptLevel::Less,
@@ -38,7 +40,7 @@ pub fn compile(context: &pullback_llvm::Context, name: &str, bitcode: &[u8], eff
     };
     let options = TargetOptions { opt_level, ..TargetOptions::default() };
     if effort.0 > 0 {
-        module.run_passes(&format!("default<O{}>", effort.0.min(3)), &options)?;
+        module.run_passes(&format!("default<O{}>", effort.level()), &options)?;
     }
-    module.emit_object(&options).with_context(|| format!("could not compile `{name}`"))
+    Ok(module.emit_object(&options)?)
 }

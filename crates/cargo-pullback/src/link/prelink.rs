@@ -3,9 +3,10 @@
 //! rustc is told to leave its code as it is (see [`crate::rustc`]), because derivatives are taken of the program as it is written.
 //! Once they are taken, every module that is meant to be optimised goes through the passes that rustc would have run on it, and
 //! then to the linker, which does the rest. As rustc would, this works on the modules side by side, and only on those that have
-//! changed: what comes out is kept in the target directory, by the content of what went in.
+//! changed: what comes out is kept in the target directory, by the content of what went in. Linkers that do not read bitcode get
+//! native code instead.
 
-use super::native::Effort;
+use super::native::{self, Effort};
 use anyhow::{Context as _, Result};
 use pullback_llvm::{Context, Llvm, Module, TargetOptions};
 use std::collections::hash_map::DefaultHasher;
@@ -21,8 +22,30 @@ pub struct Raw<'a> {
     pub name: &'a str,
     /// Its bitcode.
     pub bitcode: &'a [u8],
-    /// Whether the driver has changed it, so that it has to be written anew in any case.
-    pub changed: bool,
+    /// Where it comes from.
+    pub kind: Kind,
+    /// What it becomes.
+    pub goal: Goal,
+}
+
+/// Where a module comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// It is as it was on the line.
+    Given,
+    /// The driver has changed it, so that it has to be written anew in any case.
+    Changed,
+    /// The driver has made it: derivatives are optimised in every profile.
+    Derivatives,
+}
+
+/// What the linker is given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Goal {
+    /// Bitcode, for a linker that optimises and compiles it.
+    Bitcode,
+    /// Native code.
+    Object,
 }
 
 /// LLVM's passes are recursive in places; this is what they have in a program's first thread.
@@ -39,7 +62,7 @@ pub struct Prelink<'a> {
 }
 
 impl Prelink<'_> {
-    /// The bitcode for the linker, of each module in order; `None` where it can stay as it is.
+    /// What the linker is given for each module, in order; `None` where it can stay as it is.
     pub fn run(&self, modules: &[Raw<'_>]) -> Result<Vec<Option<Vec<u8>>>> {
         let results: Vec<Mutex<Option<Vec<u8>>>> = modules.iter().map(|_| Mutex::new(None)).collect();
         let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
@@ -87,12 +110,16 @@ impl Prelink<'_> {
     fn optimise(&self, raw: &Raw<'_>) -> Result<Option<Vec<u8>>> {
         let context = Context::new(self.llvm);
         let mut module = Module::parse_bitcode(&context, raw.name, raw.bitcode)?;
-        let options = TargetOptions::default();
-        if module.says_optimised() {
+        let derivatives = raw.kind == Kind::Derivatives;
+        if raw.goal == Goal::Object {
+            let effort = if derivatives { Effort::MOST } else { self.effort };
+            return native::compile(module, effort).map(Some);
+        }
+        if derivatives || module.says_optimised() {
             // A crate may be optimised although the program as a whole is not.
             let level = if self.effort.level() == 0 { 3 } else { self.effort.level() };
-            module.run_passes(&format!("thinlto-pre-link<O{level}>"), &options)?;
-        } else if !raw.changed {
+            module.run_passes(&format!("thinlto-pre-link<O{level}>"), &TargetOptions::default())?;
+        } else if raw.kind == Kind::Given {
             return Ok(None);
         }
         for_linker(module).map(Some)
@@ -102,7 +129,7 @@ impl Prelink<'_> {
     fn key(&self, raw: &Raw<'_>) -> String {
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            (salt, self.effort.level(), raw.changed, self.llvm.path(), self.llvm.version()).hash(&mut hasher);
+            (salt, self.effort.level(), raw.kind, raw.goal, self.llvm.path(), self.llvm.version()).hash(&mut hasher);
             env!("CARGO_PKG_VERSION").hash(&mut hasher);
             raw.bitcode.hash(&mut hasher);
             hasher.finish()
@@ -194,9 +221,9 @@ mod tests {
         let prelink = Prelink { llvm: &llvm, effort: Effort::default(), cache: Some(cache.clone()) };
         let (raw, debug) = (bitcode(&llvm, true), bitcode(&llvm, false));
         let modules = [
-            Raw { name: "optimised", bitcode: &raw, changed: false },
-            Raw { name: "not", bitcode: &debug, changed: false },
-            Raw { name: "changed", bitcode: &debug, changed: true },
+            Raw { name: "optimised", bitcode: &raw, kind: Kind::Given, goal: Goal::Bitcode },
+            Raw { name: "not", bitcode: &debug, kind: Kind::Given, goal: Goal::Bitcode },
+            Raw { name: "changed", bitcode: &debug, kind: Kind::Changed, goal: Goal::Bitcode },
         ];
         let made = prelink.run(&modules).unwrap();
         assert!(!text(&llvm, made[0].as_deref().unwrap()).contains("alloca"));

@@ -2,7 +2,7 @@
 //! addresses.
 //!
 //! ```text
-//! M, N, … ─ clone ─▶ W ─ resolve ─▶ normalise ─▶ import ─▶ differentiate ─▶ export ─▶ optimise ─▶ D.o
+//! M, N, … ─ clone ─▶ W ─ resolve ─▶ normalise ─▶ import ─▶ differentiate ─▶ export ─▶ D
 //! └─ replace the marker calls by the symbols of D ─▶ M', N', …
 //! ```
 //!
@@ -49,16 +49,23 @@ pub enum Outcome {
 pub struct Derived {
     /// For each module its marker calls, and the derivatives' symbols that replace them.
     pub replacements: HashMap<ModuleId, Vec<(CallSite, String)>>,
-    /// The derivatives, as a native object.
-    pub object: Vec<u8>,
-    /// The modules with variables that the object refers to.
+    /// The derivatives and what they need of their own, to be optimised yet.
+    pub module: Module,
+    /// The names of the derivatives: what is seen of the module from outside.
+    pub symbols: Vec<String>,
+    /// The modules with variables that the derivatives refer to.
     pub owners: Vec<ModuleId>,
 }
 
 impl Derived {
-    /// The module beside which the object is put: all are in the same archive, or in none.
+    /// The module beside which the derivatives are put: all are in the same archive, or in none.
     pub fn home(&self) -> ModuleId {
         *self.replacements.keys().min().expect("derivatives are asked for by a module")
+    }
+
+    /// The only module that calls them, if there is one.
+    pub fn caller(&self) -> Option<ModuleId> {
+        Some(self.home()).filter(|_| self.replacements.len() == 1)
     }
 }
 
@@ -138,18 +145,9 @@ pub fn work(
         Err(errors) => return Ok(Outcome::Failed(errors)),
     };
     let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
-    let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-    let owners = trace.step("bring rules", || close(program, &mut d, &symbols, &applied))?;
-    let object = trace.step("optimise", || -> Result<_> {
-        d.run_passes("default<O3>", &TargetOptions::default())?;
-        Ok(d.emit_object(&TargetOptions::default())?)
-    })?;
-    if trace.debugging.llvm {
-        let code: Vec<String> = d.print().lines().filter(|line| !line.starts_with('!')).map(str::to_owned).collect();
-        trace.print(&format!("LLVM {name}"), code.join("\n").trim_end());
-    }
-    trace.save(&format!("{name}.derivative.ll"), || d.print().into_bytes());
-    trace.save(&format!("{name}.derivative.o"), || object.clone());
+    let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
+    let owners = trace.step("bring rules", || close(program, &mut d, &seen, &applied))?;
+    show_optimised(&d, &name, trace)?;
 
     let mut replacements: HashMap<ModuleId, Vec<(CallSite, String)>> = HashMap::new();
     for task in tasks {
@@ -157,7 +155,23 @@ pub fn work(
             replacements.entry(*module).or_default().push((call.clone(), task.answer(call)));
         }
     }
-    Ok(Outcome::Derived(Derived { replacements, object, owners }))
+    Ok(Outcome::Derived(Derived { replacements, module: d, symbols, owners }))
+}
+
+/// For whoever wants to see it: the derivatives' code as the optimiser makes it where it is not inlined.
+fn show_optimised(d: &Module, name: &str, trace: &mut Trace) -> Result<()> {
+    if !trace.debugging.llvm && trace.debugging.save.is_none() {
+        return Ok(());
+    }
+    let mut copy = d.clone_module();
+    copy.run_passes("default<O3>", &TargetOptions::default())?;
+    let text = copy.print();
+    if trace.debugging.llvm {
+        let code: Vec<&str> = text.lines().filter(|line| !line.starts_with('!')).collect();
+        trace.print(&format!("LLVM {name}"), code.join("\n").trim_end());
+    }
+    trace.save(&format!("{name}.derivative.ll"), || text.into_bytes());
+    Ok(())
 }
 
 /// Derivatives as LLVM's IR, with what they reach, and the rules that were used.
@@ -334,14 +348,21 @@ fn share_variables(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls.
-pub fn replace(mut module: Module, calls: &[(CallSite, String)]) -> Result<Vec<u8>> {
+/// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls, and those
+/// derivatives in it that nobody else calls. There they are inlined as if the user had written them.
+pub fn replace(mut module: Module, calls: &[(CallSite, String)], joining: Vec<Derived>) -> Result<Vec<u8>> {
     // The statics of rules have been read. They would keep the rules' functions in the program, and ask for what those call.
     for rule in module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(rules::ENTRY)) {
         module.clear_global(&rule.name)?;
     }
     if !calls.is_empty() {
         replace_markers(&mut module, calls)?;
+    }
+    for derived in joining {
+        module.link_in(derived.module)?;
+        for symbol in &derived.symbols {
+            module.set_linkage(symbol, Linkage::Internal)?;
+        }
     }
     Ok(module.write_bitcode())
 }

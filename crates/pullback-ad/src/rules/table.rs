@@ -128,7 +128,8 @@ fn rows() -> Vec<Rule> {
     use MathFn::*;
     vec![
         // Roots and powers.
-        rule!(Sqrt,  |r| [0.5 / r],       "+∞ at +0, −∞ at −0; NaN below 0"),
+        // The reciprocal by itself: programs have it themselves, after a root, and so has a derivative of this one.
+        rule!(Sqrt,  |r| [0.5 * (1.0 / r)], "+∞ at +0, −∞ at −0; NaN below 0"),
         rule!(Cbrt,  |r| [1.0 / (3.0 * r * r)], "+∞ at ±0"),
         rule!(Hypot, |x, y, r| [x / r, y / r], "NaN at the origin (0/0) and where an operand is infinite"),
         rule!(Pow,   |x, y, r| [

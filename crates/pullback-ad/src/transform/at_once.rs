@@ -461,7 +461,7 @@ impl Search<'_> {
                     let first = parts.next()??;
                     parts.try_fold(first, |sum, part| Some(Seed::Both(Box::new(sum), Box::new(part?))))?
                 }
-                Use::Linear(_, Linear::Quotient { result, x: Some(x), y, divisor })
+                Use::Linear(_, Linear::Quotient { result, x: Some(x), y, divisor: Some(divisor) })
                     if *x == value && *y != Some(value) && is_there(*divisor) =>
                 {
                     Seed::Over(Box::new(self.seed(id, entry, *result, exit, most)?), *divisor)

@@ -528,7 +528,10 @@ impl Augmenter<'_, '_> {
             }
             Op::Bin(BinOp::FDiv, a, b) => {
                 let (x, y) = (active(*a), active(*b));
-                Linear::Quotient { result, x, y, divisor: self.get(*b) }
+                let one = [Constant::F32(1f32.to_bits()), Constant::F64(1f64.to_bits())];
+                let is_reciprocal = y.is_some() && self.old.as_const(*a).is_some_and(|a| one.contains(a));
+                let divisor = (!is_reciprocal).then(|| self.get(*b));
+                Linear::Quotient { result, x, y, divisor }
             }
             Op::Bin(BinOp::FRem, a, b) => {
                 // r = x − trunc(x / y)·y

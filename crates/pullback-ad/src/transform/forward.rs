@@ -42,7 +42,10 @@ impl Augmenter<'_, '_> {
                         (None, Some(p)) => b.fneg(p),
                         (None, None) => continue,
                     };
-                    let value = b.bin(BinOp::FDiv, top, *divisor);
+                    let value = match divisor {
+                        Some(divisor) => b.bin(BinOp::FDiv, top, *divisor),
+                        None => b.fmul(top, *result),
+                    };
                     (*result, if strong { guard(&mut b, top, value) } else { value })
                 }
                 Linear::Cast(result, op, from) => {

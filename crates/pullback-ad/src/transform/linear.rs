@@ -43,8 +43,8 @@ pub enum Linear {
         x: Option<Value>,
         /// `y`, if active.
         y: Option<Value>,
-        /// `y` itself.
-        divisor: Value,
+        /// `y` itself; none if `x` is the number 1, for then `r` is by what to multiply instead.
+        divisor: Option<Value>,
     },
     /// A change of precision.
     Cast(Value, CastOp, Value),

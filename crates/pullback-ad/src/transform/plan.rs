@@ -139,11 +139,7 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
                 _ => None,
             })
             .collect(),
-        Linear::Quotient { result, y, divisor, .. } => {
-            let mut all = vec![*divisor];
-            all.extend(y.map(|_| *result));
-            all
-        }
+        Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
         Linear::Select(_, cond, ..) => vec![*cond],
         Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),
         Linear::Copy { dst, src, len, .. } => {

@@ -146,11 +146,15 @@ impl Sweeps<'_, '_> {
             }
             Linear::Quotient { result, x, y, divisor } => {
                 let g = self.take(*result);
-                let divisor = self.value(*divisor, level);
+                let divisor = divisor.map(|divisor| self.value(divisor, level));
                 let quotient = y.map(|_| self.value(*result, level));
                 let strong = self.session.request.strong_zero;
                 for (lane, g) in g.into_iter().enumerate() {
-                    let t = self.divided(g, divisor, flags, loc);
+                    let t = match (divisor, quotient) {
+                        (Some(divisor), _) => self.divided(g, divisor, flags, loc),
+                        (None, Some(r)) => self.scaled(g, Coefficient::Value(r), Some(r), flags, loc),
+                        (None, None) => unreachable!("a reciprocal of a constant"),
+                    };
                     let mut b = self.build();
                     (b.flags, b.loc) = (flags, loc);
                     let for_y = quotient.map(|r| {

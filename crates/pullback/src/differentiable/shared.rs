@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Which shared values [`make_zero`](crate::make_zero) has copied, and to where.
 #[derive(Debug, Default)]
 pub struct Sharing {
-    copies: HashMap<*const (), Copy>,
+    /// None in most types: a map that is empty asks the thread for the keys of its hashes all the same.
+    copies: Option<HashMap<*const (), Copy>>,
 }
 
 /// The raw pointer of a shadow's `Rc` or `Arc`, of which this owns one count.
@@ -22,7 +23,7 @@ struct Copy {
 
 impl Drop for Sharing {
     fn drop(&mut self) {
-        for copy in self.copies.values() {
+        for copy in self.copies.iter().flat_map(HashMap::values) {
             // SAFETY: the count that was taken when the copy was noted.
             unsafe { (copy.release)(copy.shadow) }
         }
@@ -81,7 +82,7 @@ macro_rules! counted {
         impl<T: MakeZero> MakeZero for $P<T> {
             fn zero_like(&self, sharing: &mut Sharing) -> Self {
                 let primal = $P::as_ptr(self).cast::<()>();
-                if let Some(copy) = sharing.copies.get(&primal) {
+                if let Some(copy) = sharing.copies.as_ref().and_then(|copies| copies.get(&primal)) {
                     let shadow = copy.shadow.cast::<T>();
                     // SAFETY: one address has one owner type, so this came from `into_raw` below, and its count is still held.
                     return unsafe {
@@ -95,7 +96,7 @@ macro_rules! counted {
                     // SAFETY: called once, on what `into_raw` gave.
                     release: |shadow| drop(unsafe { $P::from_raw(shadow.cast::<T>()) }),
                 };
-                sharing.copies.insert(primal, copy);
+                sharing.copies.get_or_insert_default().insert(primal, copy);
                 zero
             }
         }
