@@ -1,7 +1,7 @@
 //! The expressions that derivative rules are written in.
 //!
 //! An [`Expr`] is a formula over a function's operands and its result. Operators are overloaded, so that a row of the
-//! table reads like mathematics: `0.5 / r`, `(1.0 - r) * (1.0 + r)`. It is emitted as IR, evaluated, and printed.
+//! table reads like mathematics: `0.5 * (1.0 / r)`, `(1.0 - r) * (1.0 + r)`. It is emitted as IR, evaluated, and printed.
 
 use pullback_ir::{BinOp, Builder, CastOp, Flags, FloatPred, MathFn, Value};
 use std::fmt;
@@ -134,6 +134,15 @@ impl Expr {
         self.any(
             &|e| matches!(e, Expr::Arg(i) | Expr::Int(i) | Expr::IntMinusOne(i) | Expr::IntToFloat(i) if *i == index),
         )
+    }
+
+    /// Of `k·p`, with a power of two for `k`, these two; else 1 and the formula itself. The product of `k`, `p` and a tangent is the same
+    /// in whichever order.
+    pub fn scale(&self) -> (f64, Expr) {
+        match self {
+            Expr::Mul(Expr::Const(k), p) if k.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1 => (*k, **p),
+            _ => (1.0, *self),
+        }
     }
 
     /// The value in double precision; integer operands come as floats.

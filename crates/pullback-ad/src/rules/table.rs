@@ -29,6 +29,20 @@ impl Rule {
         let partials = self.partials.iter().enumerate();
         partials.map(|(i, p)| p.filter(|_| wanted(i)).map(|p| emitter.emit(&p, b))).collect()
     }
+
+    /// The same, of each partial `k·p` with a power of two for `k` (see [`Expr::scale`]) `k` and `p`.
+    pub fn emit_scaled(
+        &self,
+        b: &mut Builder,
+        args: &[Value],
+        result: Value,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Vec<Option<(f64, Value)>> {
+        let scales: Vec<Option<(f64, Expr)>> = self.partials.iter().map(|p| p.map(|p| p.scale())).collect();
+        let rest = Rule { partials: scales.iter().map(|s| s.map(|(_, p)| p)).collect(), ..self.clone() };
+        let emitted = rest.emit(b, args, result, wanted);
+        scales.into_iter().zip(emitted).map(|(s, p)| Some((s?.0, p?))).collect()
+    }
 }
 
 /// How this function is differentiated.
@@ -128,7 +142,7 @@ fn rows() -> Vec<Rule> {
     use MathFn::*;
     vec![
         // Roots and powers.
-        // The reciprocal by itself: programs have it themselves, after a root, and so has a derivative of this one.
+        // The reciprocal by itself: it often follows a root in the program too, and it is found again in the next derivative.
         rule!(Sqrt,  |r| [0.5 * (1.0 / r)], "+∞ at +0, −∞ at −0; NaN below 0"),
         rule!(Cbrt,  |r| [1.0 / (3.0 * r * r)], "+∞ at ±0"),
         rule!(Hypot, |x, y, r| [x / r, y / r], "NaN at the origin (0/0) and where an operand is infinite"),

@@ -454,9 +454,9 @@ impl Search<'_> {
                 Use::Edge(_, param) => self.seed(id, entry, param, exit, most)?,
                 Use::Linear(_, Linear::Sum(of, terms)) => {
                     let of = self.seed(id, entry, *of, exit, most)?;
-                    let mut parts = terms.iter().filter(|(v, _)| *v == value).map(|(_, c)| match c {
-                        Coefficient::Value(c) if !is_there(*c) => None,
-                        c => Some(Seed::Scaled(Box::new(of.clone()), *c)),
+                    let mut parts = terms.iter().filter(|(v, _)| *v == value).map(|(_, c)| {
+                        let there = c.value().is_none_or(is_there);
+                        there.then(|| Seed::Scaled(Box::new(of.clone()), *c))
                     });
                     let first = parts.next()??;
                     parts.try_fold(first, |sum, part| Some(Seed::Both(Box::new(sum), Box::new(part?))))?
@@ -598,11 +598,7 @@ impl Sweeps<'_, '_> {
             }
             Seed::Scaled(of, coefficient) => {
                 let of = self.seed(of, lane);
-                let c = match coefficient {
-                    Coefficient::Value(c) => Some(*c),
-                    _ => None,
-                };
-                self.scaled(of, *coefficient, c, Flags::NONE, None)
+                self.scaled(of, *coefficient, Flags::NONE, None)
             }
             Seed::Over(of, divisor) => {
                 let of = self.seed(of, lane);

@@ -521,6 +521,9 @@ impl Augmenter<'_, '_> {
             Op::Bin(BinOp::FSub, a, b) => {
                 Linear::Sum(result, terms([(active(*a), Coefficient::One), (active(*b), Coefficient::MinusOne)]))
             }
+            Op::Bin(BinOp::FMul, a, b) if a == b => {
+                Linear::Sum(result, terms([(active(*a), Coefficient::Scaled(2.0, self.get(*a)))]))
+            }
             Op::Bin(BinOp::FMul, a, b) => {
                 let (da, db) = (active(*a), active(*b));
                 let (a, b) = (self.get(*a), self.get(*b));
@@ -565,9 +568,10 @@ impl Augmenter<'_, '_> {
                 let mut build = self.builder();
                 build.flags = flags;
                 build.loc = data.loc;
-                let partials = rule(*function).emit(&mut build, &args, result, |i| tangents[i].is_some());
+                let partials = rule(*function).emit_scaled(&mut build, &args, result, |i| tangents[i].is_some());
                 let products = tangents.iter().zip(partials);
-                Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((*t, Coefficient::Value(p?))))))
+                let coefficient = |(k, p)| if k == 1.0 { Coefficient::Value(p) } else { Coefficient::Scaled(k, p) };
+                Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((*t, coefficient(p?))))))
             }
             Op::ExtractValue(a, i) => Linear::Extract(result, self.get(*a), *i),
             Op::InsertValue(a, b, i) => {

@@ -132,11 +132,18 @@ impl Augmenter<'_, '_> {
 pub(super) fn scale(b: &mut Builder, t: Value, c: Coefficient, strong: bool) -> Value {
     match c {
         Coefficient::One | Coefficient::MinusOne => t,
-        Coefficient::Value(c) => {
-            let product = b.fmul(t, c);
-            if strong { guard(b, t, product) } else { product }
+        Coefficient::Value(c) => product(b, t, c, strong),
+        Coefficient::Scaled(k, c) => {
+            let k = b.func.float(b.func.ty(t).clone(), k);
+            let t = b.fmul(t, k);
+            product(b, t, c, strong)
         }
     }
+}
+
+fn product(b: &mut Builder, t: Value, c: Value, strong: bool) -> Value {
+    let product = b.fmul(t, c);
+    if strong { guard(b, t, product) } else { product }
 }
 
 /// `value`, but zero where `t` is zero.

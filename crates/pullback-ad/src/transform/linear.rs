@@ -27,6 +27,18 @@ pub enum Coefficient {
     MinusOne,
     /// `c·t`.
     Value(Value),
+    /// `c·k·t`, with a power of two for `k`. It goes to whichever is known first of `c` and `t`, so that it takes no time.
+    Scaled(f64, Value),
+}
+
+impl Coefficient {
+    /// `c`, where there is one.
+    pub fn value(self) -> Option<Value> {
+        match self {
+            Coefficient::One | Coefficient::MinusOne => None,
+            Coefficient::Value(c) | Coefficient::Scaled(_, c) => Some(c),
+        }
+    }
 }
 
 /// A linear operation; values are those of the augmented primal. `None` stands for an operand whose tangent is zero.

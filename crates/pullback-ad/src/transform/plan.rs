@@ -22,7 +22,7 @@ pub use decide::Decision;
 pub use walk::{Place, Walks};
 
 use super::augment::Augmented;
-use super::linear::{Coefficient, Linear};
+use super::linear::Linear;
 use super::session::Form;
 use super::stable::Stability;
 use crate::analysis::counted::{Affine, Counted, Step, argument};
@@ -132,13 +132,7 @@ pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
 /// The values of the augmented primal that the transpose of a linear operation uses.
 pub fn uses(linear: &Linear) -> Vec<Value> {
     match linear {
-        Linear::Sum(_, terms) => terms
-            .iter()
-            .filter_map(|(_, c)| match c {
-                Coefficient::Value(v) => Some(*v),
-                _ => None,
-            })
-            .collect(),
+        Linear::Sum(_, terms) => terms.iter().filter_map(|(_, c)| c.value()).collect(),
         Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
         Linear::Select(_, cond, ..) => vec![*cond],
         Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),

@@ -1,7 +1,7 @@
 //! The transposes of the linear operations, emitted into the reverse sweep.
 
 use super::augment_memory::inline_len;
-use super::forward::guard;
+use super::forward::{guard, scale};
 use super::linear::{Coefficient, Linear};
 use super::reverse::Sweeps;
 use super::session::cotangent_type;
@@ -134,12 +134,20 @@ impl Sweeps<'_, '_> {
             Linear::Sum(result, terms) => {
                 let g = self.take(*result);
                 for (value, coefficient) in terms {
-                    let c = match coefficient {
-                        Coefficient::Value(c) => Some(self.value(*c, level)),
-                        _ => None,
+                    let coefficient = match coefficient {
+                        Coefficient::Value(c) => Coefficient::Value(self.value(*c, level)),
+                        // The cotangent is what comes last: the coefficient is multiplied with the number.
+                        Coefficient::Scaled(k, c) => {
+                            let c = self.value(*c, level);
+                            let mut b = self.build();
+                            (b.flags, b.loc) = (flags, loc);
+                            let k = b.func.float(b.func.ty(c).clone(), *k);
+                            Coefficient::Value(b.fmul(c, k))
+                        }
+                        other => *other,
                     };
                     for (lane, g) in g.iter().enumerate() {
-                        let part = self.scaled(*g, *coefficient, c, flags, loc);
+                        let part = self.scaled(*g, coefficient, flags, loc);
                         self.accumulate(*value, lane, part);
                     }
                 }
@@ -152,7 +160,7 @@ impl Sweeps<'_, '_> {
                 for (lane, g) in g.into_iter().enumerate() {
                     let t = match (divisor, quotient) {
                         (Some(divisor), _) => self.divided(g, divisor, flags, loc),
-                        (None, Some(r)) => self.scaled(g, Coefficient::Value(r), Some(r), flags, loc),
+                        (None, Some(r)) => self.scaled(g, Coefficient::Value(r), flags, loc),
                         (None, None) => unreachable!("a reciprocal of a constant"),
                     };
                     let mut b = self.build();
@@ -364,24 +372,14 @@ impl Sweeps<'_, '_> {
         b.store(place, after);
     }
 
-    pub(super) fn scaled(
-        &mut self,
-        g: Value,
-        coefficient: Coefficient,
-        c: Option<Value>,
-        flags: Flags,
-        loc: Option<SourceLoc>,
-    ) -> Value {
+    /// A cotangent times a coefficient, whose value is one of the reverse sweep.
+    pub(super) fn scaled(&mut self, g: Value, coefficient: Coefficient, flags: Flags, loc: Option<SourceLoc>) -> Value {
         let strong = self.session.request.strong_zero;
         let mut b = self.build();
         (b.flags, b.loc) = (flags, loc);
-        match (coefficient, c) {
-            (Coefficient::MinusOne, _) => b.fneg(g),
-            (Coefficient::Value(_), Some(c)) => {
-                let product = b.fmul(g, c);
-                if strong { guard(&mut b, g, product) } else { product }
-            }
-            _ => g,
+        match coefficient {
+            Coefficient::MinusOne => b.fneg(g),
+            other => scale(&mut b, g, other, strong),
         }
     }
 
