@@ -524,6 +524,43 @@ b4:
     assert_eq!(program.integer_stores(), 1);
 }
 
+/// A counted loop that hands a value on, in another one: the reverse loops do all that the way round asks for before they ask whether
+/// to leave. What was handed on to the first iteration does not go to the last one.
+#[test]
+fn reverse_loops_are_left_at_their_end() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 1.0f64)
+b1(v5: i64, v6: f64):
+  jump b2(0:i64, v6, 0.5f64)
+b2(v7: i64, v8: f64, v9: f64):
+  v10 = shl v7, 3:i64
+  v11 = ptradd v3, v10
+  v12 = load f64 v11
+  v13 = fmul v8, v12
+  v14 = fmul v9, 0.3f64
+  v15 = fadd v13, v14
+  v16 = add nuw v7, 1:i64
+  v17 = icmp eq v16, v4
+  branch v17, b3, b2(v16, v15, v12)
+b3:
+  v18 = add nuw v5, 1:i64
+  v19 = icmp eq v18, v4
+  branch v19, b4, b1(v18, v15)
+b4:
+  store v2, v15
+  return
+}";
+    let args = |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)];
+    let program = Program::new(text, &args(5));
+    program.check(2);
+    assert_eq!(program.loops(), [4, 0]);
+    program.with(&args(1)).check(2);
+}
+
 /// A value that is only compared has no cotangent: its partial derivative, which may be infinite, is not multiplied with nothing.
 #[test]
 fn what_is_only_compared_is_not_transposed() {

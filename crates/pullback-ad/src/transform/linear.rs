@@ -160,6 +160,29 @@ impl Linear {
         matches!(self, Linear::WordLoad { .. }) || self.changes_shadow_pointers()
     }
 
+    /// Whether the transpose does no more to memory than to add to it.
+    pub fn only_adds(&self) -> bool {
+        match self {
+            Linear::Sum(..)
+            | Linear::Quotient { .. }
+            | Linear::Cast(..)
+            | Linear::Select(..)
+            | Linear::Load(..)
+            | Linear::Extract(..)
+            | Linear::Insert(..) => true,
+            Linear::Store { .. }
+            | Linear::Copy { .. }
+            | Linear::Restore { .. }
+            | Linear::Bits(..)
+            | Linear::WordLoad { .. }
+            | Linear::WordStore { .. }
+            | Linear::WordCopy { .. }
+            | Linear::WordCopies { .. }
+            | Linear::Call { .. }
+            | Linear::Rule(_) => false,
+        }
+    }
+
     /// Whether the transpose puts back shadow pointers: it can be done once.
     pub fn changes_shadow_pointers(&self) -> bool {
         matches!(

@@ -26,6 +26,7 @@ use super::refill::refilled;
 use super::rule_call::check_borrows;
 use super::session::{Form, Session, cotangent_type};
 use super::slots::{Home, Slot, index_type};
+use super::transpose::Addition;
 use super::useful::{drop_useless, local};
 use crate::analysis::counted;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,7 +34,7 @@ use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::{Irreducible, LoopData, Loops};
 use pullback_ir::{Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Op, Terminator, Type, Value};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Both sweeps while they are made. In combined form `fwd` is also the reverse function.
 pub(super) struct Sweeps<'s, 'a> {
@@ -61,6 +62,8 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) local: HashSet<Value>,
     /// What their cotangents are so far, by value and lane.
     pub(super) so_far: HashMap<(Value, usize), Value>,
+    /// Additions to shadows that wait for the end of the block, if they do.
+    pub(super) waiting: Option<Vec<Addition>>,
     /// The block of the reverse sweep that is being written.
     pub(super) at: Block,
     /// Values of the forward sweep already at hand in this block.
@@ -156,6 +159,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             adjoints: HashMap::new(),
             local,
             so_far: HashMap::new(),
+            waiting: None,
             at: aug.func.entry(),
             cache: HashMap::new(),
             rev_blocks: HashMap::new(),
@@ -366,14 +370,19 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         self.cache.clear();
         let level = self.loops.innermost(block);
         let refilled = refilled(insts, &self.aug.linear);
+        self.waiting = self.hands_on(block).then(Vec::new);
         for inst in insts.iter().rev() {
             let Some(linear) = self.aug.linear.get(inst).cloned() else { continue };
             let data = self.aug.func.inst(*inst);
             let (flags, loc) = (data.flags.fast_math(), data.loc);
             for linear in linear.iter().rev() {
+                if !linear.only_adds() {
+                    self.add_waiting();
+                }
                 self.transpose(linear, level, flags, loc, refilled.contains(inst));
             }
         }
+        self.add_waiting();
         if into.is_empty() {
             self.leave();
             return Ok(());
@@ -387,6 +396,10 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let active: Vec<(usize, Value)> =
             params.iter().copied().enumerate().filter(|(_, p)| self.aug.active.contains(p)).collect();
         let taken: Vec<(usize, Vec<Value>)> = active.into_iter().map(|(i, p)| (i, self.take(p))).collect();
+        if let Some(id) = header.filter(|id| self.trips.contains_key(id)) {
+            self.reverse_header(id, into, args, &taken);
+            return Ok(());
+        }
         let blocks: Vec<Block> = into.iter().map(|_| self.rev().add_block()).collect();
         match (header, &blocks[..]) {
             (_, [only]) => self.build().jump(*only, vec![]),
@@ -412,21 +425,61 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             },
         }
         for (edge, new) in into.iter().zip(blocks) {
-            self.at = new;
-            self.cache.clear();
-            for (position, cotangents) in &taken {
-                let arg = args[edge][*position];
-                if self.aug.active.contains(&arg) {
-                    for (lane, g) in cotangents.iter().enumerate() {
-                        self.accumulate(arg, lane, *g);
-                    }
-                }
-            }
-            self.reverse_edge(*edge);
-            let before = self.before(*edge);
-            self.build().terminate(Terminator::Jump(before));
+            self.reverse_into(new, *edge, &args[edge], &taken);
         }
         Ok(())
+    }
+
+    /// The reverse of an edge, in a block of its own: what was `taken` of its target's parameters goes to its arguments.
+    fn reverse_into(&mut self, block: Block, edge: Edge, args: &[Value], taken: &[(usize, Vec<Value>)]) {
+        self.at = block;
+        self.cache.clear();
+        self.pass_on(args, taken);
+        self.reverse_edge(edge);
+        let before = self.before(edge);
+        self.build().terminate(Terminator::Jump(before));
+    }
+
+    /// What was taken of parameters goes to the arguments for them.
+    fn pass_on(&mut self, args: &[Value], taken: &[(usize, Vec<Value>)]) {
+        for (position, cotangents) in taken {
+            let arg = args[*position];
+            if self.aug.active.contains(&arg) {
+                for (lane, g) in cotangents.iter().enumerate() {
+                    self.accumulate(arg, lane, *g);
+                }
+            }
+        }
+    }
+
+    /// From the header of a counted loop to the iteration before, or out of the loop. All that the way round does comes ahead of the
+    /// branch, and the way out undoes it: a loop that is left in its middle is not vectorised, and the optimiser turns it into one
+    /// that is left at its end only where there is little to copy.
+    fn reverse_header(
+        &mut self,
+        id: Loop,
+        into: &[Edge],
+        args: &HashMap<Edge, Vec<Value>>,
+        taken: &[(usize, Vec<Value>)],
+    ) {
+        let entry = *into.iter().find(|e| self.entered_by(**e).is_some()).expect("a loop is entered");
+        let back = *into.iter().find(|e| self.closed_by(**e).is_some()).expect("a loop has a back edge");
+        let changed: BTreeSet<Value> =
+            taken.iter().map(|(position, _)| args[&back][*position]).filter(|v| self.aug.active.contains(v)).collect();
+        let unchanged: Vec<(Value, Value)> = changed.into_iter().flat_map(|value| self.peek(value)).collect();
+        self.pass_on(&args[&back], taken);
+        let i = self.read(Slot::Counter(id), Type::I64);
+        self.reverse_edge(back);
+        let (out, round) = (self.rev().add_block(), self.before(back));
+        let mut b = self.build();
+        let zero = b.func.i64(0);
+        let first = b.icmp(IntPred::Eq, i, zero);
+        b.branch(first, BlockCall::new(out, vec![]), round);
+        let mut b = Builder::new(self.rev(), out);
+        for (slot, cotangent) in unchanged {
+            b.store(slot, cotangent);
+        }
+        self.reverse_into(out, entry, &args[&entry], taken);
     }
 
     /// The branch to where a block came from, by the condition `on` of the branch that decided it.

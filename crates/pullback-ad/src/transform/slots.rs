@@ -265,16 +265,31 @@ impl Sweeps<'_, '_> {
                 continue;
             }
             let insts = std::mem::take(&mut self.aug.func.block_mut(block).insts);
-            for param in self.aug.func.block(block).params.clone() {
-                slots(&param).for_each(|slot| self.write(block, *slot, param));
+            let (params, last) = (self.aug.func.block(block).params.clone(), self.hands_on(block));
+            let mut later = Vec::new();
+            for param in params {
+                later.extend(slots(&param).map(|slot| (*slot, param)));
             }
             for inst in insts {
+                if !last {
+                    later.drain(..).for_each(|(slot, value)| self.write(block, slot, value));
+                }
                 self.aug.func.block_mut(block).insts.push(inst);
                 if let Some(result) = self.aug.func.inst(inst).result {
-                    slots(&result).for_each(|slot| self.write(block, *slot, result));
+                    later.extend(slots(&result).map(|slot| (*slot, result)));
                 }
             }
+            later.into_iter().for_each(|(slot, value)| self.write(block, slot, value));
         }
+    }
+
+    /// Whether a block is a loop by itself that hands floats on to its next iteration. Of such a loop the optimiser makes vector
+    /// code if they are made again from nothing but what comes before, but only if no store that uses the old ones is ahead of
+    /// where the new ones are made: it moves anything but that. So stores come last.
+    pub(super) fn hands_on(&self, block: Block) -> bool {
+        let params = &self.aug.func.block(block).params;
+        let goes_round = self.cfg.predecessors(block).contains(&block) && self.starts_at_once(block).is_none();
+        goes_round && params.iter().any(|p| self.aug.func.ty(*p).is_float())
     }
 
     /// Make the arrays of a counted loop at the end of `block`, on the way into it.

@@ -12,6 +12,15 @@ use pullback_ir::{
     BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, IntPred, Loop, Op, SourceLoc, Type, Value,
 };
 
+/// Something to be added to what is in a shadow.
+pub(super) struct Addition {
+    place: Value,
+    ty: Type,
+    g: Value,
+    flags: Flags,
+    beside: Beside,
+}
+
 impl Sweeps<'_, '_> {
     pub(super) fn width(&self) -> usize {
         self.session.request.width
@@ -117,6 +126,21 @@ impl Sweeps<'_, '_> {
             .collect()
     }
 
+    /// Do the additions to shadows that wait.
+    pub(super) fn add_waiting(&mut self) {
+        for Addition { place, ty, g, flags, beside } in self.waiting.as_mut().map(std::mem::take).unwrap_or_default() {
+            self.accumulate_at(place, 0, &ty, g, flags, beside);
+        }
+    }
+
+    /// The slots of a value's cotangents, which is not a local one, and what is in them.
+    pub(super) fn peek(&mut self, value: Value) -> Vec<(Value, Value)> {
+        let ty = self.cotangent_type(value);
+        let slots: Vec<Value> = (0..self.width()).map(|lane| self.adjoint(value, lane)).collect();
+        let mut b = self.build();
+        slots.into_iter().map(|slot| (slot, b.load(ty.clone(), slot))).collect()
+    }
+
     /// Emit the transpose of a linear operation of a block of loop `level`. `refilled`: what a store's transpose takes out of a
     /// place is sure to come back in this block.
     pub(super) fn transpose(
@@ -207,7 +231,10 @@ impl Sweeps<'_, '_> {
                 for (lane, g) in self.take(*result).into_iter().enumerate() {
                     let place = self.value(shadow[lane], level);
                     let beside = self.beside(shadow[lane], Some(ty.size()));
-                    self.accumulate_at(place, 0, &ty, g, flags, beside);
+                    match &mut self.waiting {
+                        Some(waiting) => waiting.push(Addition { place, ty: ty.clone(), g, flags, beside }),
+                        None => self.accumulate_at(place, 0, &ty, g, flags, beside),
+                    }
                 }
             }
             Linear::Store { value, ty, shadow } => {

@@ -1,7 +1,10 @@
 //! Programs of text IR, their derivatives, and what a run of those costs.
 
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request, differentiate};
+use pullback_ir::cfg::Cfg;
+use pullback_ir::dominators::Dominators;
 use pullback_ir::interp::{Interp, Val};
+use pullback_ir::loops::{LoopData, Loops};
 use pullback_ir::{FuncId, Inst, Module, Op, Type, Value, parse_module, text, verify};
 
 /// An argument: the primal gets a pointer to it.
@@ -166,6 +169,20 @@ impl Program {
     pub fn integer_stores(&self) -> usize {
         let func = self.module.func(self.derivative);
         self.touching(Type::is_int).iter().filter(|i| matches!(func.inst(**i).op, Op::Store { .. })).count()
+    }
+
+    /// How many loops the derivative has, and in how many of them there is something to do with floats on the way back to the
+    /// header that is not done if the loop is left.
+    pub fn loops(&self) -> [usize; 2] {
+        let func = self.module.func(self.derivative);
+        let cfg = Cfg::new(func);
+        let loops = Loops::new(func, &cfg, &Dominators::new(&cfg)).unwrap();
+        let is_float = |inst: &Inst| func.inst(*inst).result.is_some_and(|v| func.ty(v).is_float());
+        let way_back = |data: &LoopData| {
+            let mut latches = data.latches.iter().filter(|b| data.exits.iter().all(|exit| exit.from != **b));
+            latches.any(|b| func.block(*b).insts.iter().any(is_float))
+        };
+        [loops.iter().count(), loops.iter().filter(|(_, data)| way_back(data)).count()]
     }
 
     /// The loads and stores of values of some types in memory that is not an `alloca`.
