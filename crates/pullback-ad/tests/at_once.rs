@@ -2,7 +2,7 @@
 //! gradient compared with differences. What was reversed at once keeps nothing; any other loop keeps what is expensive.
 
 #[path = "cost/support.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test uses its part")]
 mod support;
 
 use support::{Arg, Program};

@@ -4,6 +4,7 @@
 //! difference of the primal, so that what is cheap is right, too.
 
 #[path = "cost/support.rs"]
+#[allow(dead_code, reason = "each test uses its part")]
 mod support;
 
 use support::{Arg, Program};
