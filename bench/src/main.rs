@@ -3,6 +3,7 @@
 //! `cargo xtask bench [name]`. Times are medians; what counts is the ratio, taken in turns within one run. Each gradient is
 //! first checked at a small size against a central difference in one direction.
 
+mod by_hand;
 mod functions;
 
 use functions as f;
@@ -137,7 +138,7 @@ impl Bench {
             },
         );
         println!(
-            "{name:<16} {:>11} {:>12} {ratio:>8.2} {:>13.2}",
+            "{name:<24} {:>11} {:>12} {ratio:>8.2} {:>13.2}",
             time(primal),
             time(derivative),
             bytes as f64 / work(large) as f64
@@ -158,9 +159,11 @@ fn normalise_value(x: &[f64], out: &mut [f64]) -> f64 {
     out[0]
 }
 
-fn normalise_gradient(x: &[f64], dx: &mut [f64], out: &mut [f64], dout: &mut [f64]) -> f64 {
+type Normalise = fn(&[f64], &mut [f64], &mut [f64], &mut [f64]);
+
+fn normalise_gradient(of: Normalise, x: &[f64], dx: &mut [f64], out: &mut [f64], dout: &mut [f64]) -> f64 {
     dout[0] = 1.0;
-    f::normalise_gradient(x, dx, out, dout);
+    of(x, dx, out, dout);
     out[0]
 }
 
@@ -172,7 +175,7 @@ fn growth() {
         let x = noise(n);
         let (mut dx, mut out, mut dout) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         let mut run = || {
-            black_box(normalise_gradient(&x, &mut dx, &mut out, &mut dout));
+            black_box(normalise_gradient(f::normalise_gradient, &x, &mut dx, &mut out, &mut dout));
         };
         let (seconds, ..) = measure(&mut run, || ());
         println!("  n = {n:>7}: {:>10}, {:.3} ns each", time(seconds), seconds * 1e9 / n as f64);
@@ -183,7 +186,7 @@ fn growth() {
 
 fn main() {
     let bench = Bench { wanted: std::env::args().nth(1) };
-    println!("{:<16} {:>11} {:>12} {:>8} {:>13}", "function", "value", "and gradient", "ratio", "bytes kept/it");
+    println!("{:<24} {:>11} {:>12} {:>8} {:>13}", "function", "value", "and gradient", "ratio", "bytes kept/it");
     let n = |n: usize| n;
     bench.row(
         "sum of squares",
@@ -203,12 +206,28 @@ fn main() {
         |x, d, _| f::dot_gradient(&x.0, &mut d.0, &x.1, &mut d.1),
     );
     bench.row(
+        "  by hand, dot",
+        [10, 1_000_000],
+        n,
+        two,
+        |x, _| f::dot(&x.0, &x.1),
+        |x, d, _| by_hand::dot(&x.0, &mut d.0, &x.1, &mut d.1),
+    );
+    bench.row(
         "rosenbrock",
         [10, 1_000_000],
         n,
         noise,
         |x, _| f::rosenbrock(x),
         |x, dx, _| f::rosenbrock_gradient(x, dx),
+    );
+    bench.row(
+        "  by hand, rosenbrock",
+        [10, 1_000_000],
+        n,
+        noise,
+        |x, _| f::rosenbrock(x),
+        |x, dx, _| by_hand::rosenbrock(x, dx),
     );
     bench.row("logsumexp", [10, 1_000_000], n, noise, |x, _| f::logsumexp(x), |x, dx, _| f::logsumexp_gradient(x, dx));
 
@@ -234,9 +253,15 @@ fn main() {
     );
     let (out, dout) = (std::cell::RefCell::new(vec![0.0; 1_000_000]), std::cell::RefCell::new(vec![0.0; 1_000_000]));
     let value = |x: &Vec<f64>, n: usize| normalise_value(x, &mut out.borrow_mut()[..n]);
-    bench.row("normalise", [10, 1_000_000], n, noise, value, |x, dx, n| {
-        normalise_gradient(x, dx, &mut out.borrow_mut()[..n], &mut dout.borrow_mut()[..n])
-    });
+    // Once in the cache and once in memory, which is what the larger one waits for.
+    for (size, power) in [(10_000, "10⁴"), (1_000_000, "10⁶")] {
+        bench.row(&format!("normalise {power}"), [10, size], n, noise, value, |x, dx, n| {
+            normalise_gradient(f::normalise_gradient, x, dx, &mut out.borrow_mut()[..n], &mut dout.borrow_mut()[..n])
+        });
+        bench.row(&format!("  by hand, normalise {power}"), [10, size], n, noise, value, |x, dx, n| {
+            normalise_gradient(by_hand::normalise, x, dx, &mut out.borrow_mut()[..n], &mut dout.borrow_mut()[..n])
+        });
+    }
     let start = |_| [1.0, 1.0, 1.0, 10.0, 28.0, 8.0 / 3.0];
     let step = |steps: usize| 2.0 / steps as f64;
     bench.row(
@@ -258,6 +283,14 @@ fn main() {
         weights,
         |w, _| f::mlp(w, &image, 3),
         |w, dw, _| f::mlp_gradient(w, dw, &image, 3),
+    );
+    bench.row(
+        "  by hand, mlp",
+        [0, 0],
+        |_| f::MLP_WEIGHTS,
+        weights,
+        |w, _| f::mlp(w, &image, 3),
+        |w, dw, _| by_hand::mlp(w, dw, &image, 3),
     );
     let start = |_| [10.0, 5.0, 1.1, 0.4, 0.1, 0.4];
     bench.row(
