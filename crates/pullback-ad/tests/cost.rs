@@ -632,3 +632,27 @@ b2:
 }";
     assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 1.0);
 }
+
+/// `1 / √(x² + 2)`: the derivative of the reciprocal is multiplied with the reciprocal, that of the root has the same reciprocal, and
+/// that of the square is one product.
+#[test]
+fn reciprocals_and_squares_are_multiplied_with() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = fmul v2, v2
+  v4 = fadd v3, 2.0f64
+  v5 = math.sqrt v4
+  v6 = fdiv 1.0f64, v5
+  store v1, v6
+  return
+}";
+    let run = Program::new(text, &[Arg::float(3.0), Arg::float(0.0)]).check(1);
+    let quotients: Vec<&str> = run.text.lines().filter_map(|line| Some(line.split_once("fdiv ")?.1)).collect();
+    assert!(quotients.iter().all(|operands| operands.starts_with("1.0f64,")), "{}", run.text);
+    // One in the program, one of the root: LLVM sees that they are the same.
+    assert_eq!(quotients.len(), 2, "{}", run.text);
+    let doubled = run.text.lines().filter(|line| line.contains("fmul") && line.contains(", 2.0f64")).count();
+    assert_eq!(doubled, 1, "{}", run.text);
+}
