@@ -16,6 +16,7 @@ PULLBACK
 
 const MAIN: &str = "\
 use pullback::autodiff;
+use std::hint::black_box;
 
 #[autodiff(d_sum_of_squares, Reverse, Duplicated, Active)]
 fn sum_of_squares(x: &[f64]) -> f64 {
@@ -70,6 +71,8 @@ fn handed_on(x: &[f64], y: &mut [f64]) {
 fn main() {
     let (x, y) = ([3.0, 4.0], [1.0, 2.0]);
     let (mut dx, mut dy) = ([0.0; 2], [0.0; 2]);
+    d_dot(black_box(&x), black_box(&mut dx), black_box(&y), black_box(&mut dy));
+    (dx, dy) = ([0.0; 2], [0.0; 2]);
     println!(\"{} {dx:?}\", d_sum_of_squares(&x, &mut dx));
     println!(\"{} {dx:?} {dy:?}\", d_dot(&x, &mut dx, &y, &mut dy));
     let (mut out, mut dout) = ([0.0; 2], [1.0, 10.0]);
@@ -87,7 +90,8 @@ fn main() {
 }
 ";
 
-/// What is in the derivatives' IR after the optimiser, function by function.
+/// What is in the derivatives' IR after the optimiser, function by function; and, after `linked`, in that of the whole program as it
+/// is linked.
 fn derivatives(arguments: &str) -> Vec<(String, String)> {
     let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
     let saved = tempfile::tempdir().unwrap();
@@ -101,14 +105,18 @@ fn derivatives(arguments: &str) -> Vec<(String, String)> {
         "[4.0, 12.0] [21.0, 25.0] [41.0, 10.0]",
     ];
     assert_eq!(run.stdout().lines().collect::<Vec<_>>(), printed);
-    let files = std::fs::read_dir(saved.path()).unwrap().map(|file| file.unwrap().path());
-    let files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".derivative.ll")).collect();
     let mut functions = Vec::new();
-    for text in files.iter().map(|path| std::fs::read_to_string(path).unwrap()) {
+    for file in std::fs::read_dir(saved.path()).unwrap().map(|file| file.unwrap().path()) {
+        let place = match file.to_string_lossy() {
+            name if name.ends_with(".derivative.ll") => "",
+            name if name.ends_with(".final.ll") => "linked ",
+            _ => continue,
+        };
+        let text = std::fs::read_to_string(&file).unwrap();
         for function in text.split("\ndefine ").skip(1) {
             let body = function.split("\n}").next().unwrap();
             let name = body.split(['@', '(']).nth(1).unwrap();
-            functions.push((name.to_owned(), body.to_owned()));
+            functions.push((format!("{place}{name}"), body.to_owned()));
         }
     }
     functions
@@ -211,5 +219,11 @@ fn in_release() {
     let normalise = body(&functions, "normalise");
     for vector in ["fdiv <", "fmul <", "store <"] {
         assert!(normalise.contains(vector), "no `{vector}` in the derivative of normalise\n{normalise}");
+    }
+    // What is linked is optimised by the linker: the sum keeps its order there, and is no obstacle.
+    let linked = |(name, _): &&(String, String)| name.starts_with("linked ") && name.contains("5d_dot");
+    let dot = &functions.iter().find(linked).expect("the function that the derivative is inlined in").1;
+    for vector in ["fmul <", "store <", "@llvm.vector.reduce.fadd"] {
+        assert!(dot.contains(vector), "no `{vector}` in the linked derivative of dot\n{dot}");
     }
 }

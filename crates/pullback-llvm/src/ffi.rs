@@ -10,9 +10,9 @@ use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// LLVM's own options. Sums of floats stay in the order that the program gives them, and need not keep the rest of their loop from being
+/// LLVM's own options, for the linker's LLVM as well. Sums of floats stay in the order that the program gives them, and need not keep the rest of their loop from being
 /// vector code: x86 has no instruction for such a sum, and LLVM then does not think of adding lane by lane unless it is told.
-const OPTIONS: [&CStr; 2] = [c"pullback", c"-force-ordered-reductions"];
+pub const OPTIONS: [&CStr; 1] = [c"-force-ordered-reductions"];
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {
@@ -411,7 +411,7 @@ impl Api {
         static DONE: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
         let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
         if done.insert(self.LLVMGetVersion as usize) {
-            let args: Vec<*const c_char> = OPTIONS.iter().map(|option| option.as_ptr()).collect();
+            let args: Vec<*const c_char> = [c"pullback"].iter().chain(&OPTIONS).map(|arg| arg.as_ptr()).collect();
             llvm!(self, LLVMParseCommandLineOptions(args.len() as c_int, args.as_ptr(), std::ptr::null()));
         }
     }

@@ -49,6 +49,7 @@ pub use const_data::{ConstData, Reloc};
 pub use context::{Context, Llvm};
 pub use debug_info::InlinedCall;
 pub use error::{Error, Result};
+pub use ffi::OPTIONS;
 pub use import::{Imported, Policy, import_functions};
 pub use module::Module;
 pub use normalise::{NormaliseOptions, normalise};

@@ -15,6 +15,9 @@ pub struct LinkLine {
 /// Options whose value is the next argument.
 const WITH_VALUE: [&str; 8] = ["-o", "-L", "-l", "-T", "-z", "-Xlinker", "-arch", "-isysroot"];
 
+/// What the names of modules end in that lld leaves.
+pub const FINAL: &str = ".precodegen.bc";
+
 impl LinkLine {
     /// The line of these arguments.
     pub fn new(given: Vec<OsString>) -> Result<Self> {
@@ -87,6 +90,18 @@ impl LinkLine {
         option.push(dir);
         // Before the user's own, which then counts.
         self.args.insert(0, option);
+    }
+
+    /// Give the linker's optimiser the options that the driver's own has: derivatives are optimised there.
+    pub fn set_llvm_options(&mut self) {
+        for option in pullback_llvm::OPTIONS {
+            self.args.insert(0, format!("-Wl,-plugin-opt={}", option.to_string_lossy()).into());
+        }
+    }
+
+    /// Let lld leave each module as it is before code is generated from it: in files beside the modules, whose names end in [`FINAL`].
+    pub fn save_final_modules(&mut self) {
+        self.args.insert(0, "-Wl,--save-temps=precodegen".into());
     }
 
     /// The options for the linker's optimiser: of `-Wl,-plugin-opt=O2,-plugin-opt=mcpu=x86-64` these are `O2` and `mcpu=x86-64`.

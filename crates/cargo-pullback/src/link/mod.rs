@@ -108,14 +108,37 @@ fn link(args: Vec<OsString>) -> Result<ExitCode> {
             }
         }
     }
-    if let (true, Some(cache)) = (line.uses_lld(), cache_directory(".lto-cache")) {
-        line.keep_code_in(&cache);
+    if line.uses_lld() {
+        line.set_llvm_options();
+        if trace.debugging.save.is_some() {
+            line.save_final_modules();
+        } else if let Some(cache) = cache_directory(".lto-cache") {
+            line.keep_code_in(&cache);
+        }
     }
+    let library = line.standard_library().map(Path::to_owned);
     linker.args(line.into_args(dir.path())?);
     let status = linker
         .status()
         .with_context(|| format!("could not start the linker `{}`", linker.get_program().to_string_lossy()))?;
+    if let (Some(library), true) = (library, trace.debugging.save.is_some()) {
+        save_final_modules(&library, dir.path(), &mut trace)?;
+    }
     Ok(process::exit_code(&linker, status))
+}
+
+/// For whoever wants to see it: the modules as lld has optimised them, derivatives inlined or not.
+fn save_final_modules(library: &Path, dir: &Path, trace: &mut Trace) -> Result<()> {
+    let sysroot = library.ancestors().nth(4).context("the standard library is not in a sysroot")?;
+    let context = pullback_llvm::Context::new(&pullback_llvm::Llvm::load(sysroot)?);
+    for file in std::fs::read_dir(dir)?.flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.ends_with(line::FINAL) {
+            let module = pullback_llvm::Module::parse_bitcode(&context, &name, &std::fs::read(file.path())?)?;
+            trace.save(&format!("{name}.final.ll"), || module.print().into_bytes());
+        }
+    }
+    Ok(())
 }
 
 /// Whether the link can go on.
