@@ -26,7 +26,7 @@ struct Point {
 pub fn run(options: &[&str]) -> Outcome<()> {
     let mut results = Results::new(options)?;
     results.line(format!(
-        "{:<11} {:<21} {:>9} {:>9}  {:>17} {:>9}  {:>17} {:>9}  {:>17} {:>9}",
+        "{:<11} {:<22} {:>9} {:>9}  {:>17} {:>9}  {:>17} {:>9}  {:>17} {:>9}",
         "eval", "work", "from", "to", "primal, ns each", "grows", "derivative", "grows", "bytes each", "grows"
     ));
     let (mut times, mut memory) = (Vec::new(), Vec::new());
@@ -74,7 +74,7 @@ fn name(growing: &Growing) -> String {
 fn row(growing: &Growing, points: &[Point]) -> String {
     let ends: Vec<f64> = points.iter().map(|point| point.work).collect();
     let mut row = format!(
-        "{:<11} {:<21} {:>9.1e} {:>9.1e}",
+        "{:<11} {:<22} {:>9.1e} {:>9.1e}",
         name(growing),
         growing.unit,
         ends.first().unwrap_or(&0.0),

@@ -111,7 +111,7 @@ pub fn growing() -> Vec<Growing> {
             PRIMAL,
             "components × steps",
             product,
-            &[&[1000, 10], &[10_000, 10], &[100_000, 10], &[10_000, 100], &[100_000, 100]],
+            &[&[1000, 1], &[1000, 10], &[10_000, 10], &[10_000, 100], &[100_000, 100]],
             ode,
         ),
         eval(
@@ -133,11 +133,11 @@ pub fn growing() -> Vec<Growing> {
         ),
     ];
     for derivative in MODES {
-        let (eval, unit) = ("particle", "steps of the motion");
+        let (eval, unit) = ("particle", "steps per unit of time");
         all.push(Growing { eval, primal: None, derivative, unit, work: product, sizes: steps, input: particle });
     }
     for derivative in MODES {
-        let (eval, unit, work): (_, _, Work) = ("saddle", "steps of the descents", |size| size[0] * size[0]);
+        let (eval, unit, work): (_, _, Work) = ("saddle", "outer × inner steps", |size| size[0] * size[0]);
         all.push(Growing { eval, primal: None, derivative, unit, work, sizes: steps, input: saddle });
     }
     all
