@@ -7,10 +7,10 @@ use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::{Runtime, TapeUse};
 use crate::transform::session::{Form, Session};
-use crate::transform::{alias, extremum, halve, hoist, retype, reverse, session, unpack, unselect, words};
+use crate::transform::{alias, one_go, extremum, halve, hoist, retype, reverse, session, unpack, unselect, words};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
@@ -79,6 +79,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         runtime,
         variants: HashMap::new(),
         pending: Vec::new(),
+        wanted: HashSet::new(),
         name: name.to_owned(),
         originals: copies.iter().map(|(original, copy)| (*copy, *original)).collect(),
         tape_users,
@@ -87,7 +88,10 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     };
     session.note_unwritten();
     let form = if request.split { Form::Split } else { Form::Whole };
-    let whole = augment(&mut session, primal, form, name)?;
+    let mut whole = augment(&mut session, primal, form, name)?;
+    if request.mode == Mode::Reverse && form == Form::Whole {
+        one_go::call_in_one_go(&mut session, &mut whole, primal)?;
+    }
     let mut later = false;
     let derivative = match request.mode {
         Mode::Reverse if request.split => {

@@ -7,7 +7,7 @@ pub use crate::differentiable::{
     ActiveResult, Aside, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitFloats,
     Writable, corresponding, layout_of, make_zero,
 };
-pub use crate::rt::{Tape, release_spare};
+pub use crate::rt::{Noted, Tape, note, release_spare};
 
 /// What is there only in a build by the driver. (A condition in the expansion would be that of the user's crate, whose compiler
 /// has not been told of it.)

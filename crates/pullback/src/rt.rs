@@ -9,10 +9,13 @@
 //! A thread keeps the chunks of its tapes for the next ones: to touch fresh memory for the first time costs several times
 //! what a derivative does with it.
 
+pub use self::saved::{Noted, note};
+
+use self::saved::Saved;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::{null, null_mut, without_provenance_mut};
 
 /// Each push starts at a multiple of this.
 const ALIGN: usize = 16;
@@ -47,6 +50,10 @@ pub struct Tape {
     values: ManuallyDrop<Vec<Value>>,
     /// Chunks of bytes that stay until the tape is dropped.
     kept: ManuallyDrop<Vec<Chunk>>,
+    /// The caller's shadows, the last one first.
+    noted: *const Noted,
+    /// What shadows held when the derivative began, as long as they may have to be put back.
+    saved: ManuallyDrop<Vec<Saved>>,
     /// Whether the reverse sweep, where it is a function of its own, can be called again, once the tape is [rewound](Tape::rewind).
     repeatable: bool,
 }
@@ -89,6 +96,8 @@ impl Tape {
             owned: ManuallyDrop::new(Vec::new()),
             values: ManuallyDrop::new(Vec::new()),
             kept: ManuallyDrop::new(Vec::new()),
+            noted: null(),
+            saved: ManuallyDrop::new(Vec::new()),
             repeatable: false,
         }
     }
@@ -317,7 +326,8 @@ impl Drop for Tape {
         let unused = self.chunks.capacity() == 0
             && self.owned.capacity() == 0
             && self.values.capacity() == 0
-            && self.kept.capacity() == 0;
+            && self.kept.capacity() == 0
+            && self.saved.capacity() == 0;
         if !unused {
             self.give_back();
         }
@@ -329,6 +339,8 @@ impl Tape {
     /// fields.
     #[inline(never)]
     fn give_back(&mut self) {
+        // There is something only if the derivative was left by a panic.
+        self.put_back();
         // Before the memory, since they may refer to it, and the youngest first, as in a function.
         while let Some(Value { place, release }) = self.values.pop() {
             // SAFETY: recorded once, with the function for its type.
@@ -349,6 +361,7 @@ impl Tape {
             ManuallyDrop::drop(&mut self.owned);
             ManuallyDrop::drop(&mut self.values);
             ManuallyDrop::drop(&mut self.kept);
+            ManuallyDrop::drop(&mut self.saved);
         }
     }
 }
@@ -570,6 +583,7 @@ unsafe fn copy_lanes(dst: *mut u8, src: *const u8, len: i64, stride: i64, offset
 }
 
 mod nested;
+mod saved;
 mod words;
 
 #[cfg(test)]

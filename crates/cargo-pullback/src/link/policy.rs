@@ -63,6 +63,7 @@ const BOOKKEEPING: &[&str] = &[
     "pullback::differentiable::aside::Aside>::put_aside",
     "pullback::differentiable::aside::Aside::finish",
     "pullback::differentiable::aside::Aside>::finish",
+    "pullback::rt::saved::note",
     "pullback::rt::Tape::give_back",
     "pullback::rt::Tape>::give_back",
     "pullback::rt::Tape::mark",

@@ -109,7 +109,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     let runtime = &session.runtime;
     out.harmless.extend([runtime.push.func, runtime.shadow_alloc, runtime.defer_dealloc]);
     out.harmless.extend([runtime.push_at, runtime.pop_at, runtime.tape_keep, runtime.tape_own]);
-    out.harmless.insert(runtime.set_repeatable);
+    out.harmless.extend([runtime.set_repeatable, runtime.save_shadows]);
     let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
     out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));
     out.returns_active = session.active.returns_active(id);
@@ -173,19 +173,19 @@ impl Augmenter<'_, '_> {
             self.bind(old, new);
             let shadowed = match self.form {
                 Form::Whole | Form::Split => self.session.request.args[i].activity.has_shadow(),
-                Form::Callee => self.session.has_companion(self.id, old),
+                Form::Callee | Form::OneGo => self.session.has_companion(self.id, old),
             };
             if shadowed {
                 let companions = (0..self.width()).map(|_| self.func.add_param(entry, ty.clone())).collect();
                 self.set_companion(old, new, companions);
             }
-            if self.form != Form::Callee && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
+            if !self.form.is_callee() && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
                 self.unwanted(i, old, new);
             }
             if self.is_active(old) {
                 self.out.params.push(new);
             }
-            if self.form != Form::Callee && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
+            if !self.form.is_callee() && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
                 self.unneeded(i, old);
             }
         }

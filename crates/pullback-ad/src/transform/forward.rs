@@ -121,6 +121,7 @@ impl Augmenter<'_, '_> {
                 | Linear::WordCopies { .. }
                 | Linear::Restore { .. }
                 | Linear::Rule(_)
+                | Linear::Given(..)
                 | Linear::Call { .. } => continue,
             };
             self.tangents.entry(result).or_default().push(value);

@@ -97,6 +97,7 @@ pub struct Runtime {
     pub copy_words: FuncId,
     pub uncopy_words: FuncId,
     pub set_repeatable: FuncId,
+    pub save_shadows: FuncId,
 }
 
 impl Runtime {
@@ -145,7 +146,8 @@ impl Runtime {
                 &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
                 None,
             ),
-            set_repeatable: declare(SET_REPEATABLE, &[p, i], None),
+            set_repeatable: declare(SET_REPEATABLE, &[p.clone(), i.clone()], None),
+            save_shadows: declare("__pullback_save_shadows", &[p, i], None),
         }
     }
 }

@@ -13,6 +13,7 @@
 //! | [`session`] | what all functions of one derivative share |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `cleanup` | what calls of the augmented primal do when they panic |
+//! | [`one_go`] | calls that compute the value and add to the gradient in one go |
 //! | `useful` | linear operations whose transposes have nothing to pass on are dropped |
 //! | `preheader` | the trip counts of counted loops, as values |
 //! | `stable` | loads that may be done again |
@@ -43,6 +44,7 @@ mod inner_tape;
 pub mod linear;
 mod max_flow;
 pub mod memory;
+pub mod one_go;
 pub mod plan;
 mod preheader;
 mod refill;

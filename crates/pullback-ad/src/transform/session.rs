@@ -20,12 +20,19 @@ pub enum Form {
     Split,
     /// A function called by it.
     Callee,
+    /// A function called by it that has no reverse sweep.
+    OneGo,
 }
 
 impl Form {
     /// Whether the reverse sweep is a function of its own.
     pub fn is_apart(self) -> bool {
-        self != Form::Whole
+        matches!(self, Form::Split | Form::Callee)
+    }
+
+    /// Whether this is a function that the derivative calls.
+    pub fn is_callee(self) -> bool {
+        matches!(self, Form::Callee | Form::OneGo)
     }
 }
 
@@ -63,6 +70,8 @@ pub struct Session<'a> {
     pub variants: HashMap<FuncId, Variant>,
     /// Callees whose functions are declared and still to be made.
     pub pending: Vec<FuncId>,
+    /// Callees whose functions are made, or still to be.
+    pub wanted: HashSet<FuncId>,
     /// The derivative's name: callees' functions are named after it.
     pub name: String,
     /// The functions of the program that the working copies stand for.
@@ -183,8 +192,11 @@ impl Session<'_> {
         func.param_values().iter().enumerate().filter(active).map(|(i, _)| i).collect()
     }
 
-    /// The functions that stand for a callee in this derivative; declared on the first call.
+    /// The functions that stand for a callee in this derivative, and are to be made; declared on the first call.
     pub fn variant(&mut self, callee: FuncId) -> Variant {
+        if self.wanted.insert(callee) {
+            self.pending.push(callee);
+        }
         if let Some(variant) = self.variants.get(&callee) {
             return *variant;
         }
@@ -221,7 +233,6 @@ impl Session<'_> {
         });
         let variant = Variant { forward, reverse };
         self.variants.insert(callee, variant);
-        self.pending.push(callee);
         variant
     }
 }

@@ -4,7 +4,8 @@ use super::augment_memory::inline_len;
 use super::forward::{guard, scale};
 use super::linear::{Coefficient, Linear};
 use super::reverse::Sweeps;
-use super::session::cotangent_type;
+use super::augment::Augmented;
+use super::session::{Session, cotangent_type};
 use super::slots::alloca;
 use crate::analysis::activity::holds_float;
 use crate::analysis::objects::{Cell, Kinds};
@@ -346,6 +347,12 @@ impl Sweeps<'_, '_> {
                     }
                 }
             }
+            Linear::Given(arg, given) => {
+                for (lane, given) in given.iter().enumerate() {
+                    let g = self.value(*given, level);
+                    self.accumulate(*arg, lane, g);
+                }
+            }
             Linear::Extract(result, from, index) => {
                 let ty = self.aug.func.ty(*from).clone();
                 let (offset, field) = (ty.field_offset(*index as usize), ty.field(*index as usize).clone());
@@ -374,16 +381,7 @@ impl Sweeps<'_, '_> {
 
     /// What may lie in a shadow, at `shadow` or anywhere in its object.
     pub(super) fn beside(&self, shadow: Value, width: Option<u64>) -> Beside {
-        let Some((object, at)) = self.aug.places.get(&shadow) else { return Beside::Floats };
-        let objects = &self.session.facts.objects;
-        let number = |cell: &Cell| {
-            let kinds = objects.kinds(cell.content);
-            kinds.has_float()
-                && kinds.contains(Kinds::INT)
-                && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
-        };
-        let callers = !objects.origins(*object).args.is_empty();
-        if callers && objects.cells(*object).iter().any(number) { Beside::Numbers } else { Beside::Floats }
+        if holds_numbers(self.session, &self.aug, shadow, width) { Beside::Numbers } else { Beside::Floats }
     }
 
     /// Add a cotangent to the shadow of a word, if the word is a float: its shadow was zero then.
@@ -481,6 +479,20 @@ impl Sweeps<'_, '_> {
     }
 }
 
+/// Whether there may be numbers of the caller's in the place of floats in a shadow, at `shadow` or anywhere in its object.
+pub(super) fn holds_numbers(session: &Session, aug: &Augmented, shadow: Value, width: Option<u64>) -> bool {
+    let Some((object, at)) = aug.places.get(&shadow) else { return false };
+    let objects = &session.facts.objects;
+    let number = |cell: &Cell| {
+        let kinds = objects.kinds(cell.content);
+        kinds.has_float()
+            && kinds.contains(Kinds::INT)
+            && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
+    };
+    let callers = !objects.origins(*object).args.is_empty();
+    callers && objects.cells(*object).iter().any(number)
+}
+
 /// What may lie where a cotangent is added.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beside {
@@ -511,7 +523,7 @@ fn is_zero(b: &mut Builder, word: Value) -> Value {
 }
 
 /// What an empty cotangent holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.
-fn neutral(func: &mut Function, ty: &Type) -> Value {
+pub(super) fn neutral(func: &mut Function, ty: &Type) -> Value {
     match ty {
         Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),
         other => func.zero(other),

@@ -39,6 +39,7 @@ fn result(linear: &Linear) -> Option<Value> {
         | Linear::WordCopy { .. }
         | Linear::WordCopies { .. }
         | Linear::Rule(_)
+        | Linear::Given(..)
         | Linear::Call { .. } => None,
     }
 }
@@ -52,6 +53,7 @@ pub fn operands(linear: &Linear) -> Vec<Value> {
         Linear::Select(_, _, a, b) | Linear::Insert(_, a, b, _) => a.iter().chain(b).copied().collect(),
         Linear::Store { value, .. } | Linear::WordStore { value, .. } => value.iter().copied().collect(),
         Linear::Call { args, .. } => args.clone(),
+        Linear::Given(arg, _) => vec![*arg],
         Linear::Load(..)
         | Linear::WordLoad { .. }
         | Linear::Copy { .. }

@@ -8,6 +8,7 @@
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
 //! let mut tape = Tape::new();
+//! note(&mut tape, &mut n0_0, &a0, &mut d0_0);                 // in case it has to be put back, see `Tape`
 //! aside.clear();                                              // see `Aside`: what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
@@ -197,18 +198,24 @@ impl Body<'_> {
             values.push(quote!((&raw mut #tape).cast::<()>()));
             quote!(let mut #tape = ::pullback::__private::Tape::new();)
         });
+        let mut notes = Vec::new();
         for (index, place) in arguments.iter().enumerate() {
             values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
             let lanes = self.lanes[index].iter();
             let span = self.plan.function.arguments[index].ty.span();
             match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
                 (Role::Const, _, _) => {}
-                (_, Mode::Reverse, Some(Shadow { passing: Passing::Reference, .. })) => {
-                    values
-                        .extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut *#lane))));
-                }
-                (_, Mode::Reverse, Some(_)) => {
-                    values.extend(lanes.map(|lane| quote_spanned!(span=> ::pullback::__private::writable(&mut #lane))));
+                (_, Mode::Reverse, Some(Shadow { passing, .. })) => {
+                    let by_reference = matches!(passing, Passing::Reference).then(|| quote!(*));
+                    for (number, lane) in lanes.enumerate() {
+                        let (shadow, note) = (local(&format!("s{index}_{number}")), local(&format!("n{index}_{number}")));
+                        notes.push(quote_spanned! {span=>
+                            let #shadow = ::pullback::__private::writable(&mut #by_reference #lane);
+                            let mut #note = ::core::mem::MaybeUninit::uninit();
+                            ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);
+                        });
+                        values.push(quote!(#shadow));
+                    }
                 }
                 _ => values.extend(lanes.map(|lane| quote!((&raw mut #lane).cast::<()>()))),
             }
@@ -227,6 +234,7 @@ impl Body<'_> {
             #tape_binding
             unsafe {
                 #clear
+                #(#notes)*
                 let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(
                     ::pullback::__private::marker(#shim as *const (), const { #request }),
                 );
