@@ -7,7 +7,7 @@ use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::{Runtime, TapeUse};
 use crate::transform::session::{Form, Session};
-use crate::transform::{alias, one_go, extremum, halve, hoist, retype, reverse, session, unpack, unselect, words};
+use crate::transform::{alias, extremum, halve, hoist, one_go, retype, reverse, session, unpack, unselect, words};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};

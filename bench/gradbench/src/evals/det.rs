@@ -33,12 +33,13 @@ fn minor(rows: &[f64], ell: usize, columns: &mut [usize]) -> f64 {
     for j in 0..columns.len() {
         // The one that is left out comes first, and the others keep their order.
         columns.swap(0, j);
+        let entry = row[columns[0]];
         let cofactor = match &mut columns[1..] {
             [] => 1.0,
             [column] => below[*column],
             others => minor(below, ell, others),
         };
-        let term = row[columns[0]] * cofactor;
+        let term = entry * cofactor;
         determinant += if j.is_multiple_of(2) { term } else { -term };
     }
     columns.rotate_left(1);

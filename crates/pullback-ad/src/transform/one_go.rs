@@ -151,7 +151,8 @@ fn result_store(session: &Session, whole: &Augmented, primal: FuncId) -> Option<
     let params = whole.func.param_values();
     let is_result = |linear: &[Linear]| match linear {
         [Linear::Store { value: Some(_), ty, shadow }] => {
-            ty.is_float() && shadow.iter().all(|s| params.contains(s) && whole.places.get(s).is_some_and(|p| p.0 == object))
+            ty.is_float()
+                && shadow.iter().all(|s| params.contains(s) && whole.places.get(s).is_some_and(|p| p.0 == object))
         }
         _ => false,
     };
@@ -486,7 +487,9 @@ impl<'e, 'a> Emitter<'e, 'a> {
             other => unreachable!("a call has one transpose, not {other:?}"),
         };
         let (params, ret) = (self.session.module.func(once).params.clone(), self.session.module.func(once).ret.clone());
-        let Op::Call(_, mut args, cleanup) = self.aug.func.inst(inst).op.clone() else { unreachable!("this is a call") };
+        let Op::Call(_, mut args, cleanup) = self.aug.func.inst(inst).op.clone() else {
+            unreachable!("this is a call")
+        };
         args.extend(seeds);
         // The result of a callee may be active without having a cotangent here.
         for ty in &params[args.len()..] {

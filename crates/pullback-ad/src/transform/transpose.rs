@@ -1,10 +1,10 @@
 //! The transposes of the linear operations, emitted into the reverse sweep.
 
+use super::augment::Augmented;
 use super::augment_memory::inline_len;
 use super::forward::{guard, scale};
 use super::linear::{Coefficient, Linear};
 use super::reverse::Sweeps;
-use super::augment::Augmented;
 use super::session::{Session, cotangent_type};
 use super::slots::alloca;
 use crate::analysis::activity::holds_float;

@@ -208,7 +208,8 @@ impl Body<'_> {
                 (_, Mode::Reverse, Some(Shadow { passing, .. })) => {
                     let by_reference = matches!(passing, Passing::Reference).then(|| quote!(*));
                     for (number, lane) in lanes.enumerate() {
-                        let (shadow, note) = (local(&format!("s{index}_{number}")), local(&format!("n{index}_{number}")));
+                        let (shadow, note) =
+                            (local(&format!("s{index}_{number}")), local(&format!("n{index}_{number}")));
                         notes.push(quote_spanned! {span=>
                             let #shadow = ::pullback::__private::writable(&mut #by_reference #lane);
                             let mut #note = ::core::mem::MaybeUninit::uninit();

@@ -363,9 +363,8 @@ impl<'a> Ahead<'a> {
         if let Some(known) = self.certain.get(&(a, b)) {
             return *known;
         }
-        let certain = self.loops.innermost(a) == self.loops.innermost(b)
-            && self.doms.dominates(a, b)
-            && !self.can_miss(a, b);
+        let certain =
+            self.loops.innermost(a) == self.loops.innermost(b) && self.doms.dominates(a, b) && !self.can_miss(a, b);
         self.certain.insert((a, b), certain);
         certain
     }
@@ -379,9 +378,7 @@ impl<'a> Ahead<'a> {
                 return true;
             }
             for to in self.cfg.successors(block).iter().copied().filter(|to| self.cfg.can_return(*to)) {
-                let leaves = level.is_some_and(|id| {
-                    !self.loops.contains(id, to) || self.loops.get(id).header == to
-                });
+                let leaves = level.is_some_and(|id| !self.loops.contains(id, to) || self.loops.get(id).header == to);
                 if leaves {
                     return true;
                 }
