@@ -74,19 +74,23 @@ impl Module {
     }
 
     /// Replace the result of a call by the address of the function `name`, declared hidden and external if it is not
-    /// there, and erase the call. Several calls are best replaced from the last to the first, or with
+    /// there, or by no address, and erase the call. Several calls are best replaced from the last to the first, or with
     /// [`Module::calls_of`] asked anew, since the indices move.
-    pub fn replace_call(&mut self, site: &CallSite, name: &str) -> Result<()> {
+    pub fn replace_call(&mut self, site: &CallSite, name: Option<&str>) -> Result<()> {
         let api = self.api();
         let calls = self.raw_calls_of(&site.callee);
         let call = *calls.get(site.index).ok_or_else(|| Error::NoSymbol(format!("call of {}", site.callee)))?;
-        let address = self.function_named(name).unwrap_or_else(|| {
+        let declared = |name: &str| {
             let void = llvm!(api, LLVMVoidTypeInContext(self.raw_context()));
             let ty = llvm!(api, LLVMFunctionType(void, std::ptr::null_mut(), 0, 0));
             let function = llvm!(api, LLVMAddFunction(self.raw, c_string(name).as_ptr(), ty));
             self.set_raw_visibility(function, Visibility::Hidden);
             function
-        });
+        };
+        let address = match name {
+            Some(name) => self.function_named(name).unwrap_or_else(|| declared(name)),
+            None => llvm!(api, LLVMConstNull(llvm!(api, LLVMTypeOf(call)))),
+        };
         llvm!(api, LLVMReplaceAllUsesWith(call, address));
         self.erase_call(call);
         Ok(())

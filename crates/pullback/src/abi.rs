@@ -308,6 +308,9 @@ unsafe extern "C" {
 
     /// Stands for the reverse sweep of the split derivative that [`__pullback_marker`] stands for.
     pub fn __pullback_later(shim: *const (), request: *const Request) -> *const ();
+
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for has the caller's shadows saved: null if it has not.
+    pub fn __pullback_saves(shim: *const (), request: *const Request) -> *const ();
 }
 
 #[cfg(test)]

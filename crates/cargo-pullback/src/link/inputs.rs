@@ -11,6 +11,9 @@ pub const MARKER: &str = "__pullback_marker";
 /// What stands for the reverse sweep of a split derivative.
 pub const LATER: &str = "__pullback_later";
 
+/// What stands for whether a derivative has its caller's shadows saved.
+pub const SAVES: &str = "__pullback_saves";
+
 /// The function that stands for a stand-in of a function with rules.
 pub const RULE_MARKER: &str = "__pullback_rule";
 

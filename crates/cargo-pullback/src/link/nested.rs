@@ -9,7 +9,7 @@
 //! looked into, the engine knows what the functions of that do (`pullback-ad`, `inner_tape`). What else it calls of the run-time
 //! support is replaced by plain code (`pullback::rt::nested`), which is differentiated too.
 
-use super::inputs::{LATER, MARKER};
+use super::inputs::{LATER, MARKER, SAVES};
 use super::policy::{demangled, is_bookkeeping};
 use super::program::Program;
 use super::requests::{Asked, requests};
@@ -156,12 +156,13 @@ impl Inner {
         w.link_in(d)?;
         self.functions.extend(names(w).difference(&before).cloned());
         self.applied.push(applied);
-        for marker in [MARKER, LATER] {
+        for marker in [MARKER, LATER, SAVES] {
             // From the last to the first: a call's number counts those before it.
             for call in w.calls_of(marker).into_iter().rev() {
                 let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;
                 if let Some(task) = tasks.iter().find(|task| task.asked.calls.iter().any(same)) {
-                    w.replace_call(&call, &task.answer(&call))?;
+                    // It saves nothing: nobody sees the shadows if it panics.
+                    w.replace_call(&call, task.answer(&call, false).as_deref())?;
                 }
             }
         }

@@ -452,7 +452,7 @@ fn call_plainly(module: &mut Module) -> Result<()> {
     for call in module.calls_of(RULED_MARKER).into_iter().rev() {
         let entry = module.constant_data(described(&call)?)?;
         let target = entry.reloc_at(8).context("a rule is for no function")?.symbol.clone();
-        module.replace_call(&call, &target)?;
+        module.replace_call(&call, Some(&target))?;
     }
     Ok(())
 }
@@ -537,7 +537,7 @@ fn put_in<'r>(
     let mut part = program.opened(home)?;
     let calls = part.calls_of(RULE_MARKER);
     let call = calls.into_iter().find(|call| call.caller == wrapper).context("its wrapper calls no rule")?;
-    part.replace_call(&call, &stand_in)?;
+    part.replace_call(&call, Some(&stand_in))?;
     part.retain_reachable(&[wrapper])?;
     for name in [wrapper, &stand_in] {
         part.set_linkage(name, Linkage::External)?;
@@ -550,13 +550,13 @@ fn put_in<'r>(
 
 /// The calls of the markers in a module, and what takes their place in the program: functions are called without their rules there,
 /// and nobody calls a wrapper.
-pub fn replacements(program: &mut Program, id: ModuleId) -> Result<Vec<(CallSite, String)>> {
+pub fn replacements(program: &mut Program, id: ModuleId) -> Result<Vec<(CallSite, Option<String>)>> {
     let mut replaced = Vec::new();
     for (marker, at) in [(RULE_MARKER, 40), (RULED_MARKER, 8)] {
         for call in program.module(id)?.calls_of(marker) {
             let r = Decoder::new(program).constant(id, described(&call)?, 0)?;
             let (function, _) = r.address(at).context("a rule lacks a function")?;
-            replaced.push((call, function));
+            replaced.push((call, Some(function)));
         }
     }
     Ok(replaced)

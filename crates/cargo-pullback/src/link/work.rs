@@ -16,7 +16,7 @@
 //! are functions that ask for derivatives themselves.
 
 use super::bug;
-use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
+use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
@@ -48,7 +48,7 @@ pub enum Outcome {
 /// Modules with their derivatives made.
 pub struct Derived {
     /// For each module its marker calls, and the derivatives' symbols that replace them.
-    pub replacements: HashMap<ModuleId, Vec<(CallSite, String)>>,
+    pub replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>>,
     /// The derivatives and what they need of their own, to be optimised yet.
     pub module: Module,
     /// The names of the derivatives: what is seen of the module from outside.
@@ -68,6 +68,9 @@ impl Derived {
         Some(self.home()).filter(|_| self.replacements.len() == 1)
     }
 }
+
+/// What a derivative calls that has its caller's shadows saved.
+const SAVE: &str = "__pullback_save_shadows";
 
 /// A request, and the symbol of its derivative.
 pub struct Task {
@@ -96,9 +99,13 @@ impl Task {
         [self.symbol.clone()].into_iter().chain(later)
     }
 
-    /// What takes the place of a marker call.
-    pub fn answer(&self, call: &CallSite) -> String {
-        if call.callee == LATER { reverse_sweep(&self.symbol) } else { self.symbol.clone() }
+    /// What takes the place of a marker call: a function, or no address. `saves`: whether the derivative has shadows saved.
+    pub fn answer(&self, call: &CallSite, saves: bool) -> Option<String> {
+        match call.callee.as_str() {
+            LATER => Some(reverse_sweep(&self.symbol)),
+            SAVES if !saves => None,
+            _ => Some(self.symbol.clone()),
+        }
     }
 }
 
@@ -146,13 +153,17 @@ pub fn work(
     };
     let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
     let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
+    let mut saves = Vec::new();
+    for task in &tasks {
+        saves.push(d.references(&task.symbol)?.iter().any(|name| name == SAVE));
+    }
     let owners = trace.step("bring rules", || close(program, &mut d, &seen, &applied))?;
     show_optimised(&d, &name, trace)?;
 
-    let mut replacements: HashMap<ModuleId, Vec<(CallSite, String)>> = HashMap::new();
-    for task in tasks {
+    let mut replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>> = HashMap::new();
+    for (task, saves) in tasks.into_iter().zip(saves) {
         for (module, call) in &task.calls {
-            replacements.entry(*module).or_default().push((call.clone(), task.answer(call)));
+            replacements.entry(*module).or_default().push((call.clone(), task.answer(call, saves)));
         }
     }
     Ok(Outcome::Derived(Derived { replacements, module: d, symbols, owners }))
@@ -350,7 +361,7 @@ fn share_variables(module: &mut Module) -> Result<()> {
 
 /// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls, and those
 /// derivatives in it that nobody else calls. There they are inlined as if the user had written them.
-pub fn replace(mut module: Module, calls: &[(CallSite, String)], joining: Vec<Derived>) -> Result<Vec<u8>> {
+pub fn replace(mut module: Module, calls: &[(CallSite, Option<String>)], joining: Vec<Derived>) -> Result<Vec<u8>> {
     // The statics of rules have been read. They would keep the rules' functions in the program, and ask for what those call.
     for rule in module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(rules::ENTRY)) {
         module.clear_global(&rule.name)?;
@@ -367,16 +378,16 @@ pub fn replace(mut module: Module, calls: &[(CallSite, String)], joining: Vec<De
     Ok(module.write_bitcode())
 }
 
-fn replace_markers(module: &mut Module, replacements: &[(CallSite, String)]) -> Result<()> {
+fn replace_markers(module: &mut Module, replacements: &[(CallSite, Option<String>)]) -> Result<()> {
     let mut calls: Vec<_> = replacements.iter().collect();
     // From the last to the first: a call's number counts the calls of the same marker before it.
     calls.sort_by_key(|(call, _)| std::cmp::Reverse(call.index));
     for (call, symbol) in calls {
-        module.replace_call(call, symbol)?;
+        module.replace_call(call, symbol.as_deref())?;
     }
     // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
-    for marker in [MARKER, LATER, RULE_MARKER, RULED_MARKER] {
+    for marker in [MARKER, LATER, SAVES, RULE_MARKER, RULED_MARKER] {
         anyhow::ensure!(module.find_symbol(marker).is_none(), "`{marker}` is used otherwise than by a call");
     }
     Ok(())

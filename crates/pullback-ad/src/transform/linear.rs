@@ -170,6 +170,7 @@ impl Linear {
             | Linear::Cast(..)
             | Linear::Select(..)
             | Linear::Load(..)
+            | Linear::Given(..)
             | Linear::Extract(..)
             | Linear::Insert(..) => true,
             Linear::Store { .. }

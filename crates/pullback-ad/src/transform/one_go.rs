@@ -557,9 +557,12 @@ impl<'e, 'a> Emitter<'e, 'a> {
             }
             let parts = match self.terms.node(term) {
                 Node::Seed | Node::Nothing { .. } | Node::Given(..) => vec![],
-                Node::Scaled(g, ..) | Node::Negated(g) | Node::Divided(g, ..) | Node::Cast(g, _) | Node::If(g, ..) => {
-                    vec![g]
-                }
+                Node::Scaled(g, ..)
+                | Node::Times(g, _)
+                | Node::Negated(g)
+                | Node::Divided(g, ..)
+                | Node::Cast(g, _)
+                | Node::If(g, ..) => vec![g],
                 Node::Sum(g, h) => vec![g, h],
             };
             let missing: Vec<Term> = parts.into_iter().filter(|p| !self.made.contains_key(&(*p, lane))).collect();
@@ -601,6 +604,12 @@ impl<'e, 'a> Emitter<'e, 'a> {
                 b.flags = flags;
                 let quotient = b.bin(BinOp::FDiv, g, divisor);
                 if strong { guard(&mut b, g, quotient) } else { quotient }
+            }
+            Node::Times(g, k) => {
+                let g = part(self, g);
+                let ty = self.aug.func.ty(g).clone();
+                let k = self.aug.func.float(ty, f64::from_bits(k));
+                self.build().fmul(g, k)
             }
             Node::Negated(g) => {
                 let g = part(self, g);

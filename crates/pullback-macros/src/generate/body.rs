@@ -8,7 +8,7 @@
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
 //! let mut tape = Tape::new();
-//! note(&mut tape, &mut n0_0, &a0, &mut d0_0);                 // in case it has to be put back, see `Tape`
+//! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) }  // it may have to be put back, see `rt::saved`
 //! aside.clear();                                              // see `Aside`: what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
@@ -198,7 +198,7 @@ impl Body<'_> {
             values.push(quote!((&raw mut #tape).cast::<()>()));
             quote!(let mut #tape = ::pullback::__private::Tape::new();)
         });
-        let mut notes = Vec::new();
+        let (mut shadows, mut notes) = (Vec::new(), Vec::new());
         for (index, place) in arguments.iter().enumerate() {
             values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
             let lanes = self.lanes[index].iter();
@@ -210,11 +210,11 @@ impl Body<'_> {
                     for (number, lane) in lanes.enumerate() {
                         let (shadow, note) =
                             (local(&format!("s{index}_{number}")), local(&format!("n{index}_{number}")));
-                        notes.push(quote_spanned! {span=>
+                        shadows.push(quote_spanned! {span=>
                             let #shadow = ::pullback::__private::writable(&mut #by_reference #lane);
                             let mut #note = ::core::mem::MaybeUninit::uninit();
-                            ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);
                         });
+                        notes.push(quote!(::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);));
                         values.push(quote!(#shadow));
                     }
                 }
@@ -231,11 +231,19 @@ impl Body<'_> {
             Mode::Forward => (quote!(), quote!()),
             Mode::Reverse => (quote!(#aside.clear();), quote!(::core::mem::drop(#tape); ::core::mem::drop(#aside);)),
         };
+        let notes = (!notes.is_empty()).then(|| {
+            quote! {
+                if !::pullback::__private::saves(#shim as *const (), const { #request }).is_null() {
+                    #(#notes)*
+                }
+            }
+        });
         quote! {
             #tape_binding
             unsafe {
                 #clear
-                #(#notes)*
+                #(#shadows)*
+                #notes
                 let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(
                     ::pullback::__private::marker(#shim as *const (), const { #request }),
                 );

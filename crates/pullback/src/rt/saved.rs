@@ -1,6 +1,6 @@
 //! The caller's shadows as they were, for a derivative that adds to them before it is sure that the primal will not panic.
 //!
-//! A wrapper notes where its shadows are, which costs it nothing to speak of. A derivative that needs it has them copied when it
+//! A wrapper of such a derivative notes where its shadows are. The derivative has them copied when it
 //! begins, and forgets the copies once nothing can panic any more. What is left of them when the tape is dropped is put back.
 
 use super::Tape;

@@ -315,12 +315,18 @@ impl<'a> Ahead<'a> {
                         Coefficient::One => self.terms.node(g),
                         Coefficient::MinusOne => Node::Negated(g),
                         Coefficient::Value(c) => Node::Scaled(g, c, flags),
+                        Coefficient::Scaled(k, c) => {
+                            Node::Scaled(self.terms.make(Node::Times(g, k.to_bits())), c, flags)
+                        }
                     });
                 }
             }
             Linear::Quotient { result, x, y, divisor } => {
                 let g = settled(self.look(*result)?)?;
-                let quotient = Node::Divided(g, *divisor, flags);
+                let quotient = match divisor {
+                    Some(divisor) => Node::Divided(g, *divisor, flags),
+                    None => Node::Scaled(g, *result, flags),
+                };
                 if *x == Some(value) {
                     parts.push(quotient);
                 }

@@ -21,6 +21,8 @@ pub enum Node {
     Given(Inst, usize),
     /// `g·c`.
     Scaled(Term, Value, Flags),
+    /// `g` times a power of two, given by the bits of an `f64`.
+    Times(Term, u64),
     /// `−g`.
     Negated(Term),
     /// `g / y`.
@@ -68,7 +70,7 @@ impl Terms {
                     work.push(g);
                     Some(Leaf::Value(value))
                 }
-                Node::Negated(g) | Node::Cast(g, _) => {
+                Node::Times(g, _) | Node::Negated(g) | Node::Cast(g, _) => {
                     work.push(g);
                     None
                 }
