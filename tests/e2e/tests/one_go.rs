@@ -2,6 +2,7 @@
 
 use pullback::{autodiff, grad, hvp, jvp, value_and_grad};
 use pullback_e2e::{assert_all_close, assert_close, finite_differences};
+use std::cell::Cell;
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -77,27 +78,48 @@ fn derivatives_of_it() {
     assert_all_close(&grad(twice, &a[..]), &differences, 1e-6);
 }
 
+/// The sum over all ways of `n` steps, which panics after so many of them.
+#[inline(never)]
+fn ways(x: &[f64], scale: &(f64, f32), n: usize, left: &Cell<u32>) -> f64 {
+    assert!(left.get() > 0, "too many steps");
+    left.set(left.get() - 1);
+    if n == 0 {
+        return scale.0 * x[0];
+    }
+    let mut sum = 0.0;
+    for k in 0..2 {
+        let weight = x[k] * f64::from(scale.1);
+        sum += weight * ways(&x[k..], scale, n - 1, left);
+    }
+    sum
+}
+
+#[autodiff(d_all_ways, Reverse, Duplicated, Duplicated, Const, Const, Active)]
+#[autodiff(d_all_ways_2, Reverse(2), Duplicated, Duplicated, Const, Const, Active)]
+fn all_ways(x: &[f64], scale: &(f64, f32), n: usize, left: &Cell<u32>) -> f64 {
+    ways(x, scale, n, left)
+}
+
 /// A panic deep down, when much has been added to the gradient: it is taken back.
 #[test]
 fn a_panic_leaves_the_gradient_alone() {
-    let ell = 4;
-    let a = matrix(ell);
-    let before: Vec<f64> = (0..16).map(|k| 0.5 + f64::from(k)).collect();
-    let mut gradient = before.clone();
-    // The last row is too short for one of its columns.
-    let failed = catch_unwind(AssertUnwindSafe(|| d_determinant(&a[..15], &mut gradient[..15], ell)));
-    let text = *failed.unwrap_err().downcast::<String>().expect("a message");
-    assert_eq!(text, "index out of bounds: the len is 3 but the index is 3");
-    assert_eq!(gradient, before);
-    let mut lanes = [before.clone(), before.clone()];
-    let [g, h] = &mut lanes;
-    let both = || d_determinant_2(&a[..15], [&mut g[..15], &mut h[..15]], ell, [1.0, 2.0]);
-    assert!(catch_unwind(AssertUnwindSafe(both)).is_err());
-    assert_eq!(lanes, [before.clone(), before.clone()]);
-    // And it works again afterwards.
-    d_determinant(&a, &mut gradient, ell);
-    gradient.iter_mut().zip(&before).for_each(|(g, before)| *g -= before);
-    assert_all_close(&gradient, &finite_differences(|a| determinant(a, ell), &a), 1e-6);
+    let (x, scale) = ([0.5, 1.5, -0.7, 0.3, 1.1], (0.7, 1.5));
+    let before = ([0.5, 1.0, f64::NAN, -0.0, 3.0].map(f64::to_bits), (7.0, 8.0));
+    for steps in [1, 2, 5, 8, 14] {
+        let (mut dx, mut d_scale) = (before.0.map(f64::from_bits), before.1);
+        let run = || d_all_ways(&x, &mut dx, &scale, &mut d_scale, 3, &Cell::new(steps));
+        let failed = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+        assert_eq!(failed.downcast_ref::<&str>(), Some(&"too many steps"));
+        assert_eq!((dx.map(f64::to_bits), d_scale), before, "after {steps} steps");
+        let (mut dx, mut d_scale) = ([before.0.map(f64::from_bits); 2], [before.1; 2]);
+        let ([a, b], [c, d]) = (&mut dx, &mut d_scale);
+        let run = || d_all_ways_2(&x, [a, b], &scale, [c, d], 3, &Cell::new(steps), [1.0, 2.0]);
+        assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+        assert_eq!((dx.map(|dx| dx.map(f64::to_bits)), d_scale), ([before.0; 2], [before.1; 2]));
+    }
+    let (mut dx, mut d_scale) = ([0.0; 5], (0.0, 0.0));
+    d_all_ways(&x, &mut dx, &scale, &mut d_scale, 3, &Cell::new(15));
+    assert_all_close(&dx, &finite_differences(|x| all_ways(x, &scale, 3, &Cell::new(15)), &x), 1e-6);
 }
 
 #[derive(Clone, Debug, PartialEq, pullback::Differentiable)]
