@@ -1,6 +1,8 @@
 //! Tests of the run-time functions, called as generated code calls them.
 
+use super::saved::__pullback_save_shadows;
 use super::*;
+use std::mem::MaybeUninit;
 
 /// A small generator of numbers, so that the tests need nothing else.
 struct Random(u64);
@@ -281,4 +283,31 @@ fn large_chunks_ask_for_huge_pages() {
         }
     }
     panic!("the chunk is in no mapping");
+}
+
+/// What a derivative has saved of the caller's shadows is put back when the tape is dropped, and not if it was forgotten before.
+#[test]
+fn saved_shadows_are_put_back() {
+    let (x, y) = (vec![vec![1.0_f64], vec![2.0, 3.0]], [4.0_f32]);
+    for (keep, expected) in
+        [(1, (vec![vec![5.0], vec![6.0, 7.0]], [8.0_f32])), (0, (vec![vec![0.5; 1], vec![0.5; 2]], [0.5]))]
+    {
+        let (mut dx, mut dy) = (vec![vec![5.0], vec![6.0, 7.0]], [8.0_f32]);
+        let mut tape = Tape::new();
+        let (mut first, mut second) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let (dx_place, dy_place) = (&raw mut dx, &raw mut dy);
+        // SAFETY: the shadows fit, and stay where they are; nobody else uses them while the tape is there.
+        unsafe {
+            note(&mut tape, &mut first, &x, dx_place.cast());
+            note(&mut tape, &mut second, &y, dy_place.cast());
+            __pullback_save_shadows(&mut tape, 1);
+            (&mut *dx_place).iter_mut().flatten().for_each(|v| *v = 0.5);
+            (*dy_place)[0] = 0.5;
+            if keep == 0 {
+                __pullback_save_shadows(&mut tape, 0);
+            }
+        }
+        drop(tape);
+        assert_eq!((dx, dy), expected);
+    }
 }
