@@ -249,7 +249,7 @@ struct Writer {
 impl Writer {
     fn program(seed: u64) -> String {
         let mut source = ENTRY.to_owned();
-        let two = seed % 3 == 0;
+        let two = seed.is_multiple_of(3);
         let first = if two { "h" } else { "g" };
         source += &Writer::function(2 * seed + 1, "g", first);
         if two {

@@ -255,6 +255,9 @@ fn candidate(session: &mut Session, callee: FuncId) -> Option<Candidate> {
 
 /// What is done in one go in a function, if that is everything.
 fn everything_ahead(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Found> {
+    if !cfg.can_return(aug.func.entry()) {
+        return None;
+    }
     let mut ahead = Ahead::new(aug, cfg, None)?;
     let mut calls = HashMap::new();
     let mut sums: Vec<(Value, Sum)> = Vec::new();
@@ -458,16 +461,15 @@ impl<'e, 'a> Emitter<'e, 'a> {
         let ret = Type::structure(self.aug.ret.iter().cloned().chain(types));
         for block in cfg.reverse_postorder() {
             let Terminator::Return(own) = self.aug.func.block(*block).term.clone() else { continue };
-            self.block = *block;
             let slots: Vec<Value> = self.slots.iter().flatten().copied().collect();
             let mut all = self.aug.func.constant(ret.clone(), Constant::Undef);
-            let mut index = 0;
             let mut b = Builder::new(&mut self.aug.func, *block);
-            let sums = slots.into_iter().map(Ok);
-            for part in own.map(Err).into_iter().chain(sums) {
-                let part = part.map_or_else(|own| own, |slot| b.load(ret.field(index).clone(), slot));
+            let mut parts: Vec<Value> = own.into_iter().collect();
+            for slot in slots {
+                parts.push(b.load(ret.field(parts.len()).clone(), slot));
+            }
+            for (index, part) in parts.into_iter().enumerate() {
                 all = b.value(Op::InsertValue(all, part, index as u32), ret.clone());
-                index += 1;
             }
             self.aug.func.block_mut(*block).term = Terminator::Return(Some(all));
         }
