@@ -172,6 +172,20 @@ fn a_factor_that_changes_in_the_loop_is_not_known() {
     compare(&once.run(&x, 4, 0.7), &split.run(&x, 4, 0.7), &once, &source);
 }
 
+/// Nor is one that is computed after the loop from what it was left with: `(Σ …)·(±1)`, by the number of the last iteration.
+#[test]
+fn a_factor_that_is_made_from_what_changes_in_the_loop_is_not_known() {
+    let last = MINORS.replace(
+        "  jump b4(v19)",
+        "  v21 = and v5, 1:i64\n  v22 = icmp eq v21, 0:i64\n  v23 = select v22, v19, 0.5f64\n  jump b4(v23)",
+    );
+    let source = format!("{ENTRY}{last}");
+    let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
+    assert!(!once.is_in_one_go(), "{}", once.text());
+    let x: Vec<f64> = (0..8).map(|k| 1.1 + f64::from(k)).collect();
+    compare(&once.run(&x, 5, 0.7), &split.run(&x, 5, 0.7), &once, &source);
+}
+
 /// Where the factor is only loaded after the call, the cotangent is not known in time.
 #[test]
 fn a_factor_that_comes_later_is_not_known() {

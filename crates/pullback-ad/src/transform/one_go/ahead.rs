@@ -468,19 +468,26 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Whether a value is there, or can be computed ahead from what is. Its operands are the same where the program computes it: that
-    /// is in the same iteration.
+    /// Whether a value is there, or can be computed ahead from what is.
     fn can_be_had(&self, value: Value, at: Spot, most: usize) -> bool {
         if self.is_at_hand(value, at) {
             return true;
         }
         let Some(inst) = self.aug.func.def_inst(value) else { return false };
+        let Some(made) = self.spots.get(&inst) else { return false };
         let op = &self.aug.func.inst(inst).op;
         let exact = self.aug.func.inst(inst).flags.fast_math().0 == 0;
+        let is_same = |operand: Value| self.is_same(operand, at.block, made.block);
         most > 0
             && exact
             && self.has_no_trap(op)
-            && op.operands().into_iter().all(|operand| self.can_be_had(operand, at, most - 1))
+            && op.operands().into_iter().all(|o| is_same(o) && self.can_be_had(o, at, most - 1))
+    }
+
+    /// Whether a value is the same in two blocks that it is seen from: not the current one of a loop here and the last one there.
+    fn is_same(&self, value: Value, a: Block, b: Block) -> bool {
+        let Some(made) = self.block_of(value) else { return true };
+        self.loops.around(made).all(|id| self.loops.contains(id, a) == self.loops.contains(id, b))
     }
 
     /// Whether an instruction may be executed where the program might not: if it panics first, say.
