@@ -257,12 +257,13 @@ struct Writer {
     /// How many statements may still be written.
     budget: usize,
     depth: usize,
+    may_return: bool,
     callee: &'static str,
 }
 
 impl Writer {
     fn program(seed: u64) -> String {
-        let mut source = ENTRY.to_owned();
+        let mut source = if seed.is_multiple_of(2) { Writer::entry(seed) } else { ENTRY.to_owned() };
         let two = seed.is_multiple_of(3);
         let first = if two { "h" } else { "g" };
         source += &Writer::function(2 * seed + 1, "g", first);
@@ -272,20 +273,40 @@ impl Writer {
         source
     }
 
-    /// `(n, x, a) -> f64`, which calls `callee` with a smaller `n`.
-    fn function(seed: u64, name: &str, callee: &'static str) -> String {
+    fn new(seed: u64, text: String, callee: &'static str) -> Self {
         let mut this = Writer {
             state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-            text: format!("fn @{name}(v0: i64, v1: f64, v2: ptr) -> f64 {{\nb0:\n"),
+            text,
             values: 3,
             blocks: 1,
             floats: vec!["v1".to_owned()],
             ints: vec!["v0".to_owned()],
             budget: 0,
             depth: 0,
+            may_return: true,
             callee,
         };
         this.budget = this.below(6) + 3;
+        this
+    }
+
+    /// An entry that does more than to call `@g`.
+    fn entry(seed: u64) -> String {
+        let start = "fn @f(v900: ptr, v901: ptr, v902: ptr) {\nb0:\n  v2 = load ptr v900\n  v0 = load i64 v901\n  v1 = load f64 v2\n";
+        let mut this = Writer::new(seed + 77, start.to_owned(), "g");
+        this.may_return = false;
+        this.statements();
+        this.call();
+        this.statements();
+        let result = this.result();
+        writeln!(this.text, "  store v902, {result}\n  return\n}}").unwrap();
+        this.text
+    }
+
+    /// `(n, x, a) -> f64`, which calls `callee` with a smaller `n`.
+    fn function(seed: u64, name: &str, callee: &'static str) -> String {
+        let start = format!("fn @{name}(v0: i64, v1: f64, v2: ptr) -> f64 {{\nb0:\n");
+        let mut this = Writer::new(seed, start, callee);
         let stop = this.line("icmp sle v0, 0:i64");
         let (base, on) = (this.block(), this.block());
         writeln!(this.text, "  branch {stop}, b{base}, b{on}\nb{base}:").unwrap();
@@ -295,15 +316,18 @@ impl Writer {
         this.statements();
         this.call();
         this.statements();
-        let result = this.expression();
-        let result = if this.chance(60) {
-            let last = this.floats.last().unwrap().clone();
-            this.line(&format!("fadd {last}, {result}"))
-        } else {
-            result
-        };
+        let result = this.result();
         writeln!(this.text, "  return {result}\n}}").unwrap();
         this.text
+    }
+
+    fn result(&mut self) -> String {
+        let result = self.expression();
+        if self.chance(40) {
+            return result;
+        }
+        let last = self.floats.last().unwrap().clone();
+        self.line(&format!("fadd {last}, {result}"))
     }
 
     fn random(&mut self) -> u64 {
@@ -438,7 +462,11 @@ impl Writer {
             writeln!(self.text, "b{block}:").unwrap();
             self.statements();
             let (a, b) = (self.float(), self.float());
-            writeln!(self.text, "  jump b{join}({a}, {b})").unwrap();
+            if block == then && self.may_return && self.chance(15) {
+                writeln!(self.text, "  return {a}").unwrap();
+            } else {
+                writeln!(self.text, "  jump b{join}({a}, {b})").unwrap();
+            }
             self.floats.truncate(floats);
             self.ints.truncate(ints);
         }
@@ -454,12 +482,23 @@ impl Writer {
         let (first, second) = (self.float(), self.float());
         writeln!(self.text, "  jump b{header}(0:i64, {first}, {second})").unwrap();
         writeln!(self.text, "b{header}({i}: i64, {acc}: f64, {other}: f64):").unwrap();
-        let (floats, ints) = (self.floats.len(), self.ints.len());
+        let (mut floats, mut ints) = (self.floats.len(), self.ints.len());
+        let (a, b) = (self.value(), self.value());
+        // Left at its start, or at its end.
+        let at_start = self.chance(30);
+        if at_start {
+            let body = self.block();
+            let end = self.line(&format!("icmp eq {i}, 2:i64"));
+            writeln!(self.text, "  branch {end}, b{exit}({acc}, {other}), b{body}\nb{body}:").unwrap();
+        }
         self.floats.push(acc.clone());
+        self.ints.push(i.clone());
+        if at_start && self.chance(40) {
+            (floats, ints) = (self.floats.len(), self.ints.len());
+        }
         if self.chance(50) {
             self.floats.push(other.clone());
         }
-        self.ints.push(i.clone());
         self.depth += 1;
         self.statements();
         self.depth -= 1;
@@ -476,13 +515,16 @@ impl Writer {
             _ => self.float(),
         };
         let up = self.line(&format!("add nuw {i}, 1:i64"));
-        let count = self.below(3) + 1;
-        let end = self.line(&format!("icmp eq {up}, {count}:i64"));
-        let (a, b) = (self.value(), self.value());
-        writeln!(self.text, "  branch {end}, b{exit}({next}, {then}), b{header}({up}, {next}, {then})").unwrap();
+        if at_start {
+            writeln!(self.text, "  jump b{header}({up}, {next}, {then})").unwrap();
+        } else {
+            let count = self.below(3) + 1;
+            let end = self.line(&format!("icmp eq {up}, {count}:i64"));
+            writeln!(self.text, "  branch {end}, b{exit}({next}, {then}), b{header}({up}, {next}, {then})").unwrap();
+        }
         writeln!(self.text, "b{exit}({a}: f64, {b}: f64):").unwrap();
         // What was made in the loop may be used after it, as it was last.
-        if self.chance(60) {
+        if at_start || self.chance(60) {
             self.floats.truncate(floats);
             self.ints.truncate(ints);
         }
