@@ -90,7 +90,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     let form = if request.split { Form::Split } else { Form::Whole };
     let mut whole = augment(&mut session, primal, form, name)?;
     if request.mode == Mode::Reverse && form == Form::Whole {
-        one_go::call_in_one_go(&mut session, &mut whole, primal)?;
+        one_go::call_in_one_go(&mut session, &mut whole, primal);
     }
     let mut later = false;
     let derivative = match request.mode {

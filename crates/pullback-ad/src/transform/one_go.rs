@@ -29,12 +29,11 @@ use super::session::{Form, Session, cotangent_type};
 use super::slots::alloca;
 use super::transpose::{holds_numbers, neutral};
 use super::useful::drop_useless;
-use crate::error::Result;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
     BinOp, Block, Builder, Callee, Constant, Flags, FuncId, Function, Inst, Op, Terminator, Type, Value,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// An expression that is to be computed somewhere, and the values that have to be computed for it ahead of where the program does.
 struct Share {
@@ -72,6 +71,13 @@ struct Found {
     additions: BTreeMap<Block, Vec<Addition>>,
 }
 
+impl Found {
+    /// The functions that are called, in order.
+    fn callees(&self) -> Vec<FuncId> {
+        self.calls.values().map(|call| call.callee).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
 /// A function that may be had in this form.
 struct Candidate {
     aug: Augmented,
@@ -79,17 +85,20 @@ struct Candidate {
 }
 
 /// Let calls of the derivative's own function be done in one go where that is possible.
-pub fn call_in_one_go(session: &mut Session, whole: &mut Augmented, primal: FuncId) -> Result<()> {
+pub fn call_in_one_go(session: &mut Session, whole: &mut Augmented, primal: FuncId) {
     if !whole.linear.values().flatten().any(|linear| matches!(linear, Linear::Call { .. })) {
-        return Ok(());
+        return;
     }
     let cfg = Cfg::new(&whole.func);
     drop_useless(whole, &cfg);
-    let Some(result) = result_store(session, whole, primal) else { return Ok(()) };
+    let Some(result) = result_store(session, whole, primal) else { return };
+    let seeds = match &whole.linear[&result][..] {
+        [Linear::Store { shadow, ty, .. }] => Seeds::At(shadow.clone(), ty.clone()),
+        other => unreachable!("the result is stored, not {other:?}"),
+    };
     let wanted = session.wanted.clone();
-    let Some(mut found) = calls_ahead(session, whole, &cfg, Some(result)) else { return Ok(()) };
-    let callees: Vec<FuncId> = found.calls.values().map(|call| call.callee).collect();
-    let candidates = candidates(session, callees);
+    let Some(mut found) = calls_ahead(session, whole, &cfg, Some(result)) else { return };
+    let candidates = candidates(session, found.callees());
     found.calls.retain(|_, call| candidates.contains_key(&call.callee));
     if !found.calls.is_empty() {
         let once: HashMap<FuncId, FuncId> =
@@ -100,12 +109,7 @@ pub fn call_in_one_go(session: &mut Session, whole: &mut Augmented, primal: Func
             func.name.clone_from(&declared.name);
             *declared = func;
         }
-        let seeds = match &whole.linear[&result][..] {
-            [Linear::Store { shadow, ty, .. }] => Seeds::At(shadow.clone(), ty.clone()),
-            _ => return Ok(()),
-        };
-        let mut emitter = Emitter::new(session, whole, &found.terms, &once, seeds);
-        emitter.run(&cfg, &found);
+        Emitter::new(session, whole, &found.terms, &once, seeds).run(&cfg, &found);
         save_shadows(session, whole, &cfg);
     }
     // Callees that are only called in one go have no other functions.
@@ -118,7 +122,6 @@ pub fn call_in_one_go(session: &mut Session, whole: &mut Augmented, primal: Func
     });
     let wanted = &session.wanted;
     session.pending.retain(|callee| wanted.contains(callee));
-    Ok(())
 }
 
 /// The functions that a function calls.
@@ -170,8 +173,8 @@ fn callee_of(session: &Session, forward: FuncId) -> Option<FuncId> {
 fn calls_ahead(session: &Session, aug: &Augmented, cfg: &Cfg, result: Option<Inst>) -> Option<Found> {
     let mut ahead = Ahead::new(aug, cfg, result)?;
     let mut calls = HashMap::new();
-    for (inst, linear) in &aug.linear {
-        if let [Linear::Call { result, .. }] = &linear[..]
+    for inst in cfg.reverse_postorder().iter().flat_map(|b| &aug.func.block(*b).insts) {
+        if let Some([Linear::Call { result, .. }]) = aug.linear.get(inst).map(Vec::as_slice)
             && let Some(call) = call_ahead(session, aug, &mut ahead, *inst, *result)
         {
             calls.insert(*inst, call);
@@ -215,7 +218,7 @@ fn candidates(session: &mut Session, callees: Vec<FuncId>) -> BTreeMap<FuncId, C
             continue;
         }
         if let Some(candidate) = candidate(session, callee) {
-            work.extend(candidate.found.calls.values().map(|call| call.callee));
+            work.extend(candidate.found.callees());
             candidates.insert(callee, candidate);
         }
     }
