@@ -60,6 +60,34 @@ fn the_seeds_example() {
                 ```text\nfn df(x: f32, y: &f32, d_y: &mut f32) -> (f32, f32)\n```\n\n\
                 - `d_y`: the gradient with respect to `y` is added to it\n\n\
                 Returns the gradient with respect to `x` and the result of `f`.";
+    let request = quote! {
+        &::pullback::__private::Request::new(
+            ::pullback::__private::Mode::Reverse,
+            1u32,
+            0u32,
+            "f",
+            (::core::file!(), ::core::line!(), ::core::column!()),
+            const {
+                &[
+                    ::pullback::__private::Arg::new(
+                        "x",
+                        ::pullback::__private::Activity::Duplicated,
+                        ::pullback::__private::layout_of::<f32>
+                    ),
+                    ::pullback::__private::Arg::new(
+                        "y",
+                        ::pullback::__private::Activity::Duplicated,
+                        ::pullback::__private::layout_of::<&f32>
+                    ),
+                    ::pullback::__private::Arg::new(
+                        "return",
+                        ::pullback::__private::Activity::Duplicated,
+                        ::pullback::__private::layout_of::<f32>
+                    )
+                ]
+            },
+        )
+    };
     let expected = quote! {
         #item
         #[doc = #docs]
@@ -84,43 +112,23 @@ fn the_seeds_example() {
             let mut tape = ::pullback::__private::Tape::new();
             unsafe {
                 aside.clear();
+                let s1_0 = ::pullback::__private::writable(&mut d1_0);
+                let mut n1_0 = ::core::mem::MaybeUninit::uninit();
+                if !::pullback::__private::saves(shim as *const (), const { #request }).is_null() {
+                    ::pullback::__private::note(&mut tape, &mut n1_0, &*a1, s1_0);
+                }
                 let derivative = ::core::mem::transmute::<
                     *const (),
                     unsafe extern "C-unwind" fn(*mut (), *mut (), *mut (), *mut (), *mut (), *mut (), *mut ())
                 >(::pullback::__private::marker(shim as *const (), const {
-                    &::pullback::__private::Request::new(
-                        ::pullback::__private::Mode::Reverse,
-                        1u32,
-                        0u32,
-                        "f",
-                        (::core::file!(), ::core::line!(), ::core::column!()),
-                        const {
-                            &[
-                                ::pullback::__private::Arg::new(
-                                    "x",
-                                    ::pullback::__private::Activity::Duplicated,
-                                    ::pullback::__private::layout_of::<f32>
-                                ),
-                                ::pullback::__private::Arg::new(
-                                    "y",
-                                    ::pullback::__private::Activity::Duplicated,
-                                    ::pullback::__private::layout_of::<&f32>
-                                ),
-                                ::pullback::__private::Arg::new(
-                                    "return",
-                                    ::pullback::__private::Activity::Duplicated,
-                                    ::pullback::__private::layout_of::<f32>
-                                )
-                            ]
-                        },
-                    )
+                    #request
                 }),);
                 derivative(
                     (&raw mut tape).cast::<()>(),
                     (&raw const a0).cast_mut().cast::<()>(),
                     (&raw mut d0_0).cast::<()>(),
                     (&raw const a1).cast_mut().cast::<()>(),
-                    ::pullback::__private::writable(&mut d1_0),
+                    s1_0,
                     out.as_mut_ptr().cast::<()>(),
                     (&raw mut d2_0).cast::<()>()
                 );
