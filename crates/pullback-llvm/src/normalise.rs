@@ -35,7 +35,7 @@ const INLINE: &str = "cgscc(inline<only-mandatory>,\
 /// loop as long as it is a call. Once it is inlined, no pass of LLVM's would move its loop.
 const INLINE_LOOPS: &str = "cgscc(\
     function(early-cse<memssa>,correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
-        loop-mssa(loop-rotate,licm<no-allowspeculation>)),\
+        loop(loop-rotate),loop-mssa(licm<no-allowspeculation>)),\
     inline<only-mandatory>,\
     function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce),\
     function-attrs)";
@@ -50,6 +50,10 @@ enum Stage {
 /// What rustc's own pipeline would have done to the roots, without vectorising. Of loops, only those with few iterations and a
 /// known number of them are unrolled, wholly, as rustc does before the link: in `particles[j].position[k]` the inner index is
 /// then a constant, and which field is meant is known.
+///
+/// Two things are for long functions, where each change of the dominator tree takes as long as the function is long: loops are rotated
+/// without MemorySSA, and branches whose conditions have become constants, in unrolled loops, go all at once (`sccp`), before `gvn` would
+/// take them one by one.
 const SIMPLIFY: [Stage; 7] = [
     Stage::Faithful(
         "lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
@@ -57,10 +61,10 @@ const SIMPLIFY: [Stage; 7] = [
     ),
     Stage::Speculating("simplifycfg"),
     Stage::Faithful("instcombine<no-verify-fixpoint>,reassociate,memcpyopt,sroa<modify-cfg>"),
-    Stage::Speculating("loop-mssa(loop-rotate,licm<allowspeculation>,simple-loop-unswitch),simplifycfg"),
+    Stage::Speculating("loop(loop-rotate),loop-mssa(licm<allowspeculation>,simple-loop-unswitch),simplifycfg"),
     Stage::Faithful(
         "instcombine<no-verify-fixpoint>,loop(indvars,loop-deletion,loop-unroll-full),scalarizer<load-store>,\
-        sroa<modify-cfg>,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,dse",
+        sroa<modify-cfg>,sccp,gvn,sccp,bdce,instcombine<no-verify-fixpoint>,dse",
     ),
     Stage::Speculating("loop-mssa(licm<allowspeculation>),adce,simplifycfg"),
     Stage::Faithful("instcombine<no-verify-fixpoint>"),
