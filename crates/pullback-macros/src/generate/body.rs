@@ -214,7 +214,7 @@ impl Body<'_> {
                             let #shadow = ::pullback::__private::writable(&mut #by_reference #lane);
                             let mut #note = ::core::mem::MaybeUninit::uninit();
                         });
-                        notes.push(quote!(::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);));
+                        notes.push(quote_spanned!(span=> ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);));
                         values.push(quote!(#shadow));
                     }
                 }
