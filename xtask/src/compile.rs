@@ -1,4 +1,5 @@
-//! `cargo xtask bench --compile`: how long the derivative of a long function takes to build, and how that grows with its length.
+//! `cargo xtask bench --compile`: how long the derivative of a long function takes to build, and how that grows with its length; and the
+//! quickstart beside plain cargo.
 
 use crate::TaskResult;
 use crate::driver::{self, Driver, Stream, cargo, root, target_directory};
@@ -31,6 +32,38 @@ pub fn run() -> TaskResult {
         of_step.iter().for_each(|time| print!(" {time:>8.0}"));
         let points: Vec<(f64, f64)> = LINES.iter().zip(of_step).map(|(lines, time)| (*lines as f64, time)).collect();
         println!(" {:>9}", exponent(&points).map_or("–".to_owned(), |exponent| format!("{exponent:.2}")));
+    }
+    quickstart(&driver)
+}
+
+/// Build the quickstart by `cargo pullback`, and by plain cargo with thin LTO: from nothing, and after a change.
+fn quickstart(driver: &Driver) -> TaskResult {
+    const PACKAGE: &str = "examples/quickstart";
+    let directory = target_directory().join("bench-quickstart");
+    let _ = fs::remove_dir_all(&directory);
+    let target = |name: &str| directory.join(name).to_string_lossy().into_owned();
+    let (ours, plain) = (target("pullback"), target("plain"));
+    let with = || driver.cargo_pullback(PACKAGE, &["build", "--release", "--target-dir", &ours]);
+    // Without the driver nobody makes derivatives. The source is compiled as it would be with it, and what is missing is not linked.
+    let without = || {
+        let mut command = cargo(PACKAGE, &["build", "--release", "--target-dir", &plain]);
+        command.env("RUSTFLAGS", "--cfg=pullback -Clink-arg=-Wl,--unresolved-symbols=ignore-all");
+        command.env("CARGO_PROFILE_RELEASE_LTO", "thin");
+        command
+    };
+    let seconds = |command| {
+        let before = clock::seconds_of_children();
+        driver::run(command).map(|()| clock::seconds_of_children() - before)
+    };
+    println!("{:<32} {:>9} {:>9} {:>9}", "\nquickstart, processor seconds", "pullback", "thin LTO", "ratio");
+    for round in ["from nothing", "after a change"] {
+        if round != "from nothing" {
+            let main = root().join(PACKAGE).join("src/main.rs");
+            let now = || fs::File::options().append(true).open(&main)?.set_modified(std::time::SystemTime::now());
+            now().map_err(|error| format!("`{}`: {error}", main.display()))?;
+        }
+        let (ours, plain) = (seconds(with())?, seconds(without())?);
+        println!("{round:<31} {ours:>9.2} {plain:>9.2} {:>9.2}", ours / plain);
     }
     Ok(())
 }

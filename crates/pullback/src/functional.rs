@@ -102,7 +102,10 @@ where
     let y = unsafe {
         let mut shadow: *mut X = gradient.borrow_mut();
         check("x", &x, &shadow, Some(&aside));
-        aside.clear();
+        if !aside.is_empty() {
+            Aside::reaches(shadow.cast());
+            aside.clear();
+        }
         let derivative =
             transmute::<
                 *const (),
@@ -227,7 +230,10 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         // `x`, and all places are there as long as the tape.
         let (y, cotangent, mark) = unsafe {
             check("x", &x, place.0.as_ref(), Some(&aside));
-            aside.clear();
+            if !aside.is_empty() {
+                Aside::reaches((*place.0.as_ptr()).cast());
+                aside.clear();
+            }
             let forward = transmute::<
                 *const (),
                 unsafe extern "C-unwind" fn(*mut Tape, *const F, *const &X, *const *mut X, *mut Y, *mut Y),

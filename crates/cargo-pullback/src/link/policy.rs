@@ -59,6 +59,8 @@ const INACTIVE: &[&str] = &[
 const BOOKKEEPING: &[&str] = &[
     "pullback::__private::walk",
     // The two ways in which rustc names a method.
+    "pullback::differentiable::aside::Aside::reaches",
+    "pullback::differentiable::aside::Aside>::reaches",
     "pullback::differentiable::aside::Aside::put_aside",
     "pullback::differentiable::aside::Aside>::put_aside",
     "pullback::differentiable::aside::Aside::finish",

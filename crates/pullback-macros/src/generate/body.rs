@@ -9,7 +9,7 @@
 //! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
 //! let mut tape = Tape::new();
 //! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) }  // it may have to be put back, see `rt::saved`
-//! aside.clear();                                              // see `Aside`: what a shadow's enums hold beside floats
+//! if !aside.is_empty() { Aside::reaches(…); aside.clear() }   // see `Aside`: what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
 //! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures nothing, so
@@ -198,7 +198,8 @@ impl Body<'_> {
             values.push(quote!((&raw mut #tape).cast::<()>()));
             quote!(let mut #tape = ::pullback::__private::Tape::new();)
         });
-        let (mut shadows, mut notes) = (Vec::new(), Vec::new());
+        let place_of = |lane: &Ident| quote!((&raw mut #lane).cast::<()>());
+        let (mut shadows, mut notes, mut reached) = (Vec::new(), Vec::new(), Vec::new());
         for (index, place) in arguments.iter().enumerate() {
             values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
             let lanes = self.lanes[index].iter();
@@ -216,20 +217,35 @@ impl Body<'_> {
                         });
                         notes.push(quote_spanned!(span=> ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);));
                         values.push(quote!(#shadow));
+                        reached.push(quote!(#shadow));
                     }
                 }
-                _ => values.extend(lanes.map(|lane| quote!((&raw mut #lane).cast::<()>()))),
+                _ => {
+                    let places: Vec<TokenStream> = lanes.map(place_of).collect();
+                    values.extend(places.iter().cloned());
+                    reached.extend(places);
+                }
             }
         }
         values.push(quote!(#out.as_mut_ptr().cast::<()>()));
         if self.plan.result != ResultRole::Const {
             let lanes = self.lanes[arguments.len()].iter();
-            values.extend(lanes.map(|lane| quote!((&raw mut #lane).cast::<()>())));
+            let places: Vec<TokenStream> = lanes.map(place_of).collect();
+            values.extend(places.iter().cloned());
+            reached.extend(places);
         }
         let pointers = values.iter().map(|_| quote!(*mut ()));
         let (clear, done) = match self.plan.attribute.mode {
             Mode::Forward => (quote!(), quote!()),
-            Mode::Reverse => (quote!(#aside.clear();), quote!(::core::mem::drop(#tape); ::core::mem::drop(#aside);)),
+            Mode::Reverse => (
+                quote! {
+                    if !#aside.is_empty() {
+                        #(::pullback::__private::Aside::reaches(#reached);)*
+                        #aside.clear();
+                    }
+                },
+                quote!(::core::mem::drop(#tape); ::core::mem::drop(#aside);),
+            ),
         };
         let notes = (!notes.is_empty()).then(|| {
             quote! {
@@ -241,8 +257,8 @@ impl Body<'_> {
         quote! {
             #tape_binding
             unsafe {
-                #clear
                 #(#shadows)*
+                #clear
                 #notes
                 let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(
                     ::pullback::__private::marker(#shim as *const (), const { #request }),

@@ -111,9 +111,14 @@ fn the_seeds_example() {
             }
             let mut tape = ::pullback::__private::Tape::new();
             unsafe {
-                aside.clear();
                 let s1_0 = ::pullback::__private::writable(&mut d1_0);
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
+                if !aside.is_empty() {
+                    ::pullback::__private::Aside::reaches((&raw mut d0_0).cast::<()>());
+                    ::pullback::__private::Aside::reaches(s1_0);
+                    ::pullback::__private::Aside::reaches((&raw mut d2_0).cast::<()>());
+                    aside.clear();
+                }
                 if !::pullback::__private::saves(shim as *const (), const { #request }).is_null() {
                     ::pullback::__private::note(&mut tape, &mut n1_0, &*a1, s1_0);
                 }

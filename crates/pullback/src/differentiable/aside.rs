@@ -87,7 +87,21 @@ impl Aside {
         note(end..size_of::<T>());
     }
 
-    /// Keep what was noted, and set to zero what may be overwritten.
+    /// Whether nothing was noted.
+    #[inline]
+    pub fn is_empty(&mut self) -> bool {
+        self.spans.get_mut().is_empty()
+    }
+
+    /// Let the compiler know that what `shadow` points to, and what that leads to, may be written where it does not see it. Spans are
+    /// noted behind shared references, and it may think that nobody writes there. A derivative of a derivative calls this as it is.
+    #[inline(never)]
+    pub fn reaches(shadow: *mut ()) {
+        std::hint::black_box(shadow);
+    }
+
+    /// Keep what was noted, and set to zero what may be overwritten. Everything that shadows lie in has been told to
+    /// [`reaches`](Self::reaches), if something was noted.
     ///
     /// # Safety
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.

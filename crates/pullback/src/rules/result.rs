@@ -56,7 +56,10 @@ pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *
             if let Err(mismatch) = (*out).check_shadow(&(*owned).zero, &path) {
                 panic!("internal error in Pullback: {mismatch}");
             }
-            (*owned).aside.clear();
+            if !(*owned).aside.is_empty() {
+                Aside::reaches((&raw mut (*owned).zero).cast());
+                (*owned).aside.clear();
+            }
         }
         let zero = &raw mut (*owned).zero;
         shadow.copy_from(zero, 1);
@@ -105,7 +108,11 @@ impl<R: MakeZero> Cotangents<R> {
         // SAFETY: asked of the caller. The value is the first field.
         unsafe {
             self.runs.clear();
-            (*self.zero.cast::<Owned<R>>()).aside.clear();
+            let owned = self.zero.cast::<Owned<R>>();
+            if !(*owned).aside.is_empty() {
+                Aside::reaches((&raw mut (*owned).zero).cast());
+                (*owned).aside.clear();
+            }
         }
     }
 }
