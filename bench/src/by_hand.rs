@@ -1,6 +1,6 @@
 //! Gradients as one would write them without Pullback, for functions of [`functions`](crate::functions): what there is to be had.
 
-use crate::functions::MLP;
+use crate::functions::{MLP, layer};
 
 /// Of `dot`.
 pub fn dot(x: &[f64], dx: &mut [f64], y: &[f64], dy: &mut [f64]) -> f64 {
@@ -47,9 +47,6 @@ pub fn mlp(weights: &[f64], dweights: &mut [f64], image: &[f64], label: usize) -
     let (w1, rest) = weights.split_at(inputs * hidden);
     let (b1, rest) = rest.split_at(hidden);
     let (w2, b2) = rest.split_at(hidden * classes);
-    let layer = |w: &[f64], b: &[f64], x: &[f64]| -> Vec<f64> {
-        w.chunks_exact(x.len()).zip(b).map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
-    };
     let units: Vec<f64> = layer(w1, b1, image).into_iter().map(f64::tanh).collect();
     let scores = layer(w2, b2, &units);
     let sum = scores.iter().map(|s| s.exp()).sum::<f64>();

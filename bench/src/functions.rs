@@ -90,6 +90,11 @@ pub fn newton(x: &[f64]) -> f64 {
 /// Inputs, hidden units and classes of [`mlp`].
 pub const MLP: [usize; 3] = [784, 128, 10];
 
+/// `w x + b`.
+pub fn layer(w: &[f64], b: &[f64], x: &[f64]) -> Vec<f64> {
+    w.chunks_exact(x.len()).zip(b).map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
+}
+
 /// The cross entropy of a network with one hidden layer on one image.
 #[autodiff(mlp_gradient, Reverse, Duplicated, Const, Const, Active)]
 pub fn mlp(weights: &[f64], image: &[f64], label: usize) -> f64 {
@@ -97,9 +102,6 @@ pub fn mlp(weights: &[f64], image: &[f64], label: usize) -> f64 {
     let (w1, rest) = weights.split_at(inputs * hidden);
     let (b1, rest) = rest.split_at(hidden);
     let (w2, b2) = rest.split_at(hidden * classes);
-    let layer = |w: &[f64], b: &[f64], x: &[f64]| -> Vec<f64> {
-        w.chunks_exact(x.len()).zip(b).map(|(w, b)| b + w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
-    };
     let units: Vec<f64> = layer(w1, b1, image).into_iter().map(f64::tanh).collect();
     let scores = layer(w2, b2, &units);
     scores.iter().map(|s| s.exp()).sum::<f64>().ln() - scores[label]

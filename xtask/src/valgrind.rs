@@ -8,13 +8,15 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 19] = [
+const TESTS: [&str; 21] = [
     "shadow_misuse",
     "shadows",
     "mutation",
     "vec_box_option",
     "lists_and_trees",
     "recursion",
+    "at_once",
+    "one_go",
     "enums",
     "enum_shadows",
     "changing_variants",

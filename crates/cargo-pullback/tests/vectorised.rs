@@ -68,6 +68,11 @@ fn handed_on(x: &[f64], y: &mut [f64]) {
     }
 }
 
+#[autodiff(d_neighbours, Reverse, Duplicated, Active)]
+fn neighbours(x: &[f64]) -> f64 {
+    x.windows(2).map(|w| (w[1] - w[0] * w[0]).powi(2)).sum()
+}
+
 fn main() {
     let (x, y) = ([3.0, 4.0], [1.0, 2.0]);
     let (mut dx, mut dy) = ([0.0; 2], [0.0; 2]);
@@ -87,6 +92,8 @@ fn main() {
     let (mut dx, mut y, mut dy) = ([0.0; 2], [1.0, 2.0], [1.0, 10.0]);
     d_handed_on(&x, &mut dx, &mut y, &mut dy);
     println!(\"{y:?} {dx:?} {dy:?}\");
+    let mut dx = [0.0; 2];
+    println!(\"{} {dx:?}\", d_neighbours(black_box(&x), black_box(&mut dx)));
 }
 ";
 
@@ -103,6 +110,7 @@ fn derivatives(arguments: &str) -> Vec<(String, String)> {
         "[0.6, 0.8] [0.128, -0.096]",
         "[0.6, 0.8] [0.128, -0.096]",
         "[4.0, 12.0] [21.0, 25.0] [41.0, 10.0]",
+        "25 [60.0, -10.0]",
     ];
     assert_eq!(run.stdout().lines().collect::<Vec<_>>(), printed);
     let mut functions = Vec::new();
@@ -223,6 +231,11 @@ fn in_release() {
     // What is linked is optimised by the linker: the sum keeps its order there, and is no obstacle.
     let linked = |(name, _): &&(String, String)| name.starts_with("linked ") && name.contains("5d_dot");
     let dot = &functions.iter().find(linked).expect("the function that the derivative is inlined in").1;
+    // Two additions to neighbouring places in each iteration: the one that is ahead comes first, or there would be no vectors.
+    let neighbours = derivative(&functions, "neighbours");
+    for vector in ["fmul <", "store <", "@llvm.vector.reduce.fadd"] {
+        assert!(neighbours.contains(vector), "no `{vector}` in the derivative of neighbours\n{neighbours}");
+    }
     for vector in ["fmul <", "store <", "@llvm.vector.reduce.fadd"] {
         assert!(dot.contains(vector), "no `{vector}` in the linked derivative of dot\n{dot}");
     }
