@@ -104,7 +104,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         Mode::Reverse => {
             let places = whole.places.clone();
             let (mut derivative, origins) = reverse::combined(&session, whole, name)?;
-            let pointers = alias::Pointers { places: &places, origins: &origins };
+            let pointers = alias::Pointers { regions: &facts.regions, places: &places, origins: &origins };
             alias::classify(&mut derivative, request, runtime, &pointers);
             derivative
         }

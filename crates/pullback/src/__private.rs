@@ -106,7 +106,7 @@ pub trait AnyLayout {
 }
 
 impl<T> AnyLayout for LayoutOf<T> {
-    const LAYOUT: LayoutFn = opaque_layout::<T>;
+    const LAYOUT: LayoutFn = unknown_layout::<T>;
 }
 
 /// Whether `T` is a reference where the attribute stands: an alias may hide one. As [`LayoutOf`], with [`NoReference`] for the others.
@@ -131,8 +131,9 @@ pub trait NoReference {
 
 impl<T> NoReference for ReferenceOf<T> {}
 
-fn opaque_layout<T>() -> &'static Layout {
-    const { &Layout::new::<T>("opaque", const { &[Field::opaque(0, size_of::<T>())] }) }
+/// The layout of a type that takes no part.
+pub fn unknown_layout<T>() -> &'static Layout {
+    const { &Layout::new::<T>("unknown", const { &[Field::unknown(0, size_of::<T>())] }) }
 }
 
 /// Panic unless `shadow` fits `primal`, the argument `name`. In reverse mode, note what of it to put aside.

@@ -82,7 +82,7 @@ unsafe impl Sync for Request {}
 
 impl Request {
     /// The version of these structures.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
     /// The flag of the option `strong_zero`.
     pub const STRONG_ZERO: u32 = 1;
     /// The flag of the option `runtime_activity`.
@@ -220,6 +220,10 @@ pub enum Kind {
     Opaque = 6,
     /// In the opaque bytes of the same layout, some variant has a value of the field's layout; nobody knows where.
     Payload = 7,
+    /// So many bytes of a type that takes no part, of which nothing is known. Memory that is reached through them has no shadow.
+    Unknown = 8,
+    /// So many bytes that lie in a cell: they may be written through a shared reference. Other fields say what they are.
+    Cell = 9,
 }
 
 /// A part of a [`Layout`].
@@ -278,6 +282,16 @@ impl Field {
         Self::new(variant, Kind::Payload, 1, Some(layout))
     }
 
+    /// `bytes` bytes of a type that takes no part.
+    pub const fn unknown(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Unknown, bytes, None)
+    }
+
+    /// `bytes` bytes that may be written through a shared reference.
+    pub const fn cell(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Cell, bytes, None)
+    }
+
     /// Where it lies, in bytes from the start.
     pub const fn offset(&self) -> usize {
         self.offset
@@ -288,7 +302,7 @@ impl Field {
         self.kind
     }
 
-    /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`]) or values ([`Kind::Nested`]).
+    /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`]) or values ([`Kind::Nested`]).
     pub const fn count(&self) -> usize {
         self.count
     }

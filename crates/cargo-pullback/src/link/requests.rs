@@ -14,7 +14,7 @@ use pullback_llvm::{CallSite, ConstData, Module};
 use std::collections::HashMap;
 
 /// The version of the structures this driver reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A request, as it stands in a module.
 #[derive(Clone, Debug)]
@@ -187,6 +187,8 @@ impl<'p> Decoder<'p> {
             5 => FieldKind::Nested(layout.context("a nested field has no layout")?, count),
             6 => FieldKind::Opaque(count),
             7 => FieldKind::Payload(layout.context("a payload has no layout")?),
+            8 => FieldKind::Unknown(count),
+            9 => FieldKind::Cell(count),
             other => bail!("a field is of kind {other}"),
         };
         Ok(Field { offset: r.u64(0)?, kind })

@@ -7,7 +7,7 @@
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
 use super::flow::{Facts, may_carry};
-use super::objects::{Kinds, ObjId};
+use super::objects::{Kinds, ObjId, Property};
 use super::offsets::Offsets;
 use super::unseen::{handed_on, is_part, may_hide_floats};
 use crate::custom::{CustomRule, Role};
@@ -133,7 +133,16 @@ impl Analysis<'_> {
 
     fn holds_floats(&self, object: ObjId) -> bool {
         let objects = &self.facts.objects;
-        objects.cells(object).iter().any(|c| objects.kinds(c.content).has_float())
+        objects.live_cells(object).any(|c| objects.kinds(c.content).has_float())
+    }
+
+    /// Whether a place is in bytes that take no part.
+    fn is_inert(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
+        self.facts.object(id, ptr).is_some_and(|object| {
+            let objects = &self.facts.objects;
+            objects.is_marked(object, Property::Inert)
+                && objects.all_marked(object, Property::Inert, &self.facts.place(id, ptr, align), width)
+        })
     }
 
     fn set(&mut self, func: FuncId, value: Value) {
@@ -202,8 +211,8 @@ impl Analysis<'_> {
             Op::Load { ptr, align } => {
                 let result = result.expect("a load has a result");
                 let Some(object) = self.facts.object(id, *ptr) else { return };
-                let active = self.active.is_active_object(object);
                 let ty = func.ty(result);
+                let active = self.active.is_active_object(object) && !self.is_inert(id, *ptr, *align, ty.size());
                 let word = self.is_word(id, func, result);
                 let number = self.facts.kinds(id, result).contains(Kinds::INT)
                     || is_part(self.facts, id, *ptr, *align, ty.size()) && !self.facts.is_passed_on(id, result);
@@ -291,7 +300,8 @@ impl Analysis<'_> {
     fn check_rule_call(&self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) -> Result<()> {
         for (place, arg) in args.iter().zip(&rule.args).filter(|(_, arg)| arg.role == Role::Inert) {
             let layout = rule.layouts.get(arg.layout);
-            let unseen = layout.fields.iter().any(|field| matches!(field.kind, FieldKind::Opaque(_)));
+            let unseen =
+                layout.fields.iter().any(|field| matches!(field.kind, FieldKind::Opaque(_) | FieldKind::Unknown(_)));
             let object = self.facts.object(id, *place);
             if unseen && object.is_some_and(|o| self.active.reaches_active(self.facts, o)) {
                 return Err(Error::new(
@@ -366,6 +376,7 @@ impl Analysis<'_> {
                 }
                 let reaches = |c: &super::objects::Cell| {
                     objects.kinds(c.content).contains(Kinds::PTR)
+                        && !objects.is_inert(object, c)
                         && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
                 };
                 if self.active.objects.contains(&object) || objects.cells(object).iter().any(reaches) {
@@ -390,8 +401,8 @@ impl Analysis<'_> {
             let origins = self.facts.objects.origins(object);
             let loc = self.reasons.get(&object).copied().flatten();
             // A result that nobody wants the derivative of still has a shadow, of the engine's own.
-            let constant =
-                origins.args.iter().find(|a| !request.args[**a].activity.has_shadow() && !request.is_result(**a));
+            let mut reached_from = origins.args.iter().chain(&origins.inert);
+            let constant = reached_from.find(|a| !request.args[**a].activity.has_shadow() && !request.is_result(**a));
             let shadowed = origins.args.iter().find(|a| request.args[**a].activity.has_shadow());
             if let Some(constant) = constant {
                 let name = &request.args[*constant].name;
@@ -414,6 +425,17 @@ impl Analysis<'_> {
                 .label("a value that depends on the inputs is stored here")
                 .note(format!("`{name}` has no shadow, so the derivative of what is read back from it would be lost"))
                 .help(format!("mark `{name}` as `Duplicated` (reverse) or `Dual` (forward) and pass a zero shadow")));
+            }
+            if let Some(skipped) = origins.inert.first() {
+                let name = &request.args[*skipped].name;
+                return Err(Error::new(
+                    ErrorKind::ActiveInConst,
+                    format!("active data is stored in memory that is reached through a skipped field of `{name}`"),
+                )
+                .at(loc)
+                .label("a value that depends on the inputs is stored here")
+                .note("what a skipped field leads to has no shadow, so the derivative of what is read back from it would be lost")
+                .help("let the field take part: remove its `#[pullback(skip)]`"));
             }
             if origins.statics {
                 return Err(Error::new(ErrorKind::ActiveInConst, "active data is stored in a `static`")
@@ -467,6 +489,18 @@ impl Analysis<'_> {
             .help("match on it and use its floats, or move its payload variant by variant"))
     }
 
+    /// Whether a float or a pointer is read or written that may be in bytes that take no part, or in others.
+    fn is_partly_inert(&self, id: FuncId, ptr: Value, align: u64, ty: &Type) -> bool {
+        let Some(object) = self.facts.object(id, ptr).filter(|o| self.active.is_shadowed(*o)) else { return false };
+        if !(holds_float(ty) || *ty == Type::Ptr) {
+            return false;
+        }
+        let (objects, at) = (&self.facts.objects, self.facts.place(id, ptr, align));
+        let some =
+            |property| objects.is_marked(object, property) && objects.some_marked(object, property, &at, ty.size());
+        some(Property::PartlyInert) || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
+    }
+
     /// What cannot be differentiated is an error at its place.
     fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let data = func.inst(inst);
@@ -487,6 +521,23 @@ impl Analysis<'_> {
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
+            Op::Load { ptr, align } if self.is_partly_inert(id, *ptr, *align, func.ty(data.result.expect("a load has a result"))) => {
+                Err(partly_inert(data.loc))
+            }
+            Op::Store { ptr, value, align } if self.is_partly_inert(id, *ptr, *align, func.ty(*value)) => {
+                Err(partly_inert(data.loc))
+            }
+            Op::Store { ptr, value, align }
+                if self.active.is_active(id, *value)
+                    && shadowed(*ptr)
+                    && self.is_inert(id, *ptr, *align, func.ty(*value).size()) =>
+            {
+                Err(Error::new(ErrorKind::ActiveInConst, "active data is stored in a skipped field")
+                    .at(data.loc)
+                    .label("a value that depends on the inputs is stored here")
+                    .note("the field has `#[pullback(skip)]`, so the derivative of what is read back from it would be lost")
+                    .help("let the field take part: remove its `#[pullback(skip)]`"))
+            }
             // Nobody would know what comes out of the aggregate.
             Op::InsertValue(_, value, _)
                 if func.ty(*value).is_int()
@@ -579,6 +630,13 @@ pub fn reached(facts: &Facts, object: ObjId) -> Vec<ObjId> {
     seen
 }
 
+fn partly_inert(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::UnknownType, "it cannot be told whether this is in a skipped field or not")
+        .at(loc)
+        .label("memory with and without a field that has `#[pullback(skip)]` is used here")
+        .help("use the two in functions or branches of their own, or remove the `#[pullback(skip)]`")
+}
+
 fn bit_trick(loc: Option<SourceLoc>) -> Error {
     Error::new(ErrorKind::BitTrick, "the bits of an active float are used as an integer")
         .at(loc)
@@ -591,7 +649,7 @@ fn bit_trick(loc: Option<SourceLoc>) -> Error {
 pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
     let objects = &facts.objects;
     let is_float = |c: &super::objects::Cell| objects.kinds(c.content).has_float();
-    objects.cells(object).iter().any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
+    objects.live_cells(object).any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
 }
 
 /// Whether values of this type can hold a float.

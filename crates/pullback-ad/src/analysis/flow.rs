@@ -17,6 +17,7 @@ use super::residue::{Residue, gcd};
 use super::scope::{self, OnPanic};
 use super::seed::{Made, describe, fill};
 use super::shape::Shape;
+use super::shared::{self, Regions};
 use super::{carried, evidence, unseen};
 use crate::custom::{CustomRule, Role};
 use crate::request::Request;
@@ -26,6 +27,7 @@ use pullback_ir::{
 };
 use pullback_ir::{Value, ValueDef};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// What is known of one function's values, by value index.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +64,8 @@ pub struct Facts {
     pub returning: Vec<FuncId>,
     /// Whether what is done on the way out of a panic was looked at.
     pub on_panic: OnPanic,
+    /// Which objects may be written by other names than their own.
+    pub regions: Rc<Regions>,
 }
 
 impl Facts {
@@ -197,6 +201,7 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
     for (id, shape) in functions.iter().zip(&shapes) {
         evidence::in_floats(&mut facts, module.func(*id), *id, &shape.scope.blocks);
     }
+    facts.regions = Rc::new(shared::regions(&facts.objects));
     facts
 }
 

@@ -1,6 +1,6 @@
 //! Where the floats and pointers of a region of memory are, when the region is copied or filled as a whole.
 
-use super::objects::{Kinds, ObjId, Objects};
+use super::objects::{Kinds, ObjId, Objects, Property};
 use super::offsets::Offsets;
 use super::residue::{Residue, gcd};
 
@@ -52,10 +52,15 @@ pub fn lanes(objects: &Objects, object: ObjId, offsets: &Offsets, len: Option<u6
 
 fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>) -> Result<Lanes, Unclear> {
     let mut found: Vec<(Lane, Kinds)> = Vec::new();
-    for cell in objects.cells(object) {
+    for cell in objects.live_cells(object) {
         let kinds = objects.kinds(cell.content).without_int();
         if kinds == Kinds::NONE {
             continue;
+        }
+        if objects.is_marked(object, Property::PartlyInert)
+            && objects.some_marked(object, Property::PartlyInert, &cell.at.into(), cell.width)
+        {
+            return Err(Unclear::Mixed);
         }
         let distance = cell.at.minus(offset);
         let lane = if distance.m == 0 {
@@ -123,6 +128,25 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Residue, len: Option<u64>)
     Ok(lanes)
 }
 
+impl Lane {
+    /// The lanes that take part where they lie in a region at `offsets` of `object`, and those that do not. A lane of which both may be
+    /// so is cut into lanes of which each is one of the two; `None` if that cannot be done.
+    pub fn apart(self, objects: &Objects, object: ObjId, offsets: &Offsets) -> Option<(Vec<Lane>, Vec<Lane>)> {
+        let at = |lane: &Lane| offsets.plus(&place(lane).into());
+        let touches = |lane: &Lane| objects.some_marked(object, Property::Inert, &at(lane), lane.width);
+        let inside = |lane: &Lane| objects.all_marked(object, Property::Inert, &at(lane), lane.width);
+        let mut pieces = vec![self];
+        if touches(&self) && !inside(&self) {
+            let period =
+                objects.mark_periods(object, Property::Inert).find(|p| self.stride > 0 && p % self.stride == 0)?;
+            let starts = (self.offset..=self.last).step_by(self.stride as usize).take((period / self.stride) as usize);
+            pieces = starts.map(|offset| Lane { offset, stride: period, ..self }).collect();
+        }
+        let (inert, live): (Vec<Lane>, Vec<Lane>) = pieces.into_iter().partition(|lane| touches(lane));
+        inert.iter().all(inside).then_some((live, inert))
+    }
+}
+
 /// Where the last `width` bytes of a region of `len` bytes start; without bound if `len` is not known.
 pub(super) fn last_start(len: Option<u64>, width: u64) -> i64 {
     let len = len.and_then(|len| i64::try_from(len).ok());
@@ -150,8 +174,7 @@ fn merge(found: Vec<(Lane, Kinds)>) -> Vec<(Lane, Kinds)> {
 fn covered(objects: &Objects, object: ObjId, offset: Residue, lane: &Lane) -> bool {
     let lane_at = offset.plus(place(lane));
     let cells: Vec<Residue> = objects
-        .cells(object)
-        .iter()
+        .live_cells(object)
         .filter(|c| c.width == lane.width && objects.kinds(c.content).without_int() != Kinds::NONE)
         .map(|c| c.at)
         .collect();

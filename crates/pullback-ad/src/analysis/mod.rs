@@ -8,6 +8,7 @@
 //! | [`computed`] | which integers are numbers, not bits? |
 //! | [`plain`] | … for sure? |
 //! | [`flow`] | which pointer reaches which object? |
+//! | [`shared`] | … and what other pointers may write there? |
 //! | [`unseen`] | what may lie in an enum that is moved unseen? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`numbers`] | what comes out of integer arithmetic? |
@@ -32,4 +33,5 @@ pub mod residue;
 pub mod scope;
 mod seed;
 mod shape;
+pub mod shared;
 pub mod unseen;

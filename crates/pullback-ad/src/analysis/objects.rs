@@ -63,6 +63,8 @@ impl Kinds {
 pub struct Origins {
     /// Arguments of the request whose memory this is.
     pub args: Vec<usize>,
+    /// Arguments through which it is reached by bytes that take no part: it has no shadow, whatever they have.
+    pub inert: Vec<usize>,
     /// An `alloca` or heap allocation of the function itself.
     pub local: bool,
     /// Globals that are never written.
@@ -77,9 +79,11 @@ pub struct Origins {
 
 impl Origins {
     fn merge(&mut self, other: Origins) {
-        for arg in other.args {
-            if !self.args.contains(&arg) {
-                self.args.push(arg);
+        for (ours, theirs) in [(&mut self.args, other.args), (&mut self.inert, other.inert)] {
+            for arg in theirs {
+                if !ours.contains(&arg) {
+                    ours.push(arg);
+                }
             }
         }
         self.local |= other.local;
@@ -114,11 +118,47 @@ pub struct Opaque {
     pub floats: u64,
 }
 
+/// What a layout says of some bytes besides what they hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Property {
+    /// They take no part: no float there is active, and no pointer has a shadow.
+    Inert,
+    /// They are [inert](Property::Inert) in some of the memory that the object stands for.
+    PartlyInert,
+    /// They may be written through a shared reference.
+    Shared,
+    /// They could be, but are in a place that has one name only. Their pointers may be known by others.
+    Alone,
+}
+
+/// Bytes of an object that have a property.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Mark {
+    at: Residue,
+    bytes: u64,
+    property: Property,
+}
+
+impl Mark {
+    /// Whether `width` bytes lie within it, wherever among `at` they are.
+    fn holds(&self, at: Residue, width: u64) -> bool {
+        let (Some(distance), Some(last)) = (at.k.checked_sub(self.at.k), self.bytes.checked_sub(width)) else {
+            return false;
+        };
+        let start = match i64::try_from(self.at.m) {
+            Ok(0) | Err(_) => distance,
+            Ok(stride) => distance.rem_euclid(stride),
+        };
+        (0..=last as i64).contains(&start) && self.at.plus(Residue::exact(start)).contains(at)
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Object {
     parent: ObjId,
     cells: Vec<Cell>,
     opaque: Vec<Opaque>,
+    marks: Vec<Mark>,
     origins: Origins,
 }
 
@@ -155,7 +195,7 @@ impl Objects {
     /// A new object.
     pub fn add(&mut self, origins: Origins) -> ObjId {
         let id = ObjId(self.objects.len() as u32);
-        self.objects.push(Object { parent: id, cells: Vec::new(), opaque: Vec::new(), origins });
+        self.objects.push(Object { parent: id, cells: Vec::new(), opaque: Vec::new(), marks: Vec::new(), origins });
         id
     }
 
@@ -253,6 +293,50 @@ impl Objects {
         }
     }
 
+    /// Note that so many bytes of an object have a property.
+    pub fn mark(&mut self, id: ObjId, at: Residue, bytes: u64, property: Property) {
+        let id = self.find(id);
+        let (mark, all) = (Mark { at, bytes, property }, &mut self.objects[id.0 as usize].marks);
+        if bytes > 0 && !all.contains(&mark) {
+            all.push(mark);
+            self.changed = true;
+        }
+    }
+
+    fn marks(&self, id: ObjId, property: Property) -> impl Iterator<Item = &Mark> {
+        self.objects[self.find(id).0 as usize].marks.iter().filter(move |mark| mark.property == property)
+    }
+
+    /// Whether bytes of an object have a property.
+    pub fn is_marked(&self, id: ObjId, property: Property) -> bool {
+        self.marks(id, property).next().is_some()
+    }
+
+    /// Whether `width` bytes have a property, wherever among `at` they are.
+    pub fn all_marked(&self, id: ObjId, property: Property, at: &Offsets, width: u64) -> bool {
+        at.iter().all(|at| self.marks(id, property).any(|mark| mark.holds(at, width)))
+    }
+
+    /// Whether some of `width` bytes may have a property.
+    pub fn some_marked(&self, id: ObjId, property: Property, at: &Offsets, width: u64) -> bool {
+        self.marks(id, property).any(|mark| at.overlaps(width, &mark.at.into(), mark.bytes))
+    }
+
+    /// After how many bytes the marks of an object repeat, where they do.
+    pub fn mark_periods(&self, id: ObjId, property: Property) -> impl Iterator<Item = u64> {
+        self.marks(id, property).map(|mark| mark.at.m).filter(|period| *period > 0)
+    }
+
+    /// Whether a cell takes no part.
+    pub fn is_inert(&self, id: ObjId, cell: &Cell) -> bool {
+        self.marks(id, Property::Inert).any(|mark| mark.holds(cell.at, cell.width))
+    }
+
+    /// The cells of an object that take part.
+    pub fn live_cells(&self, id: ObjId) -> impl Iterator<Item = &Cell> {
+        self.cells(id).iter().filter(move |cell| !self.is_inert(id, cell))
+    }
+
     /// Note that a layout says this content to be a float or a number.
     pub fn declare(&mut self, id: ContentId, kind: Kinds) {
         self.see(id, kind);
@@ -313,10 +397,17 @@ impl Objects {
                 if origins == Origins::default() {
                     continue;
                 }
+                let behind_inert = Origins {
+                    inert: [&origins.args[..], &origins.inert].concat(),
+                    args: Vec::new(),
+                    variant: false,
+                    ..origins.clone()
+                };
                 for cell in self.cells(id).to_vec() {
                     let Some((target, _)) = self.pointee(cell.content) else { continue };
                     let before = self.origins(target).clone();
-                    self.origins_mut(target).merge(origins.clone());
+                    let passed = if self.is_inert(id, &cell) { &behind_inert } else { &origins };
+                    self.origins_mut(target).merge(passed.clone());
                     grew |= before != *self.origins(target);
                 }
             }
@@ -354,10 +445,18 @@ impl Objects {
         let merged = std::mem::take(&mut self.objects[b.0 as usize].cells);
         let origins = std::mem::take(&mut self.objects[b.0 as usize].origins);
         let opaque = std::mem::take(&mut self.objects[b.0 as usize].opaque);
+        let marks = std::mem::take(&mut self.objects[b.0 as usize].marks);
         self.objects[b.0 as usize].parent = a;
         self.objects[a.0 as usize].origins.merge(origins);
         for opaque in opaque {
             self.add_opaque(a, opaque);
+        }
+        // Of what is inert in one of the two only, nobody can say which one it is.
+        let ours = std::mem::take(&mut self.objects[a.0 as usize].marks);
+        let common = |mark: &Mark| mark.property != Property::Inert || ours.contains(mark) && marks.contains(mark);
+        for mark in ours.iter().chain(&marks) {
+            let property = if common(mark) { mark.property } else { Property::PartlyInert };
+            self.mark(a, mark.at, mark.bytes, property);
         }
         for cell in merged {
             let content = self.cell(a, cell.at, cell.width);

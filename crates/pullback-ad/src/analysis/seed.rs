@@ -1,7 +1,7 @@
 //! What is known from layouts: the cells of an argument's memory, and of what is given to a function with rules.
 
 use super::flow::Facts;
-use super::objects::{Kinds, ObjId, Objects, Origins};
+use super::objects::{Kinds, ObjId, Objects, Origins, Property};
 use super::residue::Residue;
 use super::unseen;
 use crate::request::{FieldKind, LayoutId, Layouts, Request};
@@ -69,9 +69,37 @@ pub(super) fn fill(
                 facts.objects.origins_mut(object).variant = true;
                 facts.objects.add_opaque(object, unseen::opaque(&request.layouts, id, at, bytes));
             }
-            FieldKind::Payload(_) => {}
+            FieldKind::Payload(inner) => {
+                if holds_cells(&request.layouts, inner, &mut Vec::new()) {
+                    let size = request.layouts.get(id).size;
+                    facts.objects.mark(object, base, size, in_cell(path.is_empty()));
+                }
+            }
+            FieldKind::Unknown(bytes) => {
+                facts.objects.mark(object, at, bytes, Property::Inert);
+                facts.objects.mark(object, at, bytes, in_cell(path.is_empty()));
+            }
+            FieldKind::Cell(bytes) => facts.objects.mark(object, at, bytes, in_cell(path.is_empty())),
         }
     }
+}
+
+/// What is said of bytes in a cell. An argument's own place is nobody else's.
+fn in_cell(own_place: bool) -> Property {
+    if own_place { Property::Alone } else { Property::Shared }
+}
+
+/// Whether a value of this layout has cells in its own bytes.
+fn holds_cells(layouts: &Layouts, id: LayoutId, path: &mut Vec<LayoutId>) -> bool {
+    if path.contains(&id) {
+        return false;
+    }
+    path.push(id);
+    layouts.get(id).fields.iter().any(|field| match field.kind {
+        FieldKind::Unknown(bytes) | FieldKind::Cell(bytes) => bytes > 0,
+        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => holds_cells(layouts, inner, path),
+        FieldKind::F32 | FieldKind::F64 | FieldKind::Pointer(_) | FieldKind::Int(_) | FieldKind::Opaque(_) => false,
+    })
 }
 
 /// Whether a value is given to a function that is not looked into, or is made by it.
@@ -147,7 +175,14 @@ pub(super) fn describe(
                 objects.origins_mut(object).variant |= made == Made::Here;
                 objects.add_opaque(object, unseen::opaque(layouts, id, at, bytes));
             }
-            FieldKind::Payload(_) => {}
+            FieldKind::Payload(inner) => {
+                if holds_cells(layouts, inner, &mut Vec::new()) {
+                    objects.mark(object, base, layouts.get(id).size, in_cell(path.len() == 1));
+                }
+            }
+            FieldKind::Unknown(bytes) | FieldKind::Cell(bytes) => {
+                objects.mark(object, at, bytes, in_cell(path.len() == 1));
+            }
         }
     }
 }

@@ -8,6 +8,7 @@
 use super::memory::Runtime;
 use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;
+use crate::analysis::shared::Regions;
 use crate::request::{Activity, Request};
 use pullback_ir::{AliasClass, Callee, CastOp, Constant, Function, Inst, Op, Type, Value, ValueDef};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -36,6 +37,8 @@ pub enum Origin {
 
 /// Where the pointers of a derivative come from.
 pub struct Pointers<'a> {
+    /// Which objects may have other names.
+    pub regions: &'a Regions,
     /// The objects of its augmented primal's pointers.
     pub places: &'a HashMap<Value, (ObjId, Offsets)>,
     /// The pointers that were read back from the tape.
@@ -64,6 +67,7 @@ pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, pointe
 struct Flow<'a> {
     func: &'a Function,
     runtime: Runtime,
+    regions: &'a Regions,
     places: &'a HashMap<Value, (ObjId, Offsets)>,
     origins: &'a HashMap<Value, Origin>,
     /// What is known of each pointer; nothing yet is nothing at all.
@@ -76,7 +80,7 @@ struct Flow<'a> {
 impl<'a> Flow<'a> {
     /// What the parameters say; `None` if they are not those of the request.
     fn new(func: &'a Function, request: &Request, runtime: Runtime, pointers: &Pointers<'a>) -> Option<Self> {
-        let Pointers { places, origins } = *pointers;
+        let Pointers { regions, places, origins } = *pointers;
         let mut classes = HashMap::new();
         let mut params = func.param_values().iter();
         classes.insert(*params.next()?, Class::Any);
@@ -85,14 +89,15 @@ impl<'a> Flow<'a> {
             for lane in 0..=shadows {
                 let param = params.next()?;
                 let class = if lane == 0 { Class::Primal } else { Class::Shadow };
-                classes.insert(*param, places.get(param).map_or(Class::Any, |(object, _)| class(*object)));
+                let object = places.get(param).map(|(object, _)| *object).filter(|object| !regions.is_shared(*object));
+                classes.insert(*param, object.map_or(Class::Any, class));
             }
         }
         if params.next().is_some() {
             return None;
         }
         let slots = slots(func).into_iter().map(|slot| (slot, None)).collect();
-        Some(Flow { func, runtime, places, origins, classes, slots, changed: false })
+        Some(Flow { func, runtime, regions, places, origins, classes, slots, changed: false })
     }
 
     /// Go through the function once; whether anything was new.
@@ -148,8 +153,10 @@ impl<'a> Flow<'a> {
 
     /// The class of the pointer that an instruction makes; `None`: not known yet.
     fn result(&self, op: &Op, result: Value) -> Option<Class> {
-        let placed =
-            |class: fn(ObjId) -> Class| self.places.get(&result).map_or(Class::Any, |(object, _)| class(*object));
+        let placed = |class: fn(ObjId) -> Class| match self.places.get(&result) {
+            Some((object, _)) if !self.regions.is_shared(*object) => class(*object),
+            _ => Class::Any,
+        };
         match self.origins.get(&result) {
             Some(Origin::Same(value)) => return self.class(*value),
             Some(Origin::Tape) => return Some(Class::Tape),

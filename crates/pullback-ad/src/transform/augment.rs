@@ -18,6 +18,7 @@ use crate::analysis::objects::ObjId;
 use crate::analysis::offsets::Offsets;
 use crate::analysis::plain;
 use crate::analysis::scope::Scope;
+use crate::analysis::shared::Regions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Activity, Mode};
 use crate::rules::rule;
@@ -26,6 +27,7 @@ use pullback_ir::{
     BinOp, Block, BlockCall, Builder, Callee, CastOp, Constant, Flags, FuncId, Function, Inst, InstData,
 };
 use pullback_ir::{MemoryEffects, Op, Terminator, Type, Value, ValueDef};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -57,10 +59,23 @@ pub struct Augmented {
     pub harmless: HashSet<FuncId>,
     /// Objects that nobody writes.
     pub unwritten: Rc<HashSet<ObjId>>,
+    /// Which objects may be written by other names than their own.
+    pub regions: Rc<Regions>,
     /// The primal's own result type.
     pub ret: Option<Type>,
     /// The primal's own result at each block that returns.
     pub returned: HashMap<Block, Value>,
+}
+
+impl Augmented {
+    /// The [region](Regions::region) that a pointer points into, and where: two pointers into two regions, or into places of one
+    /// region that do not overlap, never reach the same bytes.
+    pub fn place(&self, pointer: Value) -> Option<(ObjId, Cow<'_, Offsets>)> {
+        let (object, offsets) = self.places.get(&pointer)?;
+        let shared = self.regions.is_shared(*object);
+        let offsets = if shared { Cow::Owned(Offsets::any()) } else { Cow::Borrowed(offsets) };
+        Some((self.regions.region(*object), offsets))
+    }
 }
 
 /// Build the augmented primal of `id`.
@@ -97,11 +112,13 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
             writes: HashMap::new(),
             harmless: HashSet::new(),
             unwritten: Rc::default(),
+            regions: Rc::default(),
             ret: None,
             returned: HashMap::new(),
         },
     };
     this.out.unwritten = this.session.unwritten.clone();
+    this.out.regions = this.session.facts.regions.clone();
     this.signature();
     this.run()?;
     let mut out = this.out;

@@ -8,7 +8,7 @@ use super::linear::Linear;
 use super::session::cotangent_type;
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
-use crate::analysis::objects::ObjId;
+use crate::analysis::objects::{ObjId, Property};
 use crate::analysis::unseen::is_part;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::{Builder, CastOp, Constant, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
@@ -97,6 +97,9 @@ impl Augmenter<'_, '_> {
         }
         let ty = self.old.ty(value).clone();
         let object = self.object(ptr).expect("a pointer with a shadow has an object");
+        if self.holds_inert(ptr) && self.is_inert(object, ptr, align, ty.size()) {
+            return self.store_inert(data, ptr, value, align);
+        }
         if !self.is_forward() && self.is_mixed(object, ptr, align, ty.size()) {
             return self.store_word(data, inst, ptr, value, &ty);
         }
@@ -158,6 +161,24 @@ impl Augmenter<'_, '_> {
             let new = self.get(value);
             for place in self.shadow(ptr)? {
                 self.push(Op::Store { ptr: place, value: new, align }, None, data);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a place is in bytes that take no part.
+    fn is_inert(&self, object: ObjId, ptr: Value, align: u64, width: u64) -> bool {
+        let at = self.session.facts.place(self.id, ptr, align);
+        self.session.facts.objects.all_marked(object, Property::Inert, &at, width)
+    }
+
+    /// Something is stored in a skipped field. In forward mode the shadow's field has the bits of the primal's while the derivative runs;
+    /// the wrapper puts a value of its own there afterwards. In reverse mode nothing in a shadow but floats and pointers is looked at.
+    fn store_inert(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
+        if self.is_forward() {
+            let value = self.get(value);
+            for place in self.shadow(ptr)? {
+                self.push(Op::Store { ptr: place, value, align }, None, data);
             }
         }
         Ok(())
@@ -387,6 +408,15 @@ impl Augmenter<'_, '_> {
                     for (dst, src) in to.iter().zip(from) {
                         self.push(Op::Copy { dst: *dst, src: *src, len: new_len, may_overlap, align }, None, data);
                     }
+                    // But what lies in skipped fields is constant.
+                    if self.holds_inert(src) {
+                        let lanes = self.lanes(object, dst, align.0, known_len)?;
+                        let (_, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
+                        if !inert.is_empty() {
+                            let lanes = Lanes { floats: inert, ..Lanes::default() };
+                            self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
+                        }
+                    }
                 }
                 None => {
                     self.refuse_constant(object, dst, align.0, known_len)?;
@@ -413,10 +443,43 @@ impl Augmenter<'_, '_> {
         }
         if self.session.active.is_active_object(object) && !lanes.floats.is_empty() {
             let source_active = self.object(src).is_some_and(|o| self.session.active.is_active_object(o));
+            if source_active && self.holds_inert(src) {
+                let (live, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
+                for (floats, src) in [(live, from.clone()), (inert, None)].into_iter().filter(|(f, _)| !f.is_empty()) {
+                    let lanes = Lanes { floats, ..Lanes::default() };
+                    self.linear(inst, Linear::Copy { dst: to.clone(), src, len: new_len, lanes });
+                }
+                return Ok(());
+            }
             let src = from.filter(|_| source_active);
             self.linear(inst, Linear::Copy { dst: to, src, len: new_len, lanes });
         }
         Ok(())
+    }
+
+    /// Whether there are bytes that take no part in the memory that a pointer reaches.
+    fn holds_inert(&self, ptr: Value) -> bool {
+        self.object(ptr).is_some_and(|object| self.session.facts.objects.is_marked(object, Property::Inert))
+    }
+
+    /// The lanes of a region at `src` that take part there, and those that do not.
+    fn live_lanes(&self, lanes: &[Lane], src: Value, align: u64) -> Result<(Vec<Lane>, Vec<Lane>)> {
+        let object = self.object(src).expect("memory with skipped fields is an object");
+        let at = self.session.facts.place(self.id, src, align);
+        let (mut live, mut inert) = (Vec::new(), Vec::new());
+        for lane in lanes {
+            let (a, b) = lane.apart(&self.session.facts.objects, object, &at).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::UnknownType,
+                    "memory is copied of which it cannot be told what is in skipped fields",
+                )
+                .label("copied here")
+                .help("copy the fields one by one")
+            })?;
+            live.extend(a);
+            inert.extend(b);
+        }
+        Ok((live, inert))
     }
 
     /// Memory that goes from one argument to another without being looked at: what lies in it must be known from the

@@ -75,14 +75,14 @@ fn find(func: &Function, id: FuncId, facts: &Facts) -> Option<Stretch> {
     })
 }
 
-/// The objects that a loop writes; `None` if it may be any.
+/// The [regions](crate::analysis::shared::Regions::region) that a loop writes; `None` if it may be any.
 fn written(func: &Function, id: FuncId, facts: &Facts, loops: &Loops, outer: Loop) -> Option<HashSet<ObjId>> {
     let mut objects = HashSet::new();
     for block in &loops.get(outer).blocks {
         for inst in &func.block(*block).insts {
             match &func.inst(*inst).op {
                 Op::Store { ptr: at, .. } | Op::Copy { dst: at, .. } | Op::Fill { dst: at, .. } => {
-                    objects.insert(facts.object(id, *at)?);
+                    objects.insert(facts.regions.region(facts.object(id, *at)?));
                 }
                 Op::Call(..) | Op::Alloc { .. } | Op::Dealloc { .. } => return None,
                 Op::Opaque(op) if op.writes => return None,
@@ -148,7 +148,10 @@ impl Search<'_> {
     /// Whether an instruction has no effect and gives the same in all iterations, if its operands are the same.
     fn reads_only(&self, inst: Inst) -> bool {
         match &self.func.inst(inst).op {
-            Op::Load { ptr, .. } => self.facts.object(self.id, *ptr).is_some_and(|o| !self.written.contains(&o)),
+            Op::Load { ptr, .. } => {
+                let object = self.facts.object(self.id, *ptr);
+                object.is_some_and(|o| !self.written.contains(&self.facts.regions.region(o)))
+            }
             op => op.is_pure(),
         }
     }

@@ -45,12 +45,13 @@ pub struct Variant {
     pub reverse: Option<FuncId>,
 }
 
-/// What is supposed of functions that carry no derivative, and are not looked into.
+/// What is supposed of functions that are not looked into: those that carry no derivative, and those that have a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inactive {
-    /// They print what they are given, say.
+    /// They print what they are given, say. Rules write what their arguments let them write. That is so for memory to which a
+    /// pullback has a reference: whoever gives out a reference into a cell writes it when the reference has gone.
     OnlyRead,
-    /// They may also write to it.
+    /// They may also write to it, and to cells that they know from elsewhere.
     MayWrite,
 }
 
@@ -165,14 +166,23 @@ impl Session<'_> {
                         let given =
                             args.iter().enumerate().filter(|(i, _)| may_write(*i)).filter_map(|(_, a)| object(*a));
                         written.extend(given.flat_map(|o| reached(self.facts, o)));
+                        if rule.is_none() || inactive == Inactive::MayWrite {
+                            written.extend(self.facts.regions.shared());
+                        }
                     }
                     Op::Call(Callee::Indirect(_), ..) | Op::Opaque(_) => {
+                        written.extend(
+                            self.facts.regions.shared().iter().filter(|_| !matches!(op, Op::Opaque(op) if !op.writes)),
+                        );
                         written
                             .extend(op.operands().into_iter().filter_map(object).flat_map(|o| reached(self.facts, o)));
                     }
                     _ => {}
                 }
             }
+        }
+        if written.iter().any(|object| self.facts.regions.is_shared(*object)) {
+            written.extend(self.facts.regions.shared());
         }
         written
     }

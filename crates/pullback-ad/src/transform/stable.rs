@@ -27,10 +27,12 @@ pub struct Stability<'a> {
     cfg: &'a Cfg,
     form: Form,
     positions: HashMap<Inst, Position>,
-    /// The writes to each object.
+    /// The writes to each [region](crate::analysis::shared::Regions::region).
     writes: HashMap<ObjId, Vec<Write>>,
     /// Calls that may write anything their arguments reach.
     calls: Vec<Position>,
+    /// Calls of rules, which may write cells that they know from elsewhere, and so may their pullbacks.
+    rules: Vec<Position>,
     /// For each block asked about, the blocks that can run after it.
     after: RefCell<HashMap<Block, HashSet<Block>>>,
 }
@@ -45,6 +47,7 @@ impl<'a> Stability<'a> {
             positions: HashMap::new(),
             writes: HashMap::new(),
             calls: Vec::new(),
+            rules: Vec::new(),
             after: RefCell::new(HashMap::new()),
         };
         for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
@@ -60,8 +63,9 @@ impl<'a> Stability<'a> {
     fn note(&mut self, inst: Inst, at: Position) {
         let func = &self.aug.func;
         if let Some(written) = self.aug.writes.get(&inst) {
+            self.rules.push(at);
             for object in written {
-                self.writes.entry(*object).or_default().push(Write { at, bytes: None });
+                self.writes.entry(self.aug.regions.region(*object)).or_default().push(Write { at, bytes: None });
             }
             return;
         }
@@ -80,10 +84,10 @@ impl<'a> Stability<'a> {
     }
 
     fn write(&mut self, ptr: Value, width: Option<u64>, at: Position) {
-        match self.aug.places.get(&ptr) {
-            Some((object, place)) => {
-                let bytes = width.map(|width| (place.clone(), width));
-                self.writes.entry(*object).or_default().push(Write { at, bytes });
+        match self.aug.place(ptr) {
+            Some((region, place)) => {
+                let bytes = width.map(|width| (place.into_owned(), width));
+                self.writes.entry(region).or_default().push(Write { at, bytes });
             }
             None => self.calls.push(at),
         }
@@ -97,7 +101,7 @@ impl<'a> Stability<'a> {
         let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
         let after = blocks_after(self.cfg, block);
         let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
-        let writes = self.writes.get(&object).into_iter().flatten();
+        let writes = self.writes.get(&self.aug.regions.region(object)).into_iter().flatten();
         !self.calls.iter().any(|at| later(*at)) && !writes.map(|write| write.at).any(later)
     }
 
@@ -108,7 +112,9 @@ impl<'a> Stability<'a> {
         if data.result.is_some_and(|r| self.aug.pinned.contains(&r)) {
             return false;
         }
-        let Some((object, place)) = self.aug.places.get(&ptr) else { return false };
+        let (Some((object, _)), Some((region, place))) = (self.aug.places.get(&ptr), self.aug.place(ptr)) else {
+            return false;
+        };
         // Between a callee and its reverse the caller may write anything that is written at all.
         if self.form.is_apart() {
             return self.aug.unwritten.contains(object);
@@ -119,10 +125,13 @@ impl<'a> Stability<'a> {
         let after = after.entry(block).or_insert_with(|| blocks_after(self.cfg, block));
         let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
         let overwrites = |write: &Write| {
-            let may_touch = |(at, bytes): &(Offsets, u64)| at.overlaps(*bytes, place, width);
+            let may_touch = |(at, bytes): &(Offsets, u64)| at.overlaps(*bytes, &place, width);
             later(write.at) && write.bytes.as_ref().is_none_or(may_touch)
         };
-        !self.calls.iter().any(|at| later(*at)) && !self.writes.get(object).into_iter().flatten().any(overwrites)
+        let by_rule = || self.aug.regions.is_shared(*object) && self.rules.iter().any(|at| later(*at));
+        !self.calls.iter().any(|at| later(*at))
+            && !by_rule()
+            && !self.writes.get(&region).into_iter().flatten().any(overwrites)
     }
 }
 

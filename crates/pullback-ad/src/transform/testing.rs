@@ -43,8 +43,10 @@ fn request(memory: &[&[FieldKind]]) -> Request {
             layout.size += match kind {
                 FieldKind::F32 => 4,
                 FieldKind::F64 | FieldKind::Pointer(_) => 8,
-                FieldKind::Int(bytes) | FieldKind::Opaque(bytes) => *bytes,
-                FieldKind::Nested(..) | FieldKind::Payload(_) => panic!("the tests have flat memory"),
+                FieldKind::Int(bytes) | FieldKind::Opaque(bytes) | FieldKind::Unknown(bytes) => *bytes,
+                FieldKind::Nested(..) | FieldKind::Payload(_) | FieldKind::Cell(_) => {
+                    panic!("the tests have flat memory")
+                }
             };
         }
         Argument { name: format!("a{index}"), activity: Activity::Duplicated, layout: layouts.add(layout) }

@@ -123,7 +123,7 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
                     ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)
                 },
                 FieldRole::Skipped => {
-                    quote!(::pullback::__private::Field::inactive(#offset, ::core::mem::size_of::<#ty>()))
+                    quote!(::pullback::__private::Field::unknown(#offset, ::core::mem::size_of::<#ty>()))
                 }
             }
         })

@@ -188,7 +188,7 @@ fn keep(offset: usize, layout: &Layout, kept: &mut Vec<Range<usize>>) {
             Kind::F64 => size_of::<f64>(),
             Kind::Pointer => size_of::<*const ()>(),
             Kind::Opaque => field.count(),
-            Kind::Inactive | Kind::Payload => continue,
+            Kind::Inactive | Kind::Payload | Kind::Unknown | Kind::Cell => continue,
             Kind::Nested => {
                 let inner = field.layout().expect("a nested field has a layout")();
                 for index in 0..field.count() {

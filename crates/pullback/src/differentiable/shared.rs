@@ -48,6 +48,7 @@ fn counted_layout<T: Differentiable>() -> &'static Layout {
                     Field::inactive(offset_of!(Counted<T>, strong), size_of::<usize>()),
                     Field::inactive(offset_of!(Counted<T>, weak), size_of::<usize>()),
                     Field::nested(offset_of!(Counted<T>, value), 1, layout_fn::<T>()),
+                    Field::cell(offset_of!(Counted<T>, strong), 2 * size_of::<usize>()),
                 ]
             },
         )

@@ -197,7 +197,10 @@ unsafe impl<T: Writable> Writable for Range<T> {}
 
 // SAFETY: a cell is its content. There is nothing to check in a type that is `Copy` and owns what it reaches.
 unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
-    const LAYOUT: Layout = T::LAYOUT;
+    const LAYOUT: Layout = Layout::new::<Self>(
+        "Cell",
+        const { &[Field::cell(0, size_of::<Self>()), Field::nested(0, 1, layout_fn::<T>())] },
+    );
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
 

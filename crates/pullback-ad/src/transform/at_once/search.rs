@@ -118,9 +118,9 @@ struct Chain {
 /// What a loop does with memory that takes part.
 #[derive(Default)]
 struct Memory {
-    /// Objects to whose shadows the reverse of the loop adds.
+    /// Regions to whose shadows the reverse of the loop adds.
     read: HashSet<ObjId>,
-    /// Objects from whose shadows it takes, each time at other places.
+    /// Regions from whose shadows it takes, each time at other places.
     written: HashMap<ObjId, Vec<(Place, u64)>>,
 }
 
@@ -200,14 +200,18 @@ impl Search<'_> {
                 match linear {
                     Linear::Load(_, shadow) => {
                         for shadow in shadow {
-                            memory.read.insert(self.aug.places.get(shadow)?.0);
+                            memory.read.insert(self.aug.place(*shadow)?.0);
                         }
                     }
                     Linear::Store { ty, shadow, .. } => {
                         let once = self.loops.innermost(*block) == Some(id);
                         let place = self.walks.pointer(id, shadow[0]).filter(|_| once)?;
-                        let (object, _) = self.aug.places.get(&shadow[0])?;
-                        memory.written.entry(*object).or_default().push((place, ty.size()));
+                        let (region, _) = self.aug.place(shadow[0])?;
+                        // Two places of a region that has several names may be one.
+                        if self.aug.regions.is_shared(region) {
+                            return None;
+                        }
+                        memory.written.entry(region).or_default().push((place, ty.size()));
                     }
                     Linear::Sum(..)
                     | Linear::Quotient { .. }
@@ -225,10 +229,8 @@ impl Search<'_> {
 
     /// Whether the transposes of a block have to do with what a loop writes.
     fn reads(&self, block: Block, memory: &Memory) -> bool {
-        let of_the_loop = |shadow: &Value| {
-            let object = self.aug.places.get(shadow).map(|(object, _)| object);
-            object.is_none_or(|object| memory.written.contains_key(object))
-        };
+        let of_the_loop =
+            |shadow: &Value| self.aug.place(*shadow).is_none_or(|(region, _)| memory.written.contains_key(&region));
         !memory.written.is_empty()
             && self.linear(block).any(|linear| match linear {
                 Linear::Load(_, shadow) => shadow.iter().any(of_the_loop),
@@ -262,7 +264,7 @@ impl Search<'_> {
     fn is_quiet(&self, id: Loop, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
         let runtime = &self.session.runtime;
         let in_loop = self.loops.innermost(block).is_some();
-        let elsewhere = |ptr: Value| self.aug.places.get(&ptr).is_some_and(|(object, _)| may_write(object));
+        let elsewhere = |ptr: Value| self.aug.place(ptr).is_some_and(|(region, _)| may_write(&region));
         let quiet = |op: &Op| match op {
             Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => elsewhere(*ptr),
             Op::Copy { dst, src, .. } => elsewhere(*dst) && elsewhere(*src),
@@ -407,7 +409,7 @@ impl Search<'_> {
 
     /// Whether a store after the loop is the only thing that the reverse sweep has to do with its place before it gets to the loop.
     fn is_all_of_it(&self, store: &Linear, ty: &Type, shadow: &[Value], exit: Block) -> bool {
-        let Some((object, at)) = self.aug.places.get(&shadow[0]) else { return false };
+        let Some((object, at)) = self.aug.place(shadow[0]) else { return false };
         let touches = |linear: &Linear| {
             let (others, width) = match linear {
                 other if std::ptr::eq(other, store) => return false,
@@ -415,15 +417,15 @@ impl Search<'_> {
                 Linear::Store { shadow, ty, .. } => (shadow, Some(ty.size())),
                 Linear::Copy { dst, src, .. } => {
                     let all = dst.iter().chain(src.iter().flatten());
-                    let mut objects = all.map(|s| self.aug.places.get(s).map(|(object, _)| object));
-                    return objects.any(|o| o.is_none_or(|o| o == object));
+                    let mut regions = all.map(|s| self.aug.place(*s).map(|(region, _)| region));
+                    return regions.any(|region| region.is_none_or(|region| region == object));
                 }
                 // What else has to do with memory does not come after the loop.
                 _ => return false,
             };
-            others.iter().any(|other| match (self.aug.places.get(other), width) {
+            others.iter().any(|other| match (self.aug.place(*other), width) {
                 (Some((other, _)), _) if other != object => false,
-                (Some((_, other_at)), Some(width)) => at.overlaps(ty.size(), other_at, width),
+                (Some((_, other_at)), Some(width)) => at.overlaps(ty.size(), &other_at, width),
                 _ => true,
             })
         };
