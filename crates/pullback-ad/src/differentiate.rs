@@ -5,10 +5,10 @@ use crate::analysis::{activity, flow};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
-use crate::transform::memory::{Runtime, TapeUse};
-use crate::transform::session::{Form, Session};
+use crate::transform::memory::{Runtime, SAVE_SHADOWS, TapeUse};
+use crate::transform::session::{Disturbs, Form, Session};
 use crate::transform::{alias, extremum, halve, hoist, one_go, retype, reverse, session, unpack, unselect, words};
-use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Type};
+use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Terminator, Type};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -68,6 +68,11 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         unpack::unpack(module.func_mut(*copy));
     }
     let facts = typed_facts(module, primal, request, on_panic);
+    if on_panic == OnPanic::Free && puts_aside(module, &facts.functions) {
+        return Err(Error::internal(
+            "what an inner derivative puts aside has no shadow that is given back after a panic",
+        ));
+    }
     let active = activity::analyse(module, &facts, request)?;
     let runtime = Runtime::declare(module, request.nested);
     let tape_users = session::tape_users(module, &facts.functions);
@@ -85,6 +90,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         tape_users,
         unwritten: Rc::default(),
         repeatable: Cell::new(true),
+        disturbs: Cell::default(),
     };
     session.note_unwritten();
     let form = if request.split { Form::Split } else { Form::Whole };
@@ -124,11 +130,51 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
             }
         }
     }
+    let save = match session.disturbs.get() {
+        // The pullback of a split derivative owns its shadows.
+        _ if request.mode == Mode::Forward || request.split => false,
+        Disturbs::Nothing => false,
+        // In a derivative that is differentiated itself nobody sees sums after a panic, but values are dropped.
+        Disturbs::Sums => !request.nested,
+        Disturbs::Pointers => true,
+    };
+    if save {
+        save_shadows(session.module.func_mut(id), runtime.save_shadows);
+    }
     if later {
         let (set, repeatable) = (runtime.set_repeatable, session.repeatable.get());
         tell_repeatable(session.module.func_mut(id), set, repeatable);
     }
     Ok(id)
+}
+
+/// Let the tape put the caller's shadows aside, until the derivative is through: if it panics, they are to be as they were.
+fn save_shadows(derivative: &mut Function, save: FuncId) {
+    let tape = derivative.param_values()[0];
+    let call = |func: &mut Function, keep: i64| {
+        let keep = func.i64(keep);
+        func.make_inst(Op::Call(Callee::Direct(save), vec![tape, keep], None), None, Flags::NONE, None)
+    };
+    let (entry, first) = (derivative.entry(), call(derivative, 1));
+    derivative.block_mut(entry).insts.insert(0, first);
+    for block in derivative.blocks().collect::<Vec<_>>() {
+        if matches!(derivative.block(block).term, Terminator::Return(_)) {
+            let last = call(derivative, 0);
+            derivative.block_mut(block).insts.push(last);
+        }
+    }
+}
+
+/// Whether an inner derivative puts shadows aside in case of a panic. Their own shadows would not be put back.
+fn puts_aside(module: &Module, functions: &[FuncId]) -> bool {
+    let calls = functions.iter().flat_map(|id| {
+        let func = module.func(*id);
+        func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| &func.inst(*inst).op)
+    });
+    calls.into_iter().any(|op| match op {
+        Op::Call(Callee::Direct(callee), ..) => module.func(*callee).name == SAVE_SHADOWS,
+        _ => false,
+    })
 }
 
 /// Let the forward sweep tell the tape whether its reverse sweep can be called again.

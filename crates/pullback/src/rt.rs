@@ -53,7 +53,7 @@ pub struct Tape {
     /// The caller's shadows, the last one first.
     noted: *const Noted,
     /// What shadows held when the derivative began, as long as they may have to be put back.
-    saved: ManuallyDrop<Vec<Saved>>,
+    saved: ManuallyDrop<Option<Box<Saved>>>,
     /// Whether the reverse sweep, where it is a function of its own, can be called again, once the tape is [rewound](Tape::rewind).
     repeatable: bool,
 }
@@ -97,7 +97,7 @@ impl Tape {
             values: ManuallyDrop::new(Vec::new()),
             kept: ManuallyDrop::new(Vec::new()),
             noted: null(),
-            saved: ManuallyDrop::new(Vec::new()),
+            saved: ManuallyDrop::new(None),
             repeatable: false,
         }
     }
@@ -327,7 +327,7 @@ impl Drop for Tape {
             && self.owned.capacity() == 0
             && self.values.capacity() == 0
             && self.kept.capacity() == 0
-            && self.saved.capacity() == 0;
+            && self.saved.is_none();
         if !unused {
             self.give_back();
         }

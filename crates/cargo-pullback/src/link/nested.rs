@@ -16,7 +16,7 @@ use super::requests::{Asked, requests};
 use super::resolve::{Callees, link_part};
 use super::rules::{Applied, Rules};
 use super::trace::Trace;
-use super::work::{Made, Task, differentiate, prepare};
+use super::work::{Made, Task, differentiate, has_shadows_saved, prepare};
 use crate::diagnostics::show;
 use crate::report::Rendered;
 use anyhow::{Context, Result};
@@ -147,6 +147,10 @@ impl Inner {
             link_part(&mut d, part, &[new], Callees::Declarations)?;
             d.redirect(old, new, |_| false)?;
         }
+        let mut saves = Vec::new();
+        for task in tasks {
+            saves.push(has_shadows_saved(&d, &task.symbol)?);
+        }
         let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
         d.retain_reachable(&symbols)?;
@@ -160,9 +164,9 @@ impl Inner {
             // From the last to the first: a call's number counts those before it.
             for call in w.calls_of(marker).into_iter().rev() {
                 let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;
-                if let Some(task) = tasks.iter().find(|task| task.asked.calls.iter().any(same)) {
-                    // It saves nothing: nobody sees the shadows if it panics.
-                    w.replace_call(&call, task.answer(&call, false).as_deref())?;
+                let asked = |(task, _): &(&Task, &bool)| task.asked.calls.iter().any(same);
+                if let Some((task, saves)) = tasks.iter().zip(&saves).find(asked) {
+                    w.replace_call(&call, task.answer(&call, *saves).as_deref())?;
                 }
             }
         }

@@ -155,7 +155,7 @@ pub fn work(
     let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
     let mut saves = Vec::new();
     for task in &tasks {
-        saves.push(d.references(&task.symbol)?.iter().any(|name| name == SAVE));
+        saves.push(has_shadows_saved(&d, &task.symbol)?);
     }
     let owners = trace.step("bring rules", || close(program, &mut d, &seen, &applied))?;
     show_optimised(&d, &name, trace)?;
@@ -167,6 +167,11 @@ pub fn work(
         }
     }
     Ok(Outcome::Derived(Derived { replacements, module: d, symbols, owners }))
+}
+
+/// Whether a derivative has the caller's shadows saved.
+pub fn has_shadows_saved(d: &Module, derivative: &str) -> Result<bool> {
+    Ok(d.references(derivative)?.iter().any(|name| name == SAVE))
 }
 
 /// For whoever wants to see it: the derivatives' code as the optimiser makes it where it is not inlined.

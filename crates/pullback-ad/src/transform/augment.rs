@@ -126,7 +126,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     let runtime = &session.runtime;
     out.harmless.extend([runtime.push.func, runtime.shadow_alloc, runtime.defer_dealloc]);
     out.harmless.extend([runtime.push_at, runtime.pop_at, runtime.tape_keep, runtime.tape_own]);
-    out.harmless.extend([runtime.set_repeatable, runtime.save_shadows]);
+    out.harmless.insert(runtime.set_repeatable);
     let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
     out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));
     out.returns_active = session.active.returns_active(id);

@@ -37,6 +37,8 @@ pub const KEEP: &str = "__pullback_tape_keep";
 pub const OWN: &str = "__pullback_tape_own";
 /// A note on a tape.
 pub const SET_REPEATABLE: &str = "__pullback_set_repeatable";
+/// The caller's shadows are put aside, in case of a panic, or may be forgotten.
+pub const SAVE_SHADOWS: &str = "__pullback_save_shadows";
 /// Memory that is given back with a tape.
 pub const DEFER_DEALLOC: &str = "__pullback_defer_dealloc";
 
@@ -68,7 +70,7 @@ impl TapeUse {
             PUSH_AT => site().map(TapeUse::Push),
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
-            SET_REPEATABLE => Some(TapeUse::Note),
+            SET_REPEATABLE | SAVE_SHADOWS => Some(TapeUse::Note),
             OWN => Some(TapeUse::Own(args.get(2).and_then(|f| match func.as_const(*f) {
                 Some(Constant::Func(release)) => Some(*release),
                 _ => None,
@@ -147,7 +149,7 @@ impl Runtime {
                 None,
             ),
             set_repeatable: declare(SET_REPEATABLE, &[p.clone(), i.clone()], None),
-            save_shadows: declare("__pullback_save_shadows", &[p, i], None),
+            save_shadows: declare(SAVE_SHADOWS, &[p, i], None),
         }
     }
 }

@@ -15,7 +15,7 @@
 //! which nobody writes at all: what is added to their shadows may come in any order. All its own calls of active functions have to be of
 //! this form, too.
 //!
-//! When a call panics, what was added is taken back: the forward sweep starts with a note to the tape (`save_shadows`).
+//! When a call panics, what was added is taken back ([`Disturbs::Sums`]).
 
 mod ahead;
 mod terms;
@@ -25,7 +25,7 @@ use self::terms::{Node, Term, Terms};
 use super::augment::{Augmented, augment};
 use super::forward::guard;
 use super::linear::Linear;
-use super::session::{Form, Session, cotangent_type};
+use super::session::{Disturbs, Form, Session, cotangent_type};
 use super::slots::alloca;
 use super::transpose::{holds_numbers, neutral};
 use super::useful::drop_useless;
@@ -110,7 +110,7 @@ pub fn call_in_one_go(session: &mut Session, whole: &mut Augmented, primal: Func
             *declared = func;
         }
         Emitter::new(session, whole, &found.terms, &once, seeds).run(&cfg, &found);
-        save_shadows(session, whole, &cfg);
+        session.disturb(Disturbs::Sums);
     }
     // Callees that are only called in one go have no other functions.
     let called = called(&whole.func);
@@ -344,27 +344,6 @@ fn finish(session: &Session, candidate: Candidate, once: &HashMap<FuncId, FuncId
     emitter.run(&cfg, &found);
     emitter.return_sums(&cfg);
     aug.func
-}
-
-/// Let the tape keep the shadows as they are until the forward sweep is over: if that panics, they are to be as they were.
-fn save_shadows(session: &Session, whole: &mut Augmented, cfg: &Cfg) {
-    if session.request.nested {
-        // Nobody sees them: the panic goes through the outer derivative, too.
-        return;
-    }
-    let (save, tape) = (session.runtime.save_shadows, whole.tape.expect("reverse mode has a tape"));
-    let call = |func: &mut Function, keep: i64| {
-        let keep = func.i64(keep);
-        func.make_inst(Op::Call(Callee::Direct(save), vec![tape, keep], None), None, Flags::NONE, None)
-    };
-    let (entry, first) = (whole.func.entry(), call(&mut whole.func, 1));
-    whole.func.block_mut(entry).insts.insert(0, first);
-    for block in cfg.reverse_postorder() {
-        if matches!(whole.func.block(*block).term, Terminator::Return(_)) {
-            let last = call(&mut whole.func, 0);
-            whole.func.block_mut(*block).insts.push(last);
-        }
-    }
 }
 
 /// Where the cotangents of the result are.

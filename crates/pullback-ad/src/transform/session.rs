@@ -83,9 +83,28 @@ pub struct Session<'a> {
     pub unwritten: Rc<HashSet<ObjId>>,
     /// Whether the reverse sweep leaves everything as it found it, but for what it adds to the shadows of inputs.
     pub repeatable: Cell<bool>,
+    /// What a panic may leave behind in the caller's shadows.
+    pub disturbs: Cell<Disturbs>,
+}
+
+/// What a panic on the way through a reverse derivative may find changed in the caller's shadows, so that it has to be put back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Disturbs {
+    /// Nothing: shadows are only added to when the primal is through, and then nothing panics.
+    #[default]
+    Nothing,
+    /// Sums: calls in one go add to them in the forward sweep, and the pullback of a rule may panic.
+    Sums,
+    /// Pointers: where the primal overwrites pointers, so does the forward sweep in their shadows, until the reverse sweep.
+    Pointers,
 }
 
 impl Session<'_> {
+    /// A panic may find this changed.
+    pub fn disturb(&self, what: Disturbs) {
+        self.disturbs.set(self.disturbs.get().max(what));
+    }
+
     /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both sweeps of a
     /// function, and another one in every function.
     pub fn site(&self, function: &str, key: &str) -> i64 {

@@ -5,7 +5,7 @@ use super::augment_memory::inline_len;
 use super::forward::{guard, scale};
 use super::linear::{Coefficient, Linear};
 use super::reverse::Sweeps;
-use super::session::{Session, cotangent_type};
+use super::session::{Disturbs, Session, cotangent_type};
 use super::slots::alloca;
 use crate::analysis::activity::holds_float;
 use crate::analysis::objects::{Cell, Kinds};
@@ -154,6 +154,11 @@ impl Sweeps<'_, '_> {
     ) {
         if linear.changes_shadow_pointers() {
             self.session.repeatable.set(false);
+        }
+        match linear {
+            Linear::Restore { .. } => self.session.disturb(Disturbs::Pointers),
+            Linear::Rule(_) => self.session.disturb(Disturbs::Sums),
+            _ => {}
         }
         match linear {
             Linear::Sum(result, terms) => {

@@ -17,6 +17,15 @@ pub trait VisitFloats {
     /// `primal` may be read and `shadow` written, for `count` floats.
     unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize);
 
+    /// A pointer of the shadow, to what is visited next.
+    ///
+    /// # Safety
+    /// `place` may be read and written.
+    #[inline(always)]
+    unsafe fn pointer(&mut self, place: *mut *mut ()) {
+        let _ = place;
+    }
+
     /// Whether the shared value at `address` is met for the first time.
     fn is_new(&mut self, address: *const ()) -> bool;
 }

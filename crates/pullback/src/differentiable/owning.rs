@@ -24,7 +24,10 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: asked of the caller.
-        unsafe { T::floats(self, pointee(&**self, shadow.cast()), visit) }
+        unsafe {
+            visit.pointer(shadow.cast());
+            T::floats(self, pointee(&**self, shadow.cast()), visit);
+        }
     }
 }
 
@@ -104,6 +107,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         // SAFETY: asked of the caller; the word is the one that holds the address.
         unsafe {
             let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
+            visit.pointer(pointer.cast());
             T::floats_in_row(self, pointer.read(), visit);
         }
     }

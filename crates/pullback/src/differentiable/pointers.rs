@@ -43,7 +43,10 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: asked of the caller.
-        unsafe { T::floats(self, pointee(&raw const **self, shadow.cast()), visit) }
+        unsafe {
+            visit.pointer(shadow.cast());
+            T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+        }
     }
 }
 
@@ -64,7 +67,10 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: asked of the caller.
-        unsafe { T::floats(self, pointee(&raw const **self, shadow.cast()), visit) }
+        unsafe {
+            visit.pointer(shadow.cast());
+            T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+        }
     }
 }
 

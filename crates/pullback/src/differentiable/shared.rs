@@ -70,6 +70,8 @@ macro_rules! counted {
             }
 
             unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+                // SAFETY: asked of the caller.
+                unsafe { visit.pointer(shadow.cast()) };
                 if visit.is_new($P::as_ptr(self).cast()) {
                     // SAFETY: asked of the caller; the pointer is to the counts and the value.
                     unsafe {

@@ -1,11 +1,13 @@
-//! The caller's shadows as they were, for a derivative that adds to them before it is sure that the primal will not panic.
+//! The caller's shadows as they were when a derivative began, for the case that it panics.
 //!
-//! A wrapper of such a derivative notes where its shadows are. The derivative has them copied when it
-//! begins, and forgets the copies once nothing can panic any more. What is left of them when the tape is dropped is put back.
+//! Most derivatives add to the shadows of inputs only when the primal is through, and then nothing panics. Where one disturbs them earlier
+//! (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first. What else lies in a shadow, a reverse derivative
+//! does not write, but for enums, of which `Aside` takes care. The wrapper of a derivative notes where its shadows are; the
+//! derivative has them saved, and forgets that when it is through. What is saved when the tape is dropped is put back.
 
 use super::Tape;
-use crate::differentiable::Differentiable;
-use crate::rules::runs::Runs;
+use crate::differentiable::{Differentiable, Float, VisitFloats};
+use std::collections::HashSet;
 use std::mem::MaybeUninit;
 
 /// Where a shadow is, in a list of such notes.
@@ -13,16 +15,36 @@ use std::mem::MaybeUninit;
 pub struct Noted {
     primal: *const (),
     shadow: *mut (),
-    /// Lists the floats of the shadow.
-    floats: unsafe fn(*const (), *mut ()) -> Runs,
+    /// Copies what the shadow holds.
+    save: unsafe fn(*const (), *mut (), &mut Saved),
     next: *const Noted,
 }
 
-/// What some floats in a row were.
-#[derive(Debug)]
+/// What shadows held.
+#[derive(Debug, Default)]
 pub(super) struct Saved {
-    place: *mut u8,
-    bytes: Box<[u8]>,
+    floats: Vec<(*mut u8, Box<[u8]>)>,
+    pointers: Vec<(*mut *mut (), *mut ())>,
+    /// Shared values that were met.
+    met: HashSet<*const ()>,
+}
+
+impl VisitFloats for Saved {
+    unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
+        let place = shadow.cast::<u8>();
+        // SAFETY: asked of the caller.
+        let bytes = unsafe { std::slice::from_raw_parts(place, count * size_of::<F>()) }.into();
+        self.floats.push((place, bytes));
+    }
+
+    unsafe fn pointer(&mut self, place: *mut *mut ()) {
+        // SAFETY: asked of the caller.
+        self.pointers.push((place, unsafe { place.read() }));
+    }
+
+    fn is_new(&mut self, address: *const ()) -> bool {
+        self.met.insert(address)
+    }
 }
 
 /// Note a shadow of `primal`. A derivative of a derivative calls this as it is.
@@ -33,12 +55,12 @@ pub(super) struct Saved {
 #[inline(never)]
 pub unsafe fn note<T: Differentiable>(tape: &mut Tape, note: &mut MaybeUninit<Noted>, primal: &T, shadow: *mut ()) {
     /// # Safety: as above.
-    unsafe fn floats<T: Differentiable>(primal: *const (), shadow: *mut ()) -> Runs {
+    unsafe fn save<T: Differentiable>(primal: *const (), shadow: *mut (), saved: &mut Saved) {
         // SAFETY: asked of the caller.
-        unsafe { Runs::of(&*primal.cast::<T>(), shadow.cast::<T>()) }
+        unsafe { (*primal.cast::<T>()).floats(shadow.cast::<T>(), saved) }
     }
     let primal = (&raw const *primal).cast();
-    tape.noted = note.write(Noted { primal, shadow, floats: floats::<T>, next: tape.noted });
+    tape.noted = note.write(Noted { primal, shadow, save: save::<T>, next: tape.noted });
 }
 
 impl Tape {
@@ -48,25 +70,36 @@ impl Tape {
     /// As asked by [`note`], and the primal has not begun.
     #[cold]
     unsafe fn save(&mut self) {
+        let mut saved = Saved::default();
         let mut next = self.noted;
         // SAFETY: asked of the caller.
         while let Some(noted) = unsafe { next.as_ref() } {
             // SAFETY: asked of the caller.
-            let floats = unsafe { (noted.floats)(noted.primal, noted.shadow) };
-            floats.each_as_bytes(|place, length| {
-                // SAFETY: asked of the caller.
-                let bytes = unsafe { std::slice::from_raw_parts(place, length) }.into();
-                self.saved.push(Saved { place, bytes });
-            });
+            unsafe { (noted.save)(noted.primal, noted.shadow, &mut saved) };
             next = noted.next;
         }
+        *self.saved = Some(Box::new(saved));
     }
 
     /// Put back what is saved.
     pub(super) fn put_back(&mut self) {
-        for Saved { place, bytes } in self.saved.drain(..) {
+        let Some(saved) = self.saved.take() else { return };
+        // What is as it was is not written: it may lie where nothing can be.
+        for (place, pointer) in saved.pointers {
+            // SAFETY: as asked by `note`; it was read from there.
+            unsafe {
+                if place.read() != pointer {
+                    place.write(pointer);
+                }
+            }
+        }
+        for (place, bytes) in saved.floats {
             // SAFETY: as asked by `note`; the bytes were copied from there.
-            unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            unsafe {
+                if *std::slice::from_raw_parts(place, bytes.len()) != *bytes {
+                    place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                }
+            }
         }
     }
 }
@@ -80,7 +113,7 @@ pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
     // SAFETY: asked of the caller.
     let tape = unsafe { &mut *tape };
     if keep == 0 {
-        tape.saved.clear();
+        *tape.saved = None;
     } else {
         // SAFETY: asked of the caller.
         unsafe { tape.save() };

@@ -132,12 +132,6 @@ impl Runs {
         runs.into_iter().flat_map(each).collect()
     }
 
-    /// Each run as bytes: where, and how many.
-    pub fn each_as_bytes(&self, mut f: impl FnMut(*mut u8, usize)) {
-        self.narrow.each(|run| f(run.place.cast(), run.count * size_of::<f32>()));
-        self.wide.each(|run| f(run.place.cast(), run.count * size_of::<f64>()));
-    }
-
     /// The floats of a shadow at `shadow`, which has the shape of `primal`.
     ///
     /// # Safety

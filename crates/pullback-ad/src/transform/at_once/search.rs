@@ -269,7 +269,7 @@ impl Search<'_> {
             Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => elsewhere(*ptr),
             Op::Copy { dst, src, .. } => elsewhere(*dst) && elsewhere(*src),
             Op::Call(Callee::Direct(callee), ..) => {
-                !in_loop && [runtime.shadow_alloc, runtime.defer_dealloc, runtime.save_shadows].contains(callee)
+                !in_loop && [runtime.shadow_alloc, runtime.defer_dealloc].contains(callee)
             }
             Op::Call(..) => false,
             Op::Opaque(op) => !op.writes,

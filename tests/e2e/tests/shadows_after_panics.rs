@@ -1,0 +1,126 @@
+//! After a panic every shadow is as it was, floats and pointers, wherever the panic came from.
+
+use pullback::{autodiff, grad, rrule};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn panics<R>(f: impl FnOnce() -> R) {
+    std::panic::set_hook(Box::new(|_| {}));
+    assert!(catch_unwind(AssertUnwindSafe(f)).is_err(), "it should have panicked");
+}
+
+#[autodiff(d_push, Reverse, Duplicated, Active)]
+fn push(v: &mut Vec<f64>, x: f64) {
+    v.push(x * x);
+    assert!(x < 0.0);
+}
+
+#[test]
+fn a_vector_that_has_grown() {
+    let (mut v, mut d) = (vec![1.0, 2.0], vec![10.0, 20.0]);
+    panics(|| d_push(&mut v, &mut d, 2.0));
+    assert_eq!((v, d), (vec![1.0, 2.0, 4.0], vec![10.0, 20.0]));
+}
+
+#[autodiff(d_swap, Reverse, Duplicated, Duplicated, Active)]
+fn swap(a: &mut Vec<f64>, b: &mut Vec<f64>, x: f64) {
+    std::mem::swap(a, b);
+    a[0] = x;
+    assert!(x < 0.0);
+}
+
+#[test]
+fn vectors_that_have_changed_places() {
+    let (mut a, mut b) = (vec![1.0], vec![2.0, 3.0, 4.0]);
+    let (mut da, mut db) = (vec![10.0], vec![20.0, 30.0, 40.0]);
+    panics(|| d_swap(&mut a, &mut da, &mut b, &mut db, 5.0));
+    assert_eq!((a, b), (vec![5.0, 3.0, 4.0], vec![1.0]));
+    assert_eq!((da, db), (vec![10.0], vec![20.0, 30.0, 40.0]));
+}
+
+#[autodiff(d_reborrow, Reverse, Duplicated, Duplicated, Active)]
+fn reborrow<'a>(p: &mut &'a mut [f64], q: &mut &'a mut [f64], x: f64) {
+    std::mem::swap(p, q);
+    p[0] *= x;
+    assert!(x < 0.0);
+}
+
+#[test]
+fn references_that_have_changed_places() {
+    let (mut a, mut b) = ([1.0, 2.0], [3.0, 4.0, 5.0]);
+    let (mut da, mut db) = ([10.0, 20.0], [30.0, 40.0, 50.0]);
+    {
+        let (mut p, mut q) = (&mut a[..], &mut b[..]);
+        let (mut dp, mut dq) = (&mut da[..], &mut db[..]);
+        panics(|| d_reborrow(&mut p, &mut dp, &mut q, &mut dq, 5.0));
+        assert_eq!((p.len(), q.len(), dp.len(), dq.len()), (3, 2, 2, 3));
+        dp[0] += 1.0;
+        dq[2] += 1.0;
+    }
+    assert_eq!((da, db), ([11.0, 20.0], [30.0, 40.0, 51.0]));
+}
+
+#[autodiff(d_boxes, Reverse, Duplicated, Const, Active)]
+fn boxes(list: &mut [Option<Box<f64>>], k: usize) -> f64 {
+    list[0] = None;
+    list.swap(1, k);
+    **list[1].as_mut().unwrap() *= 3.0;
+    list.iter().flatten().map(|x| **x * **x).sum::<f64>() / list[k + 1].as_deref().copied().unwrap()
+}
+
+#[test]
+fn boxes_in_options() {
+    let list = || [Some(Box::new(1.0)), Some(Box::new(2.0)), Some(Box::new(3.0))];
+    let (mut primal, mut shadow) = (list(), list());
+    panics(|| d_boxes(&mut primal, &mut shadow, 2));
+    assert_eq!(shadow, list());
+    assert_eq!(primal, [None, Some(Box::new(9.0)), Some(Box::new(2.0))]);
+}
+
+fn fussy(x: &[f64]) -> f64 {
+    x.iter().sum()
+}
+
+/// A pullback that panics.
+#[rrule(for = fussy)]
+fn fussy_rrule(x: &[f64]) -> (f64, impl FnOnce(f64, &mut [f64])) {
+    (x.iter().sum(), move |dy: f64, dx: &mut [f64]| {
+        dx.iter_mut().for_each(|dx| *dx += dy);
+        assert!(dy < 100.0, "too much");
+    })
+}
+
+#[autodiff(d_fussed, Reverse, Duplicated, Duplicated, Active, Active)]
+fn fussed(v: &mut Vec<f64>, x: &[f64], k: f64) -> f64 {
+    let s = fussy(x) * k;
+    v.push(s);
+    s + v[0] * fussy(&v[..1])
+}
+
+/// In the reverse sweep some shadows have their gradient already.
+#[test]
+fn a_pullback_that_panics() {
+    let (mut v, mut dv) = (vec![3.0], vec![7.0]);
+    let mut dx = [1.0, 2.0];
+    panics(|| d_fussed(&mut v, &mut dv, &[4.0, 5.0], &mut dx, 1000.0));
+    assert_eq!((v, dv, dx), (vec![3.0, 9000.0], vec![7.0], [1.0, 2.0]));
+}
+
+/// A derivative in a function that is differentiated: what it has for a shadow is dropped on the way.
+#[test]
+fn second_order() {
+    let f = |x: &[f64]| {
+        let (mut v, mut d) = (vec![x[0], x[1]], vec![0.0, 0.0]);
+        d_push(&mut v, &mut d, x[0]);
+        d.iter().sum::<f64>()
+    };
+    panics(|| grad(f, &[2.0, 3.0][..]));
+    panics(|| pullback::jvp(f, &[2.0, 3.0][..], &[1.0, 0.0][..]));
+}
+
+/// Derivatives that do not panic are none the worse.
+#[test]
+fn nothing_has_changed_where_nothing_panics() {
+    let (mut v, mut d) = (vec![1.0, 2.0], vec![10.0, 20.0]);
+    let dx = d_push(&mut v, &mut d, -2.0);
+    assert_eq!((v, d, dx), (vec![1.0, 2.0, 4.0], vec![10.0, 20.0], 0.0));
+}
