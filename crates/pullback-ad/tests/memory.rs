@@ -563,3 +563,67 @@ b0:
 }";
     assert_gradient(text, &[1.5], &[2.0]);
 }
+
+/// A number that a float became is any number: a float that is stored at such an index may lie in every word.
+#[test]
+fn an_index_from_a_float_is_any_index() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 24 align 8
+  v3 = load f64 v0
+  v4 = intrinsic i64 \"llvm.fptoui.sat.i64.f64\"(v3)
+  v5 = urem v4, 3:i64
+  v6 = mul v5, 8:i64
+  v7 = ptradd v2, v6
+  store v7, v3
+  v8 = load f64 v7
+  store v1, v8
+  return
+}
+";
+    assert_eq!(words_of(text, 2, 24), [Kinds::F64; 3]);
+}
+
+/// A buffer is read at every second word and at every third: two lanes that share places. It is moved along by six words, so what
+/// arrives at a place of one lane was at a place of the other.
+#[test]
+fn lanes_that_meet_are_moved_at_once() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 112 align 8
+  fill v2, 0:i8, 112:i64 align 8
+  v3 = load f64 v0
+  v4 = ptradd v0, 8:i64
+  v5 = load f64 v4
+  v6 = ptradd v0, 16:i64
+  v7 = load f64 v6
+  v8 = fptoui i64 v7
+  v9 = mul v8, 16:i64
+  v10 = ptradd v2, v9
+  store v10, v3
+  v11 = add v8, 2:i64
+  v12 = mul v11, 24:i64
+  v13 = ptradd v2, v12
+  store v13, v5
+  v14 = ptradd v2, 48:i64
+  v15 = add v8, 56:i64
+  move v14, v2, v15 align 8, 8
+  v16 = add v8, 3:i64
+  v17 = mul v16, 16:i64
+  v18 = ptradd v2, v17
+  v19 = load f64 v18
+  v20 = add v8, 4:i64
+  v21 = mul v20, 24:i64
+  v22 = ptradd v2, v21
+  v23 = load f64 v22
+  v24 = fmul v19, 2.0f64
+  v25 = fmul v23, 5.0f64
+  v26 = fadd v24, v25
+  store v1, v26
+  return
+}
+";
+    assert_gradient(text, &[7.0, 11.0, 0.0], &[2.0, 5.0, 0.0]);
+}

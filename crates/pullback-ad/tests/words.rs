@@ -137,6 +137,16 @@ fn an_overlapping_copy_of_unknown_length() {
     check(moves, &[10.0, 10.0, 3.0]);
 }
 
+/// Both records are floats by then, `x²` and `3x`, in places that have held a pointer.
+#[test]
+fn an_overlapping_copy_of_known_length() {
+    let floats = "store v13, 0:i64\n store v14, v6\n";
+    let up = "copy v11, v10, 32:i64 align 8, 8\n move v16, v11, 32:i64 align 8, 8";
+    check(&format!("{floats}{up}"), &[10.0, 10.0, 3.0]);
+    let down = "copy v16, v10, 32:i64 align 8, 8\n move v11, v16, 32:i64 align 8, 8";
+    check(&format!("{floats}{down}"), &[10.0, 3.0, 3.0]);
+}
+
 #[test]
 fn words_of_every_type() {
     for ty in ["i64", "f64", "ptr"] {

@@ -507,7 +507,9 @@ impl Pass<'_> {
                 self.set_offset(result.expect("arithmetic has a result"), out);
             }
             Op::Intrinsic(name, args) if result.is_some_and(|r| self.func.ty(r).is_int()) => {
-                let args: Option<Vec<Offsets>> = args.iter().map(|a| self.residue(*a)).collect();
+                // Of the operands that are no integers nothing becomes known.
+                let known = |a: &Value| if self.func.ty(*a).is_int() { self.residue(*a) } else { Some(Offsets::any()) };
+                let args: Option<Vec<Offsets>> = args.iter().map(known).collect();
                 if let Some(args) = args {
                     self.set_offset(result.expect("just looked"), numbers::intrinsic(name, &args));
                 }

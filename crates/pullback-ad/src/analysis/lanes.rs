@@ -147,6 +147,16 @@ impl Lane {
     }
 }
 
+/// Whether a move of lanes of one kind, by one of these distances, may bring a place of one lane to where a place of another was.
+/// The lanes must not be moved one after the other then.
+pub fn meet(lanes: &[Lane], distances: &Offsets) -> bool {
+    let pairs = lanes.iter().enumerate().flat_map(|(i, a)| lanes[i + 1..].iter().flat_map(move |b| [(a, b), (b, a)]));
+    pairs.into_iter().any(|(a, b)| {
+        let (from, to) = (Offsets::from(place(a)), Offsets::from(place(b)));
+        from.plus(distances).overlaps(a.width, &to, b.width)
+    })
+}
+
 /// Where the last `width` bytes of a region of `len` bytes start; without bound if `len` is not known.
 pub(super) fn last_start(len: Option<u64>, width: u64) -> i64 {
     let len = len.and_then(|len| i64::try_from(len).ok());
@@ -236,6 +246,18 @@ mod tests {
         // A float at one of the places the region may start at is not a float at each.
         let (objects, id) = object(&[(Residue::exact(16), 8, Kinds::F64)]);
         assert_eq!(lanes(&objects, id, &Residue::strided(0, 8).into(), Some(8)), Err(Unclear::Unaligned));
+    }
+
+    #[test]
+    fn lanes_meet_if_one_is_moved_to_where_another_was() {
+        let lane = |offset| Lane { offset, stride: 12, width: 4, last: i64::MAX as u64 };
+        let by = |m| Offsets::from(Residue::strided(0, m));
+        assert!(!meet(&[lane(0), lane(4)], &by(12)));
+        assert!(meet(&[lane(0), lane(4)], &by(4)));
+        assert!(!meet(&[lane(0)], &by(4)));
+        let single = |offset| Lane { offset, stride: 0, width: 4, last: offset };
+        assert!(meet(&[single(0), single(20)], &Residue::exact(-20).into()));
+        assert!(!meet(&[single(0), single(20)], &Residue::exact(12).into()));
     }
 
     #[test]

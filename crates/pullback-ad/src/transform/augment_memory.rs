@@ -4,14 +4,16 @@
 //! shadow pointers only. In forward mode a shadow mirrors its primal in everything but the floats.
 
 use super::augment::Augmenter;
-use super::linear::Linear;
+use super::linear::{CopiedWord, Linear};
 use super::session::cotangent_type;
 use crate::analysis::activity::{float_cells, holds_float};
-use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes};
+use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes, meet};
 use crate::analysis::objects::{ObjId, Property};
+use crate::analysis::residue::Residue;
 use crate::analysis::unseen::is_part;
 use crate::error::{Error, ErrorKind, Result};
 use pullback_ir::{Builder, CastOp, Constant, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
+use std::collections::BTreeSet;
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
@@ -291,7 +293,8 @@ impl Augmenter<'_, '_> {
         self.own_memory(old_src)?;
         match len.1.filter(|len| *len <= INLINE_BYTES) {
             Some(len) => {
-                let places: Vec<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
+                // Lanes may share places; what is in one is moved once.
+                let places: BTreeSet<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
                 self.copy_few_words(inst, to, from, &places);
             }
             None => self.copy_many_words(inst, to, from, len.0, lanes),
@@ -299,7 +302,7 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    fn copy_few_words(&mut self, inst: Inst, to: &[Value], from: Option<&[Value]>, places: &[u64]) {
+    fn copy_few_words(&mut self, inst: Inst, to: &[Value], from: Option<&[Value]>, places: &BTreeSet<u64>) {
         // Read everything first: the regions may overlap.
         let mut moves = Vec::new();
         for at in places {
@@ -314,15 +317,18 @@ impl Augmenter<'_, '_> {
                 moves.push((lane, dst, old, source));
             }
         }
+        let mut copied = Vec::new();
         for (lane, dst, old, source) in moves {
             let word = source.map_or_else(|| self.func.i64(0), |(_, word)| word);
             self.builder().store(dst, word);
             self.out.pinned.extend([old, word]);
-            let linear = match source {
-                Some((src, word)) => Linear::WordCopy { dst, src, word, old },
-                None => Linear::WordStore { value: None, lane, shadow: dst, word, old },
-            };
-            self.linear(inst, linear);
+            match source {
+                Some((src, word)) => copied.push(CopiedWord { dst, src, word, old }),
+                None => self.linear(inst, Linear::WordStore { value: None, lane, shadow: dst, word, old }),
+            }
+        }
+        if !copied.is_empty() {
+            self.linear(inst, Linear::WordCopy(copied));
         }
     }
 
@@ -435,24 +441,71 @@ impl Augmenter<'_, '_> {
         }
         let mut lanes = self.lanes(object, dst, align.0, known_len)?;
         self.check_variants(object, src, &lanes, known_len)?;
-        let pointers = std::mem::take(&mut lanes.pointers);
-        let mixed = std::mem::take(&mut lanes.mixed);
-        self.copy_words(inst, (dst, src), &to, from.as_deref(), (new_len, known_len), &mixed)?;
-        if let Some(from) = &from {
-            self.copy_pointers(data, inst, dst, &to, from, new_len, known_len, &pointers)?;
-        }
-        if self.session.active.is_active_object(object) && !lanes.floats.is_empty() {
-            let source_active = self.object(src).is_some_and(|o| self.session.active.is_active_object(o));
-            if source_active && self.holds_inert(src) {
-                let (live, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
-                for (floats, src) in [(live, from.clone()), (inert, None)].into_iter().filter(|(f, _)| !f.is_empty()) {
-                    let lanes = Lanes { floats, ..Lanes::default() };
-                    self.linear(inst, Linear::Copy { dst: to.clone(), src, len: new_len, lanes });
-                }
-                return Ok(());
+        if from.is_some() && self.holds_inert(src) {
+            let (live, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
+            lanes.floats = live;
+            if self.session.active.is_active_object(object) && !inert.is_empty() {
+                let lanes = Lanes { floats: inert, ..Lanes::default() };
+                self.linear(inst, Linear::Copy { dst: to.clone(), src: None, len: new_len, lanes });
             }
-            let src = from.filter(|_| source_active);
-            self.linear(inst, Linear::Copy { dst: to, src, len: new_len, lanes });
+        }
+        let len = (new_len, known_len);
+        match from {
+            Some(from) if may_overlap && self.lanes_meet((dst, src), align, len, &lanes) => {
+                let between = self.memory_between(new_len);
+                self.copy_lanes(data, inst, (dst, src), &between, Some(from), len, &lanes)?;
+                self.copy_lanes(data, inst, (dst, src), &to, Some(between), len, &lanes)
+            }
+            from => self.copy_lanes(data, inst, (dst, src), &to, from, len, &lanes),
+        }
+    }
+
+    /// Whether a region that is too large to be moved at once has lanes of which one may come to where another was.
+    fn lanes_meet(
+        &self,
+        (dst, src): (Value, Value),
+        align: (u64, u64),
+        len: (Value, Option<u64>),
+        lanes: &Lanes,
+    ) -> bool {
+        if self.object(dst) != self.object(src) || len.1.is_some_and(|len| len <= INLINE_BYTES) {
+            return false;
+        }
+        let facts = self.session.facts;
+        let (to, from) = (facts.place(self.id, dst, align.0), facts.place(self.id, src, align.1));
+        let distances = to.combine(&from, Residue::minus);
+        [&lanes.floats, &lanes.pointers, &lanes.mixed].into_iter().any(|lanes| meet(lanes, &distances))
+    }
+
+    /// Zeroed shadow memory by way of which a region is moved whose lanes meet.
+    fn memory_between(&mut self, len: Value) -> Vec<Value> {
+        let tape = self.out.tape.expect("lanes are moved in reverse mode, which has a tape");
+        let callee = self.session.runtime.shadow_alloc;
+        let align = self.func.i64(16);
+        (0..self.width()).map(|_| self.builder().call(callee, vec![tape, len, align], Type::Ptr)).collect()
+    }
+
+    /// The shadows of a copied region in reverse mode, lane by lane.
+    #[expect(clippy::too_many_arguments, reason = "two call sites in one place; a struct would only repeat the names")]
+    fn copy_lanes(
+        &mut self,
+        data: &InstData,
+        inst: Inst,
+        (dst, src): (Value, Value),
+        to: &[Value],
+        from: Option<Vec<Value>>,
+        (len, known_len): (Value, Option<u64>),
+        lanes: &Lanes,
+    ) -> Result<()> {
+        self.copy_words(inst, (dst, src), to, from.as_deref(), (len, known_len), &lanes.mixed)?;
+        if let Some(from) = &from {
+            self.copy_pointers(data, inst, dst, to, from, len, known_len, &lanes.pointers)?;
+        }
+        let is_active = |ptr| self.object(ptr).is_some_and(|o| self.session.active.is_active_object(o));
+        if is_active(dst) && !lanes.floats.is_empty() {
+            let src = from.filter(|_| is_active(src));
+            let lanes = Lanes { floats: lanes.floats.clone(), ..Lanes::default() };
+            self.linear(inst, Linear::Copy { dst: to.to_vec(), src, len, lanes });
         }
         Ok(())
     }

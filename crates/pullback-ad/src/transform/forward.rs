@@ -117,7 +117,7 @@ impl Augmenter<'_, '_> {
                 }
                 Linear::WordLoad { .. }
                 | Linear::WordStore { .. }
-                | Linear::WordCopy { .. }
+                | Linear::WordCopy(_)
                 | Linear::WordCopies { .. }
                 | Linear::Restore { .. }
                 | Linear::Rule(_)

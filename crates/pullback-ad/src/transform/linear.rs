@@ -115,17 +115,8 @@ pub enum Linear {
         /// What was there.
         old: Value,
     },
-    /// Such a word is copied.
-    WordCopy {
-        /// Target.
-        dst: Value,
-        /// Source.
-        src: Value,
-        /// The shadow that was copied, zero unless it is a pointer.
-        word: Value,
-        /// What was in the target.
-        old: Value,
-    },
+    /// Such words are copied, as if all were read before any is written.
+    WordCopy(Vec<CopiedWord>),
     /// Many such words are copied, or overwritten where `src` is `None`: what their shadows were is on the tape.
     WordCopies {
         /// Target.
@@ -156,6 +147,19 @@ pub enum Linear {
     Insert(Value, Option<Value>, Option<Value>, u32),
 }
 
+/// A word that is copied where floats lie at one time and pointers at another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CopiedWord {
+    /// Target.
+    pub dst: Value,
+    /// Source.
+    pub src: Value,
+    /// The shadow that was copied, zero unless it is a pointer.
+    pub word: Value,
+    /// What was in the target.
+    pub old: Value,
+}
+
 impl Linear {
     /// Whether the forward sweep reads shadows that may hold cotangents.
     pub fn reads_words(&self) -> bool {
@@ -179,7 +183,7 @@ impl Linear {
             | Linear::Bits(..)
             | Linear::WordLoad { .. }
             | Linear::WordStore { .. }
-            | Linear::WordCopy { .. }
+            | Linear::WordCopy(_)
             | Linear::WordCopies { .. }
             | Linear::Call { .. }
             | Linear::Rule(_) => false,
@@ -190,7 +194,7 @@ impl Linear {
     pub fn changes_shadow_pointers(&self) -> bool {
         matches!(
             self,
-            Linear::Restore { .. } | Linear::WordStore { .. } | Linear::WordCopy { .. } | Linear::WordCopies { .. }
+            Linear::Restore { .. } | Linear::WordStore { .. } | Linear::WordCopy(_) | Linear::WordCopies { .. }
         )
     }
 }

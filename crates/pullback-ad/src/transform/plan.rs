@@ -144,7 +144,7 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
         }
         Linear::WordLoad { shadow, words, .. } => shadow.iter().chain(words).copied().collect(),
         Linear::WordStore { shadow, word, old, .. } => vec![*shadow, *word, *old],
-        Linear::WordCopy { dst, src, word, old } => vec![*dst, *src, *word, *old],
+        Linear::WordCopy(words) => words.iter().flat_map(|w| [w.dst, w.src, w.word, w.old]).collect(),
         Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
         Linear::Rule(pullback) => pullback.values(),
         Linear::Given(_, given) => given.clone(),

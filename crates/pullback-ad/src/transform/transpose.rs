@@ -3,7 +3,7 @@
 use super::augment::Augmented;
 use super::augment_memory::inline_len;
 use super::forward::{guard, scale};
-use super::linear::{Coefficient, Linear};
+use super::linear::{Coefficient, CopiedWord, Linear};
 use super::reverse::Sweeps;
 use super::session::{Disturbs, Session, cotangent_type};
 use super::slots::alloca;
@@ -309,14 +309,21 @@ impl Sweeps<'_, '_> {
                 let g = b.select(is_float, g, nothing);
                 self.accumulate(*value, *lane, g);
             }
-            Linear::WordCopy { dst, src, word, old } => {
-                let (dst, src) = (self.value(*dst, level), self.value(*src, level));
-                let (word, old) = (self.value(*word, level), self.value(*old, level));
-                let ty = cotangent_type(self.rev().ty(word));
-                let mut b = self.build();
-                let g = b.load(ty, dst);
-                b.store(dst, old);
-                self.add_to_word(src, word, g);
+            Linear::WordCopy(words) => {
+                // Take everything before anything is added: the regions may overlap.
+                let mut taken = Vec::new();
+                for CopiedWord { dst, src, word, old } in words {
+                    let (dst, src) = (self.value(*dst, level), self.value(*src, level));
+                    let (word, old) = (self.value(*word, level), self.value(*old, level));
+                    let ty = cotangent_type(self.rev().ty(word));
+                    let mut b = self.build();
+                    let g = b.load(ty, dst);
+                    b.store(dst, old);
+                    taken.push((src, word, g));
+                }
+                for (src, word, g) in taken {
+                    self.add_to_word(src, word, g);
+                }
             }
             Linear::WordCopies { dst, src, len, lane } => {
                 let (dst, len) = (self.value(*dst, level), self.value(*len, level));

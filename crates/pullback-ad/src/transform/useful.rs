@@ -36,7 +36,7 @@ fn result(linear: &Linear) -> Option<Value> {
         | Linear::Copy { .. }
         | Linear::Restore { .. }
         | Linear::WordStore { .. }
-        | Linear::WordCopy { .. }
+        | Linear::WordCopy(_)
         | Linear::WordCopies { .. }
         | Linear::Rule(_)
         | Linear::Given(..)
@@ -58,7 +58,7 @@ pub fn operands(linear: &Linear) -> Vec<Value> {
         | Linear::WordLoad { .. }
         | Linear::Copy { .. }
         | Linear::Restore { .. }
-        | Linear::WordCopy { .. }
+        | Linear::WordCopy(_)
         | Linear::Rule(_)
         | Linear::WordCopies { .. } => vec![],
     }
