@@ -185,6 +185,8 @@ pub fn intrinsic(name: &str, args: &[Scalar]) -> Result<Scalar, Trap> {
         "llvm.smin.i64" => (x[0] as i64).min(x[1] as i64) as u64,
         "llvm.smax.i64" => (x[0] as i64).max(x[1] as i64) as u64,
         "llvm.ctpop.i64" => x[0].count_ones().into(),
+        "llvm.fptosi.sat.i64.f64" => to_f64(args[0].bits, &Type::F64) as i64 as u64,
+        "llvm.fptosi.sat.i64.f32" => to_f64(args[0].bits, &Type::F32) as i64 as u64,
         _ => return Err(Trap::Unsupported(name.to_owned())),
     };
     Ok(Scalar::int(result.into()))

@@ -12,6 +12,8 @@ use pullback_ir::{Type, Value};
 pub enum Kind {
     /// So many elements, in place.
     Inline(Elem, u64),
+    /// Pointer to so many elements, one array: `&mut [f32; 3]`.
+    Reference(Elem, u64),
     /// Pointer and length of a slice with at least so many elements.
     Slice(Elem, u64),
     /// An integer.
@@ -44,12 +46,13 @@ pub fn plan(features: Features, rng: &mut Rng) -> Vec<Plan> {
     let mut plans: Vec<Plan> = (0..rng.between(1, 4))
         .map(|i| {
             let elem = *rng.pick(&elems);
-            let kind = match rng.below(8) {
+            let kind = match rng.below(10) {
                 0..3 => Kind::Inline(elem, 1),
-                3 if features.has(Feature::Memory) => Kind::Inline(elem, 4),
+                3 if features.has(Feature::Memory) => Kind::Inline(elem, rng.between(3, 5) as u64),
                 4 | 5 if features.has(Feature::Memory) => Kind::Slice(elem, 4),
                 6 if features.has(Feature::Ints) => Kind::Int,
                 7 if features.has(Feature::Lists) => Kind::List,
+                8 | 9 if features.has(Feature::Memory) => Kind::Reference(elem, rng.between(3, 5) as u64),
                 _ => Kind::Inline(Elem::F64, 1),
             };
             let active = i == 0 || !features.has(Feature::Constants) || rng.chance(60);
@@ -78,6 +81,12 @@ impl Elem {
         layouts.add(Layout { name: format!("{self:?}"), size: self.stride(), fields })
     }
 
+    /// The layout of so many elements.
+    fn array(self, count: u64, layouts: &mut Layouts) -> LayoutId {
+        let fields = vec![Field { offset: 0, kind: FieldKind::Nested(self.layout(layouts), count) }];
+        layouts.add(Layout { name: format!("[{self:?}; {count}]"), size: self.stride() * count, fields })
+    }
+
     fn image(self, blob: &mut Blob, rng: &mut Rng) {
         for (_, kind) in self.fields() {
             match kind {
@@ -95,9 +104,10 @@ impl Plan {
         let one = |kind| vec![Field { offset: 0, kind }];
         match self.kind {
             Kind::Inline(elem, 1) => elem.layout(layouts),
-            Kind::Inline(elem, count) => {
-                let fields = one(FieldKind::Nested(elem.layout(layouts), count));
-                layouts.add(Layout { name: format!("[{elem:?}; {count}]"), size: elem.stride() * count, fields })
+            Kind::Inline(elem, count) => elem.array(count, layouts),
+            Kind::Reference(elem, count) => {
+                let fields = one(FieldKind::Pointer(Some(elem.array(count, layouts))));
+                layouts.add(Layout { name: format!("&[{elem:?}; {count}]"), size: 8, fields })
             }
             Kind::Slice(elem, _) => {
                 let mut fields = one(FieldKind::Pointer(Some(elem.layout(layouts))));
@@ -121,6 +131,11 @@ impl Plan {
         let mut blob = Blob { active: self.active, ..Blob::default() };
         match self.kind {
             Kind::Inline(elem, count) => (0..count).for_each(|_| elem.image(&mut blob, rng)),
+            Kind::Reference(elem, count) => {
+                let mut data = Blob { active: self.active, ..Blob::default() };
+                (0..count).for_each(|_| elem.image(&mut data, rng));
+                blob.pointer(image.add(data));
+            }
             Kind::Slice(elem, least) => {
                 let len = least + rng.below(3) as u64;
                 let mut data = Blob { active: self.active, ..Blob::default() };
@@ -161,6 +176,11 @@ impl Plan {
                     }
                 }
                 body.env.arrays.push(array);
+            }
+            Kind::Reference(elem, cap) => {
+                let data = body.b().load(Type::Ptr, ptr);
+                let object = Some(body.object());
+                body.env.arrays.push(Array { ptr: data, elem, cap, len: None, write: self.active, object });
             }
             Kind::Slice(elem, cap) => {
                 let data = body.b().load(Type::Ptr, ptr);

@@ -217,9 +217,14 @@ impl Body<'_> {
                 let ty = self.float_type();
                 let x = self.float(&ty);
                 let x = self.squash(x);
-                let scale = self.func.float(ty, 5.0);
+                let scale = self.func.float(ty.clone(), 5.0);
                 let x = self.b().fmul(x, scale);
-                self.b().cast(CastOp::FpToSi, x, Type::I64)
+                if self.rng.chance(50) {
+                    self.b().cast(CastOp::FpToSi, x, Type::I64)
+                } else {
+                    let name = if ty == Type::F64 { "llvm.fptosi.sat.i64.f64" } else { "llvm.fptosi.sat.i64.f32" };
+                    self.b().value(Op::Intrinsic(name.into(), vec![x]), Type::I64)
+                }
             }
             _ => {
                 let seven = self.func.i64(7);

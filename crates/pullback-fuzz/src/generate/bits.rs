@@ -68,8 +68,7 @@ impl Body<'_> {
     }
 
     fn pair_address(&mut self, array: &Array) -> Value {
-        let index = self.rng.below(array.cap as usize - 1) as i64;
-        let index = self.func.i64(index);
+        let index = self.index(array.cap - 1);
         self.address(array, index, 0)
     }
 

@@ -191,7 +191,7 @@ impl<'a> Body<'a> {
             }
             for i in 0..self.rng.between(1, 3) {
                 let elem = if i == 0 { Elem::F64 } else { *self.rng.pick(&elems) };
-                let cap = 4;
+                let cap = self.rng.between(3, 5) as u64;
                 let ptr = self.b().alloca(elem.stride() * cap, 8);
                 let array = Array { ptr, elem, cap, len: None, write: true, object: Some(self.object()) };
                 self.initialise(&array);

@@ -155,8 +155,39 @@ impl Body<'_> {
         }
     }
 
+    /// The scalars of an array of triples, one by one.
+    fn flat(&self, array: Array) -> Array {
+        match array.elem {
+            Elem::Triple => Array { elem: Elem::F64, cap: 3 * array.cap, len: None, ..array },
+            _ => array,
+        }
+    }
+
+    /// `memmove` inside an array, from a place to another one and of a length that are known when the program runs: they may
+    /// overlap in every way.
+    pub fn slide(&mut self) -> bool {
+        let Some(array) = self.array(|a| a.write && (a.cap > 1 || a.elem == Elem::Triple)) else { return false };
+        let array = if self.rng.chance(50) { self.flat(array) } else { array };
+        if array.cap < 2 {
+            return false;
+        }
+        let most = self.rng.between(1, array.cap as usize - 1) as u64;
+        let [dst, src] = [(); 2].map(|()| {
+            let index = self.index(array.cap - most + 1);
+            self.address(&array, index, 0)
+        });
+        let (count, stride) = (self.index(most + 1), self.func.i64(array.elem.stride() as i64));
+        let len = self.b().mul(count, stride);
+        let align = array.elem.align();
+        self.b().push(Op::Copy { dst, src, len, may_overlap: true, align: (align, align) }, None);
+        true
+    }
+
     /// `memcpy` between arrays, `memmove` inside one, `memset` to zero.
     pub fn copy(&mut self) -> bool {
+        if self.rng.chance(50) {
+            return self.slide();
+        }
         let Some(to) = self.array(|a| a.write && a.cap > 1) else { return false };
         let (stride, align) = (to.elem.stride(), to.elem.align());
         let count = if self.has(Feature::Ints) && self.rng.chance(40) {
@@ -269,7 +300,7 @@ impl Body<'_> {
     /// Statements with an array on the heap.
     pub fn heap_scope(&mut self) -> bool {
         let elem = if self.has(Feature::Structs) && self.rng.chance(30) { Elem::Triple } else { Elem::F64 };
-        let cap = 4;
+        let cap = self.rng.between(3, 5) as u64;
         let size = cap * elem.stride();
         let ptr = self.allocate(size);
         let array = Array { ptr, elem, cap, len: None, write: true, object: Some(self.object()) };
