@@ -1,7 +1,7 @@
 //! The calls of one symbol: found, read, and replaced by an address.
 
 use crate::error::{Error, Result};
-use crate::ffi::{ValueRef, llvm};
+use crate::ffi::{InstRef, ValueRef, llvm};
 use crate::kinds::{opcode, value_kind};
 use crate::module::{Module, c_string};
 use crate::symbols::Visibility;
@@ -23,11 +23,11 @@ pub struct CallSite {
 impl Module {
     /// The calls of `symbol`, in the module's order. A symbol that is not there has none.
     pub fn calls_of(&self, symbol: &str) -> Vec<CallSite> {
-        let call_site = |(index, call): (usize, ValueRef)| {
+        let call_site = |(index, call): (usize, InstRef)| {
             let caller = llvm!(self.api(), LLVMGetBasicBlockParent(llvm!(self.api(), LLVMGetInstructionParent(call))));
-            let count = llvm!(self.api(), LLVMGetNumArgOperands(call));
+            let count = llvm!(self.api(), LLVMGetNumArgOperands(call.value()));
             let argument = |i| {
-                let value = llvm!(self.api(), LLVMGetOperand(call, i));
+                let value = llvm!(self.api(), LLVMGetOperand(call.value(), i));
                 self.trace_global(value, 0).map(|g| self.name_of(g))
             };
             CallSite {
@@ -40,10 +40,10 @@ impl Module {
         self.raw_calls_of(symbol).into_iter().enumerate().map(call_site).collect()
     }
 
-    fn raw_calls_of(&self, symbol: &str) -> Vec<ValueRef> {
+    fn raw_calls_of(&self, symbol: &str) -> Vec<InstRef> {
         let Some(target) = self.function_named(symbol) else { return Vec::new() };
         let bodies = self.raw_functions().into_iter().flat_map(|f| self.raw_body(f));
-        bodies.filter(|inst| self.called(*inst) == Some(target)).collect()
+        bodies.filter(|inst| self.called(inst.value()) == Some(target)).collect()
     }
 
     /// The function a call or invoke names.
@@ -89,9 +89,9 @@ impl Module {
         };
         let address = match name {
             Some(name) => self.function_named(name).unwrap_or_else(|| declared(name)),
-            None => llvm!(api, LLVMConstNull(llvm!(api, LLVMTypeOf(call)))),
+            None => llvm!(api, LLVMConstNull(llvm!(api, LLVMTypeOf(call.value())))),
         };
-        llvm!(api, LLVMReplaceAllUsesWith(call, address));
+        llvm!(api, LLVMReplaceAllUsesWith(call.value(), address));
         self.erase_call(call);
         Ok(())
     }
@@ -101,6 +101,7 @@ impl Module {
         let (old, new) = (self.symbol(old)?, self.symbol(new)?);
         for function in self.raw_functions().into_iter().filter(|f| !except(&self.name_of(*f))) {
             for inst in self.raw_body(function) {
+                let inst = inst.value();
                 let count = llvm!(self.api(), LLVMGetNumOperands(inst)) as u32;
                 for i in (0..count).filter(|i| llvm!(self.api(), LLVMGetOperand(inst, *i)) == old) {
                     llvm!(self.api(), LLVMSetOperand(inst, i, new));
@@ -111,11 +112,12 @@ impl Module {
     }
 
     /// Erase a call without uses; an invoke becomes a jump to where it would have returned.
-    pub(crate) fn erase_call(&self, call: ValueRef) {
+    pub(crate) fn erase_call(&self, call: InstRef) {
         let api = self.api();
-        if llvm!(api, LLVMGetInstructionOpcode(call)) == opcode::INVOKE {
+        if llvm!(api, LLVMGetInstructionOpcode(call.value())) == opcode::INVOKE {
             let block = llvm!(api, LLVMGetInstructionParent(call));
-            let (normal, unwind) = (llvm!(api, LLVMGetNormalDest(call)), llvm!(api, LLVMGetUnwindDest(call)));
+            let (normal, unwind) =
+                (llvm!(api, LLVMGetNormalDest(call.value())), llvm!(api, LLVMGetUnwindDest(call.value())));
             self.remove_phi_entry(unwind, block);
             let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
             llvm!(api, LLVMPositionBuilderBefore(builder, call));
@@ -128,7 +130,8 @@ impl Module {
     /// Rebuild the phis of `block` without their entries for `pred`, which jumps there no more.
     fn remove_phi_entry(&self, block: crate::ffi::BlockRef, pred: crate::ffi::BlockRef) {
         let api = self.api();
-        for phi in self.raw_insts(block) {
+        for inst in self.raw_insts(block) {
+            let phi = inst.value();
             if llvm!(api, LLVMGetInstructionOpcode(phi)) != opcode::PHI {
                 break;
             }
@@ -141,14 +144,14 @@ impl Module {
                 llvm!(api, LLVMGetPoison(ty))
             } else {
                 let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
-                llvm!(api, LLVMPositionBuilderBefore(builder, phi));
+                llvm!(api, LLVMPositionBuilderBefore(builder, inst));
                 let new = llvm!(api, LLVMBuildPhi(builder, ty, c"".as_ptr()));
                 llvm!(api, LLVMDisposeBuilder(builder));
                 llvm!(api, LLVMAddIncoming(new, values.as_mut_ptr(), blocks.as_mut_ptr(), values.len() as u32));
-                new
+                new.value()
             };
             llvm!(api, LLVMReplaceAllUsesWith(phi, replacement));
-            llvm!(api, LLVMInstructionEraseFromParent(phi));
+            llvm!(api, LLVMInstructionEraseFromParent(inst));
         }
     }
 }

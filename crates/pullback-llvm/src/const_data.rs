@@ -209,7 +209,7 @@ impl Module {
         let function = self.function_named(function)?;
         let mut result = None;
         for block in self.raw_blocks(function) {
-            let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block));
+            let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block)).value();
             if llvm!(self.api(), LLVMGetInstructionOpcode(term)) != opcode::RET {
                 continue;
             }

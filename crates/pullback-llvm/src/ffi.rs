@@ -49,6 +49,8 @@ handles! {
     TypeRef;
     /// `LLVMValueRef`.
     ValueRef;
+    /// An `LLVMValueRef` that is known to be an instruction: see [`InstRef::value`].
+    InstRef;
     /// `LLVMBasicBlockRef`.
     BlockRef;
     /// `LLVMBuilderRef`.
@@ -77,6 +79,16 @@ handles! {
     MetadataEntries;
     /// `LLVMComdatRef`.
     ComdatRef;
+}
+
+/// The C interface has one type for all values, and casts without a check where it wants an instruction. The table below tells the two
+/// apart: what changes an instruction takes an [`InstRef`]; a builder that always makes an instruction returns one; a builder that folds
+/// constants returns a [`ValueRef`], of which only [`Api::as_instruction`] makes an instruction, if it is one.
+impl InstRef {
+    /// The instruction as a value.
+    pub fn value(self) -> ValueRef {
+        ValueRef(self.0)
+    }
 }
 
 /// `LLVMBool`.
@@ -189,7 +201,7 @@ table! {
     LLVMPrintValueToString(ValueRef) -> *mut c_char;
     LLVMReplaceAllUsesWith(ValueRef, ValueRef);
     LLVMIsConstant(ValueRef) -> Bool;
-    LLVMIsAInstruction(ValueRef) -> ValueRef;
+    LLVMIsAInstruction(ValueRef) -> InstRef;
     LLVMGetNumOperands(ValueRef) -> c_int;
     LLVMGetOperand(ValueRef, c_uint) -> ValueRef;
     LLVMSetOperand(ValueRef, c_uint, ValueRef);
@@ -227,7 +239,7 @@ table! {
     LLVMGetVisibility(ValueRef) -> c_int;
     LLVMSetVisibility(ValueRef, c_int);
     LLVMGetAlignment(ValueRef) -> c_uint;
-    LLVMSetAlignment(ValueRef, c_uint);
+    LLVMSetAlignment(InstRef, c_uint);
     LLVMSetComdat(ValueRef, ComdatRef);
     LLVMGlobalClearMetadata(ValueRef);
     // Functions
@@ -257,23 +269,23 @@ table! {
     LLVMGetStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint) -> AttrRef;
     LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
     LLVMGetCallSiteEnumAttribute(ValueRef, c_uint, c_uint) -> AttrRef;
-    LLVMRemoveCallSiteEnumAttribute(ValueRef, c_uint, c_uint);
-    LLVMAddCallSiteAttribute(ValueRef, c_uint, AttrRef);
+    LLVMRemoveCallSiteEnumAttribute(InstRef, c_uint, c_uint);
+    LLVMAddCallSiteAttribute(InstRef, c_uint, AttrRef);
     // Blocks
     LLVMGetFirstBasicBlock(ValueRef) -> BlockRef;
     LLVMGetNextBasicBlock(BlockRef) -> BlockRef;
     LLVMGetEntryBasicBlock(ValueRef) -> BlockRef;
     LLVMAppendBasicBlockInContext(ContextRef, ValueRef, *const c_char) -> BlockRef;
     LLVMDeleteBasicBlock(BlockRef);
-    LLVMGetBasicBlockTerminator(BlockRef) -> ValueRef;
-    LLVMGetFirstInstruction(BlockRef) -> ValueRef;
-    LLVMGetNextInstruction(ValueRef) -> ValueRef;
-    LLVMGetInstructionParent(ValueRef) -> BlockRef;
+    LLVMGetBasicBlockTerminator(BlockRef) -> InstRef;
+    LLVMGetFirstInstruction(BlockRef) -> InstRef;
+    LLVMGetNextInstruction(InstRef) -> InstRef;
+    LLVMGetInstructionParent(InstRef) -> BlockRef;
     LLVMGetBasicBlockParent(BlockRef) -> ValueRef;
     // Instructions
     LLVMGetInstructionOpcode(ValueRef) -> c_int;
-    LLVMInstructionEraseFromParent(ValueRef);
-    LLVMInstructionClone(ValueRef) -> ValueRef;
+    LLVMInstructionEraseFromParent(InstRef);
+    LLVMInstructionClone(InstRef) -> InstRef;
     LLVMGetICmpPredicate(ValueRef) -> c_int;
     LLVMGetFCmpPredicate(ValueRef) -> c_int;
     LLVMGetCalledValue(ValueRef) -> ValueRef;
@@ -281,12 +293,12 @@ table! {
     LLVMGetNumArgOperands(ValueRef) -> c_uint;
     LLVMGetNumOperandBundles(ValueRef) -> c_uint;
     LLVMGetInstructionCallConv(ValueRef) -> c_uint;
-    LLVMSetInstructionCallConv(ValueRef, c_uint);
-    LLVMSetTailCallKind(ValueRef, c_int);
+    LLVMSetInstructionCallConv(InstRef, c_uint);
+    LLVMSetTailCallKind(InstRef, c_int);
     LLVMGetNormalDest(ValueRef) -> BlockRef;
     LLVMGetUnwindDest(ValueRef) -> BlockRef;
-    LLVMSetNormalDest(ValueRef, BlockRef);
-    LLVMSetUnwindDest(ValueRef, BlockRef);
+    LLVMSetNormalDest(InstRef, BlockRef);
+    LLVMSetUnwindDest(InstRef, BlockRef);
     LLVMGetNumClauses(ValueRef) -> c_uint;
     LLVMGetClause(ValueRef, c_uint) -> ValueRef;
     LLVMGetNumSuccessors(ValueRef) -> c_uint;
@@ -296,7 +308,7 @@ table! {
     LLVMCountIncoming(ValueRef) -> c_uint;
     LLVMGetIncomingValue(ValueRef, c_uint) -> ValueRef;
     LLVMGetIncomingBlock(ValueRef, c_uint) -> BlockRef;
-    LLVMAddIncoming(ValueRef, *mut ValueRef, *mut BlockRef, c_uint);
+    LLVMAddIncoming(InstRef, *mut ValueRef, *mut BlockRef, c_uint);
     LLVMGetNumIndices(ValueRef) -> c_uint;
     LLVMGetIndices(ValueRef) -> *const c_uint;
     LLVMGetGEPSourceElementType(ValueRef) -> TypeRef;
@@ -311,20 +323,20 @@ table! {
     LLVMGetIsDisjoint(ValueRef) -> Bool;
     LLVMCanValueUseFastMathFlags(ValueRef) -> Bool;
     LLVMGetFastMathFlags(ValueRef) -> c_uint;
-    LLVMSetNSW(ValueRef, Bool);
-    LLVMSetNUW(ValueRef, Bool);
-    LLVMSetExact(ValueRef, Bool);
-    LLVMSetNNeg(ValueRef, Bool);
-    LLVMSetIsDisjoint(ValueRef, Bool);
-    LLVMSetFastMathFlags(ValueRef, c_uint);
+    LLVMSetNSW(InstRef, Bool);
+    LLVMSetNUW(InstRef, Bool);
+    LLVMSetExact(InstRef, Bool);
+    LLVMSetNNeg(InstRef, Bool);
+    LLVMSetIsDisjoint(InstRef, Bool);
+    LLVMSetFastMathFlags(InstRef, c_uint);
     LLVMGetInlineAsmAsmString(ValueRef, *mut usize) -> *const c_char;
-    LLVMInstructionGetAllMetadataOtherThanDebugLoc(ValueRef, *mut usize) -> MetadataEntries;
+    LLVMInstructionGetAllMetadataOtherThanDebugLoc(InstRef, *mut usize) -> MetadataEntries;
     LLVMValueMetadataEntriesGetKind(MetadataEntries, c_uint) -> c_uint;
     LLVMDisposeValueMetadataEntries(MetadataEntries);
-    LLVMSetMetadata(ValueRef, c_uint, ValueRef);
+    LLVMSetMetadata(InstRef, c_uint, ValueRef);
     // Debug locations
-    LLVMInstructionGetDebugLoc(ValueRef) -> MetadataRef;
-    LLVMInstructionSetDebugLoc(ValueRef, MetadataRef);
+    LLVMInstructionGetDebugLoc(InstRef) -> MetadataRef;
+    LLVMInstructionSetDebugLoc(InstRef, MetadataRef);
     LLVMDILocationGetLine(MetadataRef) -> c_uint;
     LLVMDILocationGetColumn(MetadataRef) -> c_uint;
     LLVMDILocationGetScope(MetadataRef) -> MetadataRef;
@@ -341,13 +353,33 @@ table! {
     LLVMMDStringInContext2(ContextRef, *const c_char, usize) -> MetadataRef;
     LLVMMDNodeInContext2(ContextRef, *mut MetadataRef, usize) -> MetadataRef;
     LLVMGetMDKindIDInContext(ContextRef, *const c_char, c_uint) -> c_uint;
-    // Building
+    // Building. These always make an instruction, and return it.
     LLVMCreateBuilderInContext(ContextRef) -> BuilderRef;
     LLVMDisposeBuilder(BuilderRef);
     LLVMPositionBuilderAtEnd(BuilderRef, BlockRef);
-    LLVMPositionBuilderBefore(BuilderRef, ValueRef);
-    LLVMInsertIntoBuilder(BuilderRef, ValueRef);
+    LLVMPositionBuilderBefore(BuilderRef, InstRef);
+    LLVMInsertIntoBuilder(BuilderRef, InstRef);
     LLVMGetInsertBlock(BuilderRef) -> BlockRef;
+    LLVMBuildAlloca(BuilderRef, TypeRef, *const c_char) -> InstRef;
+    LLVMBuildLoad2(BuilderRef, TypeRef, ValueRef, *const c_char) -> InstRef;
+    LLVMBuildStore(BuilderRef, ValueRef, ValueRef) -> InstRef;
+    LLVMBuildMemCpy(BuilderRef, ValueRef, c_uint, ValueRef, c_uint, ValueRef) -> InstRef;
+    LLVMBuildMemMove(BuilderRef, ValueRef, c_uint, ValueRef, c_uint, ValueRef) -> InstRef;
+    LLVMBuildMemSet(BuilderRef, ValueRef, ValueRef, ValueRef, c_uint) -> InstRef;
+    LLVMBuildCall2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char) -> InstRef;
+    LLVMBuildInvoke2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, *const c_char) -> InstRef;
+    LLVMBuildLandingPad(BuilderRef, TypeRef, ValueRef, c_uint, *const c_char) -> InstRef;
+    LLVMSetCleanup(InstRef, Bool);
+    LLVMBuildResume(BuilderRef, ValueRef) -> InstRef;
+    LLVMBuildPhi(BuilderRef, TypeRef, *const c_char) -> InstRef;
+    LLVMBuildBr(BuilderRef, BlockRef) -> InstRef;
+    LLVMBuildCondBr(BuilderRef, ValueRef, BlockRef, BlockRef) -> InstRef;
+    LLVMBuildSwitch(BuilderRef, ValueRef, BlockRef, c_uint) -> InstRef;
+    LLVMAddCase(InstRef, ValueRef, BlockRef);
+    LLVMBuildRet(BuilderRef, ValueRef) -> InstRef;
+    LLVMBuildRetVoid(BuilderRef) -> InstRef;
+    LLVMBuildUnreachable(BuilderRef) -> InstRef;
+    // These fold what is constant: the result is an instruction, a constant, or one of the operands.
     LLVMBuildBinOp(BuilderRef, c_int, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildFNeg(BuilderRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildICmp(BuilderRef, c_int, ValueRef, ValueRef, *const c_char) -> ValueRef;
@@ -355,28 +387,9 @@ table! {
     LLVMBuildCast(BuilderRef, c_int, ValueRef, TypeRef, *const c_char) -> ValueRef;
     LLVMBuildSelect(BuilderRef, ValueRef, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildFreeze(BuilderRef, ValueRef, *const c_char) -> ValueRef;
-    LLVMBuildAlloca(BuilderRef, TypeRef, *const c_char) -> ValueRef;
-    LLVMBuildLoad2(BuilderRef, TypeRef, ValueRef, *const c_char) -> ValueRef;
-    LLVMBuildStore(BuilderRef, ValueRef, ValueRef) -> ValueRef;
     LLVMBuildGEPWithNoWrapFlags(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char, c_uint) -> ValueRef;
-    LLVMBuildMemCpy(BuilderRef, ValueRef, c_uint, ValueRef, c_uint, ValueRef) -> ValueRef;
-    LLVMBuildMemMove(BuilderRef, ValueRef, c_uint, ValueRef, c_uint, ValueRef) -> ValueRef;
-    LLVMBuildMemSet(BuilderRef, ValueRef, ValueRef, ValueRef, c_uint) -> ValueRef;
-    LLVMBuildCall2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char) -> ValueRef;
-    LLVMBuildInvoke2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, *const c_char) -> ValueRef;
-    LLVMBuildLandingPad(BuilderRef, TypeRef, ValueRef, c_uint, *const c_char) -> ValueRef;
-    LLVMSetCleanup(ValueRef, Bool);
-    LLVMBuildResume(BuilderRef, ValueRef) -> ValueRef;
     LLVMBuildExtractValue(BuilderRef, ValueRef, c_uint, *const c_char) -> ValueRef;
     LLVMBuildInsertValue(BuilderRef, ValueRef, ValueRef, c_uint, *const c_char) -> ValueRef;
-    LLVMBuildPhi(BuilderRef, TypeRef, *const c_char) -> ValueRef;
-    LLVMBuildBr(BuilderRef, BlockRef) -> ValueRef;
-    LLVMBuildCondBr(BuilderRef, ValueRef, BlockRef, BlockRef) -> ValueRef;
-    LLVMBuildSwitch(BuilderRef, ValueRef, BlockRef, c_uint) -> ValueRef;
-    LLVMAddCase(ValueRef, ValueRef, BlockRef);
-    LLVMBuildRet(BuilderRef, ValueRef) -> ValueRef;
-    LLVMBuildRetVoid(BuilderRef) -> ValueRef;
-    LLVMBuildUnreachable(BuilderRef) -> ValueRef;
 }
 
 /// Calls one function of the table.
@@ -414,6 +427,11 @@ impl Api {
             let args: Vec<*const c_char> = [c"pullback"].iter().chain(&OPTIONS).map(|arg| arg.as_ptr()).collect();
             llvm!(self, LLVMParseCommandLineOptions(args.len() as c_int, args.as_ptr(), std::ptr::null()));
         }
+    }
+
+    /// The instruction that a value is, if it is one.
+    pub fn as_instruction(&self, value: ValueRef) -> Option<InstRef> {
+        llvm!(self, LLVMIsAInstruction(value)).some()
     }
 
     /// Take over a message LLVM allocated.

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::ffi::{Api, BlockRef, ContextRef, ModuleRef, ValueRef, llvm};
+use crate::ffi::{Api, BlockRef, ContextRef, InstRef, ModuleRef, ValueRef, llvm};
 use std::ffi::CString;
 
 /// An LLVM module. Methods that change it take `&mut self`, so that whoever holds a shared reference may keep handles
@@ -159,13 +159,13 @@ impl Module {
         blocks
     }
 
-    pub(crate) fn raw_insts(&self, block: BlockRef) -> Vec<ValueRef> {
+    pub(crate) fn raw_insts(&self, block: BlockRef) -> Vec<InstRef> {
         let first = llvm!(self.api(), LLVMGetFirstInstruction(block));
-        chain(first, |i| llvm!(self.api(), LLVMGetNextInstruction(i)))
+        std::iter::successors(first.some(), |i| llvm!(self.api(), LLVMGetNextInstruction(*i)).some()).collect()
     }
 
     /// Every instruction of a function.
-    pub(crate) fn raw_body(&self, function: ValueRef) -> Vec<ValueRef> {
+    pub(crate) fn raw_body(&self, function: ValueRef) -> Vec<InstRef> {
         self.raw_blocks(function).into_iter().flat_map(|block| self.raw_insts(block)).collect()
     }
 

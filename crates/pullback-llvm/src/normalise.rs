@@ -173,7 +173,7 @@ impl Module {
             self.set_inlining(function, if stays { Inlining::Never } else { Inlining::Always });
             for inst in self.raw_body(function) {
                 if let Some(kind) = self.attribute_kind("noinline")
-                    && self.called(inst).is_some()
+                    && self.called(inst.value()).is_some()
                 {
                     llvm!(self.api(), LLVMRemoveCallSiteEnumAttribute(inst, FUNCTION_INDEX, kind));
                 }
@@ -192,6 +192,7 @@ impl Module {
     fn catches_panics(&self, function: ValueRef) -> bool {
         let api = self.api();
         self.raw_body(function).into_iter().any(|inst| {
+            let inst = inst.value();
             llvm!(api, LLVMGetInstructionOpcode(inst)) == opcode::LANDING_PAD
                 && (0..llvm!(api, LLVMGetNumClauses(inst)))
                     .any(|i| llvm!(api, LLVMGetValueKind(llvm!(api, LLVMGetClause(inst, i)))) == value_kind::NULL)
@@ -227,7 +228,7 @@ impl Module {
         let api = self.api();
         let blocks = self.raw_blocks(function);
         let successors = |block: BlockRef| {
-            let term = llvm!(api, LLVMGetBasicBlockTerminator(block));
+            let term = llvm!(api, LLVMGetBasicBlockTerminator(block)).value();
             let count = llvm!(api, LLVMGetNumSuccessors(term));
             (0..count).map(|i| llvm!(api, LLVMGetSuccessor(term, i))).collect::<Vec<_>>()
         };
@@ -259,7 +260,7 @@ impl Module {
         let mut after: Vec<HashSet<usize>> = vec![HashSet::new(); blocks.len()];
         let mut before = after.clone();
         for (i, block) in blocks.iter().enumerate() {
-            let term = llvm!(api, LLVMGetBasicBlockTerminator(*block));
+            let term = llvm!(api, LLVMGetBasicBlockTerminator(*block)).value();
             for k in 0..llvm!(api, LLVMGetNumSuccessors(term)) {
                 let to = number[&llvm!(api, LLVMGetSuccessor(term, k))];
                 if to != i {
@@ -304,7 +305,7 @@ impl Module {
             let mut callees: Vec<ValueRef> = self
                 .raw_body(function)
                 .into_iter()
-                .filter_map(|inst| self.called(inst))
+                .filter_map(|inst| self.called(inst.value()))
                 .filter(|f| !self.is_declaration(*f))
                 .collect();
             callees.sort();
@@ -328,7 +329,7 @@ impl Module {
     fn erase_calls_of(&self, prefix: &str) {
         for function in self.raw_functions() {
             for inst in self.raw_body(function) {
-                if self.called(inst).is_some_and(|f| self.name_of(f).starts_with(prefix)) {
+                if self.called(inst.value()).is_some_and(|f| self.name_of(f).starts_with(prefix)) {
                     llvm!(self.api(), LLVMInstructionEraseFromParent(inst));
                 }
             }

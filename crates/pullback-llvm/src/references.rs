@@ -15,7 +15,7 @@ impl Module {
         let mut found = Vec::new();
         let mut work = self.raw_operands(value);
         if llvm!(self.api(), LLVMGetValueKind(value)) == value_kind::FUNCTION {
-            work.extend(self.raw_body(value).into_iter().flat_map(|inst| self.raw_operands(inst)));
+            work.extend(self.raw_body(value).into_iter().flat_map(|inst| self.raw_operands(inst.value())));
         }
         while let Some(operand) = work.pop() {
             if !self.is_plain_constant(operand) || !seen.insert(operand) {

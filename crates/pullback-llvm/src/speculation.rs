@@ -15,7 +15,7 @@
 //! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded |
 //! | functions of the C library (`acos`, `cbrt`) | singular | LLVM never speculates on calls |
 
-use crate::ffi::{BuilderRef, TypeRef, ValueRef, llvm};
+use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};
 use crate::module::{Module, c_string};
 
@@ -74,14 +74,14 @@ impl Module {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         for inst in self.raw_functions().into_iter().flat_map(|f| self.raw_body(f)) {
-            let Some(name) = self.guarded_operation(inst) else { continue };
-            let ty = llvm!(api, LLVMTypeOf(inst));
+            let Some(name) = self.guarded_operation(inst.value()) else { continue };
+            let ty = llvm!(api, LLVMTypeOf(inst.value()));
             let (function, function_ty) = self.guarded_function(name, ty);
-            let mut operands = [0, 1].map(|i| llvm!(api, LLVMGetOperand(inst, i)));
+            let mut operands = [0, 1].map(|i| llvm!(api, LLVMGetOperand(inst.value(), i)));
             llvm!(api, LLVMPositionBuilderBefore(builder, inst));
             let call =
                 llvm!(api, LLVMBuildCall2(builder, function_ty, function, operands.as_mut_ptr(), 2, c"".as_ptr()));
-            self.put_in_place_of(call, inst);
+            self.put_in_place_of(call.value(), inst);
         }
         llvm!(api, LLVMDisposeBuilder(builder));
     }
@@ -102,10 +102,13 @@ impl Module {
         let api = self.api();
         while let Some(used) = llvm!(api, LLVMGetFirstUse(function)).some() {
             let call = llvm!(api, LLVMGetUser(used));
-            let [left, right] = [0, 1].map(|i| llvm!(api, LLVMGetOperand(call, i)));
+            let call = api.as_instruction(call).filter(|call| self.called(call.value()) == Some(function));
+            let call = call.expect("a bug in Pullback: a guarded operation is used otherwise than by a call");
+            let [left, right] = [0, 1].map(|i| llvm!(api, LLVMGetOperand(call.value(), i)));
             llvm!(api, LLVMPositionBuilderBefore(builder, call));
-            let inst = llvm!(api, LLVMBuildBinOp(builder, opcode, left, right, c"".as_ptr()));
-            self.put_in_place_of(inst, call);
+            // A constant, where a pass has found both operands to be constants.
+            let result = llvm!(api, LLVMBuildBinOp(builder, opcode, left, right, c"".as_ptr()));
+            self.put_in_place_of(result, call);
         }
         llvm!(api, LLVMDeleteFunction(function));
     }
@@ -140,14 +143,56 @@ impl Module {
         (function, function_ty)
     }
 
-    /// Replace an instruction by another that computes the same, with its flags and place in the source.
-    fn put_in_place_of(&self, new: ValueRef, old: ValueRef) {
+    /// Replace an instruction by a value that is the same; if that is an instruction, it gets the flags and the place in the source.
+    fn put_in_place_of(&self, new: ValueRef, old: InstRef) {
         let api = self.api();
-        if llvm!(api, LLVMCanValueUseFastMathFlags(new)) != 0 && llvm!(api, LLVMCanValueUseFastMathFlags(old)) != 0 {
-            llvm!(api, LLVMSetFastMathFlags(new, llvm!(api, LLVMGetFastMathFlags(old))));
+        if let Some(inst) = api.as_instruction(new) {
+            let has_flags = |value| llvm!(api, LLVMCanValueUseFastMathFlags(value)) != 0;
+            if has_flags(new) && has_flags(old.value()) {
+                llvm!(api, LLVMSetFastMathFlags(inst, llvm!(api, LLVMGetFastMathFlags(old.value()))));
+            }
+            llvm!(api, LLVMInstructionSetDebugLoc(inst, llvm!(api, LLVMInstructionGetDebugLoc(old))));
         }
-        llvm!(api, LLVMInstructionSetDebugLoc(new, llvm!(api, LLVMInstructionGetDebugLoc(old))));
-        llvm!(api, LLVMReplaceAllUsesWith(old, new));
+        llvm!(api, LLVMReplaceAllUsesWith(old.value(), new));
         llvm!(api, LLVMInstructionEraseFromParent(old));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Context, Llvm, Module, TargetOptions};
+    use std::path::Path;
+    use std::process::Command;
+
+    fn module(text: &str) -> Module {
+        let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+        let llvm = Llvm::load(Path::new(String::from_utf8(sysroot.stdout).unwrap().trim())).unwrap();
+        Module::parse_ir(&Context::new(&llvm), "test", text).unwrap()
+    }
+
+    /// The operands of each guarded operation are constants once the passes have run: LLVM's builder returns a constant then.
+    #[test]
+    fn guarded_operations_on_constants_become_constants() {
+        let module = module(
+            r#"
+            target triple = "x86_64-unknown-linux-gnu"
+            define internal double @f(double %x, double %y) noinline {
+              %product = fmul fast double %x, %y
+              %quotient = fdiv double %product, %y
+              %rest = frem double %quotient, %y
+              ret double %rest
+            }
+            define double @g() {
+              %z = call double @f(double 7.0, double 4.0)
+              ret double %z
+            }
+            "#,
+        );
+        let machine = module.machine(&TargetOptions::default()).unwrap();
+        module.with_guarded_operations(|| module.run_on(None, "ipsccp", &machine).unwrap());
+        module.verify().unwrap();
+        let text = module.print();
+        assert!(text.contains("ret double 3.000000e+00"), "{text}");
+        assert!(!text.contains("__pullback_guarded"), "{text}");
     }
 }

@@ -220,7 +220,7 @@ impl Module {
             match llvm!(self.api(), LLVMGetValueKind(value)) {
                 value_kind::FUNCTION => {
                     for inst in self.raw_body(value) {
-                        work.extend(self.raw_operands(inst).into_iter().filter(|v| self.is_plain_constant(*v)));
+                        work.extend(self.raw_operands(inst.value()).into_iter().filter(|v| self.is_plain_constant(*v)));
                     }
                     if llvm!(self.api(), LLVMHasPersonalityFn(value)) != 0 {
                         work.extend(self.raw_operands(value));
@@ -262,6 +262,7 @@ impl Module {
         let blocks = self.raw_blocks(function);
         // Values may be used in blocks deleted later; uses go first.
         for inst in self.raw_body(function) {
+            let inst = inst.value();
             let ty = llvm!(self.api(), LLVMTypeOf(inst));
             if llvm!(self.api(), LLVMGetTypeKind(ty)) != crate::kinds::type_kind::VOID
                 && llvm!(self.api(), LLVMGetTypeKind(ty)) != crate::kinds::type_kind::TOKEN

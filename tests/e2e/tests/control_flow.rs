@@ -22,6 +22,32 @@ pullback_e2e::differentiated! {
         product
     } at [1.0, 2.0, 3.0], [0.5];
 
+    // The closure's last result alone would count, and it is not used: where the branch is taken, the optimiser finds operands of
+    // divisions to be constants.
+    fn unused_results(x) {
+        let h = x.len() / 2;
+        match h % 4 {
+            0 => {
+                let mut acc = 0.13875f64.mul_add(x[h % x.len()], x[6 % x.len()]);
+                let mut g = |_q: f64, _w: f64| {
+                    let l = x.last().copied().unwrap_or(0.10455);
+                    let t = (l * x.last().copied().unwrap_or(0.10455) + 1.0).recip();
+                    acc = t.tanh();
+                };
+                g(x.get(h).copied().unwrap_or(1.32308) % 1.7, (x[h % x.len()].abs() + 1.0).ln());
+                for i in 0..3 {
+                    g(x[h % x.len()] * -0.26512 + x[h % x.len()], i as f64 * 0.3);
+                }
+                let _v = acc.sin();
+            }
+            _ => {}
+        }
+        let s = x[h % x.len()].sin();
+        let last = x.last().copied();
+        let v = vec![s % 1.7, s / (x[h % x.len()] * x[h % x.len()] + 1.0), last.unwrap_or(1.17769).tanh().exp()];
+        v[h % v.len()] + last.unwrap_or(0.13521) * 0.50734 + s
+    } at [0.3, 0.7, 1.1], [0.3], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
+
     fn while_loop(x) {
         let mut y = x[0];
         while y < 100.0 {

@@ -3,7 +3,7 @@
 use super::Exporter;
 use super::landing_pads::Unwind;
 use crate::attributes::ABI_ATTRIBUTES;
-use crate::ffi::{TypeRef, ValueRef, llvm};
+use crate::ffi::{InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{FUNCTION_INDEX, type_kind};
 
 /// What an exported function takes from the function it belongs to: for which machine it is, how it is unwound.
@@ -42,7 +42,7 @@ impl Exporter<'_> {
         callee: ValueRef,
         args: &[ValueRef],
         unwind: Option<Unwind>,
-    ) -> Result<ValueRef, String> {
+    ) -> Result<InstRef, String> {
         let (module, api) = (self.module, self.module.api());
         let ty = llvm!(api, LLVMGlobalGetValueType(callee));
         let mut params = vec![TypeRef::NULL; llvm!(api, LLVMCountParamTypes(ty)) as usize];
@@ -75,7 +75,7 @@ impl Exporter<'_> {
         callee: ValueRef,
         args: &mut [ValueRef],
         unwind: Option<Unwind>,
-    ) -> ValueRef {
+    ) -> InstRef {
         let (api, builder, name) = (self.module.api(), self.builder, c"".as_ptr());
         let (first, count) = (args.as_mut_ptr(), args.len() as u32);
         let Some(Unwind { normal, pad }) = unwind else {

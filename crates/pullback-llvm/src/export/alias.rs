@@ -1,6 +1,6 @@
 //! Alias classes as LLVM's alias scopes: an access is in the scope of its class, and aliases nothing in the others.
 
-use crate::ffi::{MetadataRef, ValueRef, llvm};
+use crate::ffi::{InstRef, MetadataRef, ValueRef, llvm};
 use crate::module::Module;
 use pullback_ir::{AliasClass, Function};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ impl Scopes {
     }
 
     /// Say of a load or store which memory it touches.
-    pub fn mark(&self, module: &Module, access: ValueRef, class: AliasClass) {
+    pub fn mark(&self, module: &Module, access: InstRef, class: AliasClass) {
         for (kind, value) in self.kinds.iter().zip(self.of[&class]) {
             llvm!(module.api(), LLVMSetMetadata(access, *kind, value));
         }

@@ -38,7 +38,7 @@ impl Exporter<'_> {
                 } else {
                     let phi = llvm!(api, LLVMBuildPhi(builder, body.exp.ty(func.ty(*param)), c"".as_ptr()));
                     phis.push((phi, *block, i));
-                    phi
+                    phi.value()
                 };
                 body.values.insert(*param, value);
             }

@@ -2,7 +2,7 @@
 
 use super::function::Body;
 use super::landing_pads::Unwind;
-use crate::ffi::{MetadataRef, TypeRef, ValueRef, llvm};
+use crate::ffi::{InstRef, MetadataRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{BIN_OPS, CAST_OPS, FLOAT_PREDS, INT_PREDS, gep_flags, opcode, to_raw};
 use pullback_ir::inst::OpaqueOp;
 use pullback_ir::math::Spelling;
@@ -14,9 +14,12 @@ impl Body<'_, '_> {
         let data = self.func.inst(inst);
         let ty = data.result.map(|v| self.func.ty(v).clone());
         let raw = self.build(&data.op, ty.as_ref(), data.flags)?;
-        self.set_flags(raw, &data.op, data.flags);
-        if let Some(class) = self.func.alias_class(inst) {
-            self.scopes.mark(self.exp.module, raw, class);
+        // The builder folds constants: a constant has no flags, and does not touch memory.
+        if let Some(made) = self.exp.module.api().as_instruction(raw) {
+            self.set_flags(made, &data.op, data.flags);
+            if let Some(class) = self.func.alias_class(inst) {
+                self.scopes.mark(self.exp.module, made, class);
+            }
         }
         if let (Some(result), Some(ty)) = (data.result, ty) {
             let raw = self.exp.convert(raw, self.exp.ty(&ty))?;
@@ -53,25 +56,25 @@ impl Body<'_, '_> {
                 let (cond, a, b) = (self.value(*cond)?, self.value(*a)?, self.value(*b)?);
                 llvm!(api, LLVMBuildSelect(builder, cond, a, b, name))
             }
-            Op::Math(function, args) => self.math(*function, args)?,
-            Op::Intrinsic(name, args) => self.intrinsic(name, args, ty)?,
+            Op::Math(function, args) => self.math(*function, args)?.value(),
+            Op::Intrinsic(name, args) => self.intrinsic(name, args, ty)?.value(),
             Op::Alloca { size, align } => {
                 let byte = llvm!(api, LLVMIntTypeInContext(context, 8));
                 let alloca = llvm!(api, LLVMBuildAlloca(builder, llvm!(api, LLVMArrayType2(byte, *size)), name));
                 llvm!(api, LLVMSetAlignment(alloca, *align as u32));
-                alloca
+                alloca.value()
             }
             Op::Load { ptr, align } => {
                 let ty = result_ty()?;
                 let load = llvm!(api, LLVMBuildLoad2(builder, ty, self.value(*ptr)?, name));
                 llvm!(api, LLVMSetAlignment(load, *align as u32));
-                load
+                load.value()
             }
             Op::Store { ptr, value, align } => {
                 let (value, ptr) = (self.value(*value)?, self.value(*ptr)?);
                 let store = llvm!(api, LLVMBuildStore(builder, value, ptr));
                 llvm!(api, LLVMSetAlignment(store, *align as u32));
-                store
+                store.value()
             }
             Op::PtrAdd(ptr, offset) => {
                 let byte = llvm!(api, LLVMIntTypeInContext(context, 8));
@@ -88,31 +91,32 @@ impl Body<'_, '_> {
             Op::Copy { dst, src, len, may_overlap, align } => {
                 let (dst, src, len) = (self.value(*dst)?, self.value(*src)?, self.value(*len)?);
                 let (to, from) = (align.0 as u32, align.1 as u32);
-                if *may_overlap {
+                let copy = if *may_overlap {
                     llvm!(api, LLVMBuildMemMove(builder, dst, to, src, from, len))
                 } else {
                     llvm!(api, LLVMBuildMemCpy(builder, dst, to, src, from, len))
-                }
+                };
+                copy.value()
             }
             Op::Fill { dst, byte, len, align } => {
                 let (dst, byte, len) = (self.value(*dst)?, self.value(*byte)?, self.value(*len)?);
-                llvm!(api, LLVMBuildMemSet(builder, dst, byte, len, *align as u32))
+                llvm!(api, LLVMBuildMemSet(builder, dst, byte, len, *align as u32)).value()
             }
             Op::Alloc { size, align, func, .. } => {
                 let args = [self.value(*size)?, self.value(*align)?];
                 let callee = self.exp.callee(*func);
-                self.exp.build_call(callee, &args, None)?
+                self.exp.build_call(callee, &args, None)?.value()
             }
             Op::Dealloc { ptr, size, align, func } => {
                 let args = [self.value(*ptr)?, self.value(*size)?, self.value(*align)?];
                 let callee = self.exp.callee(*func);
-                self.exp.build_call(callee, &args, None)?
+                self.exp.build_call(callee, &args, None)?.value()
             }
             Op::Call(Callee::Direct(func), args, cleanup) => {
                 let args = self.values(args)?;
                 let unwind = cleanup.as_ref().map(|c| self.unwind(Some(c))).transpose()?;
                 let callee = self.exp.callee(*func);
-                self.exp.build_call(callee, &args, unwind)?
+                self.exp.build_call(callee, &args, unwind)?.value()
             }
             Op::Call(Callee::Indirect(callee), args, cleanup) => {
                 let mut params: Vec<TypeRef> = args.iter().map(|a| self.exp.ty(self.func.ty(*a))).collect();
@@ -124,7 +128,7 @@ impl Body<'_, '_> {
                 let ty = llvm!(api, LLVMFunctionType(ret, params.as_mut_ptr(), count, 0));
                 let (callee, mut args) = (self.value(*callee)?, self.values(args)?);
                 let unwind = cleanup.as_ref().map(|c| self.unwind(Some(c))).transpose()?;
-                self.exp.call_or_invoke(ty, callee, &mut args, unwind)
+                self.exp.call_or_invoke(ty, callee, &mut args, unwind).value()
             }
             Op::ExtractValue(a, index) => {
                 llvm!(api, LLVMBuildExtractValue(builder, self.value(*a)?, *index, name))
@@ -133,7 +137,7 @@ impl Body<'_, '_> {
                 let (a, value) = (self.value(*a)?, self.value(*value)?);
                 llvm!(api, LLVMBuildInsertValue(builder, a, value, *index, name))
             }
-            Op::Opaque(op) => self.opaque(op)?,
+            Op::Opaque(op) => self.opaque(op)?.value(),
         })
     }
 
@@ -142,7 +146,7 @@ impl Body<'_, '_> {
     }
 
     /// A float function, spelled as LLVM or the C library spells it.
-    fn math(&mut self, function: MathFn, args: &[Value]) -> Result<ValueRef, String> {
+    fn math(&mut self, function: MathFn, args: &[Value]) -> Result<InstRef, String> {
         let (module, api) = (self.exp.module, self.exp.module.api());
         let float = self.func.ty(args[0]).clone();
         let raw_args = self.values(args)?;
@@ -168,7 +172,7 @@ impl Body<'_, '_> {
     }
 
     /// An intrinsic by its full name; LLVM knows one by the name of its declaration.
-    fn intrinsic(&mut self, name: &str, args: &[Value], ty: Option<&Type>) -> Result<ValueRef, String> {
+    fn intrinsic(&mut self, name: &str, args: &[Value], ty: Option<&Type>) -> Result<InstRef, String> {
         let raw_args = self.values(args)?;
         let params = args.iter().map(|a| self.func.ty(*a).clone()).collect();
         let signature = pullback_ir::Function::new(name, params, ty.cloned());
@@ -179,20 +183,23 @@ impl Body<'_, '_> {
 
     /// A copy of an instruction of the original program, on other operands. Facts that only held in the original's
     /// place (alias scopes, debug locations) stay behind.
-    fn opaque(&mut self, op: &OpaqueOp) -> Result<ValueRef, String> {
+    fn opaque(&mut self, op: &OpaqueOp) -> Result<InstRef, String> {
         let api = self.exp.module.api();
         let args = self.values(&op.args)?;
         let entry = &self.exp.opaque.entries[op.id.index()];
         if entry.operands.len() != args.len() {
             return Err(format!("the opaque instruction {} has lost an operand", op.name));
         }
-        let copy = llvm!(api, LLVMInstructionClone(entry.value));
+        let original = api
+            .as_instruction(entry.value)
+            .ok_or_else(|| format!("the opaque instruction {} is a constant", op.name))?;
+        let copy = llvm!(api, LLVMInstructionClone(original));
         for (index, arg) in entry.operands.iter().zip(args) {
             let ty = llvm!(api, LLVMTypeOf(llvm!(api, LLVMGetOperand(entry.value, *index))));
             let arg = self.exp.convert(arg, ty)?;
-            llvm!(api, LLVMSetOperand(copy, *index, arg));
+            llvm!(api, LLVMSetOperand(copy.value(), *index, arg));
         }
-        let is_invoke = llvm!(api, LLVMGetInstructionOpcode(copy)) == opcode::INVOKE;
+        let is_invoke = llvm!(api, LLVMGetInstructionOpcode(copy.value())) == opcode::INVOKE;
         let unwind = if is_invoke { Some(self.unwind(op.cleanup.as_ref())?) } else { None };
         llvm!(api, LLVMInsertIntoBuilder(self.exp.builder, copy));
         if let Some(Unwind { normal, pad }) = unwind {
@@ -209,16 +216,15 @@ impl Body<'_, '_> {
         for kind in kinds {
             llvm!(api, LLVMSetMetadata(copy, kind, ValueRef::NULL));
         }
-        if llvm!(api, LLVMGetInstructionOpcode(copy)) == opcode::CALL {
+        if llvm!(api, LLVMGetInstructionOpcode(copy.value())) == opcode::CALL {
             llvm!(api, LLVMSetTailCallKind(copy, 0));
         }
         Ok(copy)
     }
 
-    fn set_flags(&self, raw: ValueRef, op: &Op, flags: Flags) {
+    fn set_flags(&self, raw: InstRef, op: &Op, flags: Flags) {
         let api = self.exp.module.api();
-        // The builder folds constants.
-        if llvm!(api, LLVMIsAInstruction(raw)).is_null() || flags == Flags::NONE {
+        if flags == Flags::NONE {
             return;
         }
         let has = |flag| flags.contains(flag);
@@ -237,7 +243,7 @@ impl Body<'_, '_> {
             _ => {}
         }
         let fast_math = flags.fast_math().0 >> Flags::FAST_MATH_SHIFT;
-        if fast_math != 0 && llvm!(api, LLVMCanValueUseFastMathFlags(raw)) != 0 {
+        if fast_math != 0 && llvm!(api, LLVMCanValueUseFastMathFlags(raw.value())) != 0 {
             llvm!(api, LLVMSetFastMathFlags(raw, fast_math));
         }
     }

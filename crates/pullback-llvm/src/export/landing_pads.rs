@@ -48,7 +48,7 @@ impl Body<'_, '_> {
             let callee = self.exp.callee(cleanup.func);
             self.exp.build_call(callee, &args, None)?;
         }
-        llvm!(api, LLVMBuildResume(builder, panic));
+        llvm!(api, LLVMBuildResume(builder, panic.value()));
         Ok(pad)
     }
 }

@@ -1,12 +1,12 @@
 //! Source locations, with the chain of calls that were inlined.
 
 use super::Importer;
-use crate::ffi::{MetadataRef, ValueRef, llvm};
+use crate::ffi::{InstRef, MetadataRef, llvm};
 use pullback_ir::{Location, SourceLoc};
 
 impl Importer<'_> {
     /// The location of an instruction, if it has one.
-    pub(super) fn location(&mut self, inst: ValueRef) -> Option<SourceLoc> {
+    pub(super) fn location(&mut self, inst: InstRef) -> Option<SourceLoc> {
         let loc = llvm!(self.module.api(), LLVMInstructionGetDebugLoc(inst)).some()?;
         Some(self.debug_loc(loc))
     }

@@ -2,7 +2,7 @@
 
 use super::Importer;
 use crate::Module;
-use crate::ffi::{BlockRef, ValueRef, llvm};
+use crate::ffi::{BlockRef, InstRef, ValueRef, llvm};
 use crate::kinds::{opcode, value_kind};
 use pullback_ir::{Block, BlockCall, Builder, Cleanup, FuncId, Function, Inst, Op, SourceLoc, Terminator, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -99,14 +99,14 @@ impl Importer<'_> {
 impl Module {
     /// Where a block may go next. An `invoke` that panics goes to its landing pad.
     pub(super) fn successors(&self, block: BlockRef) -> Vec<BlockRef> {
-        let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block));
+        let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block)).value();
         let count = llvm!(self.api(), LLVMGetNumSuccessors(term));
         (0..count).map(|i| llvm!(self.api(), LLVMGetSuccessor(term, i))).collect()
     }
 
     /// Where a block goes next if nothing panics.
     fn normal_successors(&self, block: BlockRef) -> Vec<BlockRef> {
-        let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block));
+        let term = llvm!(self.api(), LLVMGetBasicBlockTerminator(block)).value();
         if llvm!(self.api(), LLVMGetInstructionOpcode(term)) == opcode::INVOKE {
             return vec![llvm!(self.api(), LLVMGetNormalDest(term))];
         }
@@ -128,7 +128,7 @@ impl Module {
     /// The phis of a block.
     pub(super) fn phis(&self, block: BlockRef) -> Vec<ValueRef> {
         let is_phi = |i: &ValueRef| llvm!(self.api(), LLVMGetInstructionOpcode(*i)) == opcode::PHI;
-        self.raw_insts(block).into_iter().take_while(is_phi).collect()
+        self.raw_insts(block).into_iter().map(InstRef::value).take_while(is_phi).collect()
     }
 }
 
@@ -172,9 +172,10 @@ impl Body<'_, '_> {
     fn block(&mut self, raw: BlockRef) -> Result<(), Reason> {
         let module = self.imp.module;
         self.current = self.blocks[&raw];
-        let term = llvm!(module.api(), LLVMGetBasicBlockTerminator(raw));
+        let term = llvm!(module.api(), LLVMGetBasicBlockTerminator(raw)).value();
         for inst in module.raw_insts(raw) {
             self.loc = self.imp.location(inst);
+            let inst = inst.value();
             if inst == term {
                 let terminator = self.terminator(raw, term)?;
                 let loc = self.loc;

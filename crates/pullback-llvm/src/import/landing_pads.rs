@@ -19,7 +19,7 @@
 use super::Importer;
 use super::function::{Body, Reason};
 use crate::Module;
-use crate::ffi::{BlockRef, ValueRef, llvm};
+use crate::ffi::{BlockRef, InstRef, ValueRef, llvm};
 use crate::kinds::{opcode, value_kind};
 use pullback_ir::{Cleanup, Constant, FuncId, Function, Type};
 use std::collections::HashSet;
@@ -88,7 +88,7 @@ fn captured(module: &Module, pad: BlockRef) -> Result<Vec<ValueRef>, Reason> {
         return Err("a clean-up that begins again when it panics".to_owned());
     }
     let mut found = Vec::new();
-    for inst in order.iter().flat_map(|block| module.raw_insts(*block)) {
+    for inst in order.iter().flat_map(|block| module.raw_insts(*block)).map(InstRef::value) {
         let used = if llvm!(api, LLVMGetInstructionOpcode(inst)) == opcode::PHI {
             let incoming = (0..llvm!(api, LLVMCountIncoming(inst)))
                 .filter(|i| inside.contains(&llvm!(api, LLVMGetIncomingBlock(inst, *i))));
@@ -97,10 +97,9 @@ fn captured(module: &Module, pad: BlockRef) -> Result<Vec<ValueRef>, Reason> {
             module.raw_operands(inst)
         };
         for value in used {
-            let before = match llvm!(api, LLVMGetValueKind(value)) {
-                value_kind::ARGUMENT => true,
-                value_kind::INSTRUCTION => !inside.contains(&llvm!(api, LLVMGetInstructionParent(value))),
-                _ => false,
+            let before = match api.as_instruction(value) {
+                Some(inst) => !inside.contains(&llvm!(api, LLVMGetInstructionParent(inst))),
+                None => llvm!(api, LLVMGetValueKind(value)) == value_kind::ARGUMENT,
             };
             if before && !found.contains(&value) {
                 found.push(value);
