@@ -10,8 +10,9 @@
 //!        └─ cargo run                with RUSTC_WRAPPER=pullback-rustc and RUSTDOC=pullback-rustdoc
 //!             ├─ pullback-rustc       face 2, `rustc.rs`: adds the flags that make rustc leave bitcode to the linker
 //!             │    └─ rustc
-//!             │         └─ pullback-linker   face 4, `link/`: differentiates, then
-//!             │              └─ cc           (or the user's own linker) links
+//!             │         └─ pullback-linker   face 4, `link/`: watches
+//!             │              └─ pullback-linker    differentiates, then
+//!             │                   └─ cc      (or the user's own linker) links
 //!             └─ pullback-rustdoc     face 3, `rustdoc.rs`: the same flags for documentation tests
 //!                  └─ rustdoc ─▶ rustc ─▶ pullback-linker ─▶ cc
 //! ```

@@ -24,23 +24,41 @@ pub fn exit_code(command: &Command, status: ExitStatus) -> ExitCode {
     match status.code() {
         Some(code) => ExitCode::from(u8::try_from(code).unwrap_or(101)),
         None => {
-            eprintln!("error: {}", death(&command.get_program().to_string_lossy(), status));
+            let program = format!("`{}`", command.get_program().to_string_lossy());
+            eprintln!("error: {}", death(&program, status));
             ExitCode::from(101)
         }
     }
 }
 
-/// How a program died that has no exit code.
-fn death(program: &str, status: ExitStatus) -> String {
+/// Whether a program was ended by whoever runs it: by hanging up, interrupting or asking it to terminate.
+pub fn was_interrupted(status: ExitStatus) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        matches!(status.signal(), Some(1 | 2 | 15))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = status;
+        false
+    }
+}
+
+/// How a program died that did not mean to.
+pub fn death(program: &str, status: ExitStatus) -> String {
     #[cfg(unix)]
     {
         use std::os::unix::process::ExitStatusExt;
         if let Some(signal) = status.signal() {
             let name = SIGNALS.iter().find(|(number, _)| *number == signal).map_or("", |(_, name)| *name);
-            return format!("`{program}` was killed by signal {signal}{name}");
+            return format!("{program} was killed by signal {signal}{name}");
         }
     }
-    format!("`{program}` ended without an exit code ({status})")
+    match status.code() {
+        Some(code) => format!("{program} ended with exit code {code}"),
+        None => format!("{program} ended without an exit code ({status})"),
+    }
 }
 
 /// The signals that kill compilers, in words.
@@ -64,7 +82,7 @@ mod tests {
 
     #[test]
     fn death_by_a_signal_is_told() {
-        assert_eq!(death("cc", ExitStatus::from_raw(11)), "`cc` was killed by signal 11 (segmentation fault)");
-        assert_eq!(death("cc", ExitStatus::from_raw(34)), "`cc` was killed by signal 34");
+        assert_eq!(death("cc", ExitStatus::from_raw(11)), "cc was killed by signal 11 (segmentation fault)");
+        assert_eq!(death("cc", ExitStatus::from_raw(34)), "cc was killed by signal 34");
     }
 }

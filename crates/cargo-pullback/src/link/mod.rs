@@ -16,6 +16,8 @@
 //! | [`work`] | makes the derivatives of one module |
 //! | [`nested`] | makes those first that functions to be differentiated ask for |
 //! | [`bug`] | makes our own panics into errors |
+//! | [`watch`] | makes crashes, LLVM's or our own, into errors |
+//! | [`progress`] | what the driver is at, for who watches |
 //! | [`prelink`] | optimises modules as rustc would before the link, or compiles them |
 //! | [`native`] | compiles bitcode for linkers that do not read it |
 //! | [`trace`] | prints, times and saves what is asked for |
@@ -28,11 +30,13 @@ mod nested;
 mod policy;
 mod prelink;
 mod program;
+mod progress;
 mod requests;
 mod resolve;
 mod rules;
 mod std_bodies;
 mod trace;
+mod watch;
 mod work;
 
 use crate::report::{Message, Rendered};
@@ -42,6 +46,7 @@ use inputs::{Input, Member};
 use line::LinkLine;
 use prelink::{Goal, Kind, Prelink, Raw};
 use program::{ModuleId, Program};
+use progress::{Progress, Subject};
 use rules::Rules;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -57,16 +62,19 @@ pub const STATIC_LIBRARY: &str = "--pullback-static-library";
 /// Run as rustc's linker, or for a static library.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     match &args[..] {
-        [first, library, level] if first == STATIC_LIBRARY => {
-            static_library(Path::new(library), &level.to_string_lossy())
-        }
-        _ => link(args),
+        [first, log, rest @ ..] if first == watch::WATCHED => watch::watched(Path::new(log), |progress| match rest {
+            [first, library, level] if first == STATIC_LIBRARY => {
+                static_library(Path::new(library), &level.to_string_lossy(), progress)
+            }
+            _ => link(rest.to_vec(), progress),
+        }),
+        _ => watch::run(&args),
     }
 }
 
 /// Put derivatives into a static library, and native code in the place of its bitcode: whoever links it need not know bitcode.
-fn static_library(library: &Path, level: &str) -> Result<ExitCode> {
-    let mut trace = Trace::from_env();
+fn static_library(library: &Path, level: &str, progress: Progress) -> Result<ExitCode> {
+    let mut trace = Trace::from_env(progress);
     let mut line = LinkLine::new(vec![library.into(), format!("-Wl,-plugin-opt=O{level}").into()])?;
     let inputs = read_inputs(&line)?;
     let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
@@ -87,8 +95,8 @@ fn static_library(library: &Path, level: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn link(args: Vec<OsString>) -> Result<ExitCode> {
-    let mut trace = Trace::from_env();
+fn link(args: Vec<OsString>, progress: Progress) -> Result<ExitCode> {
+    let mut trace = Trace::from_env(progress);
     let mut line = LinkLine::new(args)?;
     let output = line.output().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     let mut linker = Command::new(env::var(env::INNER_LINKER).unwrap_or_else(|| "cc".into()));
@@ -202,10 +210,12 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
             Some(caller) => joining.entry(caller).or_default().push(derived),
             None => {
                 let goal = if optimised && lld { Goal::Bitcode } else { Goal::Object };
-                apart.push(Apart { home: derived.home(), goal, bytes: derived.module.write_bitcode() });
+                let bytes = derived.module.write_bitcode();
+                apart.push(Apart { home: derived.home(), goal, bytes, subjects: derived.subjects });
             }
         }
     }
+    let mut joined: HashMap<ModuleId, Vec<Subject>> = HashMap::new();
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
     for id in calls.keys().chain(&opened) {
         if changed.contains_key(id) {
@@ -214,15 +224,20 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
         let module = if opened.contains(id) { program.opened(*id)? } else { program.module(*id)?.clone_module() };
         let calls = calls.get(id).map(Vec::as_slice).unwrap_or_default();
         let joining = joining.remove(id).unwrap_or_default();
+        let subjects: Vec<Subject> = joining.iter().flat_map(|d| d.subjects.clone()).collect();
+        let step = trace.progress.begin("derivatives", &subjects);
         let bitcode = trace.step("replace modules", || work::replace(module, calls, joining))?;
+        drop(step);
+        joined.insert(*id, subjects);
         changed.insert(*id, bitcode);
     }
     if !lld {
         line.remove_plugin_options();
     }
-    let prelink = Prelink { llvm: &llvm, effort, cache: cache_directory(".prelink-cache") };
+    let progress = trace.progress.clone();
+    let prelink = Prelink { llvm: &llvm, effort, cache: cache_directory(".prelink-cache"), progress };
     let goal = if lld { Goal::Bitcode } else { Goal::Object };
-    trace.step("optimise modules", || optimise_all(&program, &prelink, goal, &mut changed, &mut apart))?;
+    trace.step("optimise modules", || optimise_all(&program, &prelink, goal, &mut changed, &joined, &mut apart))?;
     put_in_place(line, &program, &changed, &apart, dir)?;
     Ok(Finished::Ready)
 }
@@ -235,6 +250,8 @@ struct Apart {
     goal: Goal,
     /// Their bitcode; once they are optimised, what is linked.
     bytes: Vec<u8>,
+    /// Whose derivatives they are.
+    subjects: Vec<Subject>,
 }
 
 /// Make all bitcode of the program, changed or not, and the derivatives apart from it, what the linker needs.
@@ -243,17 +260,24 @@ fn optimise_all(
     prelink: &Prelink,
     goal: Goal,
     changed: &mut HashMap<ModuleId, Vec<u8>>,
+    joined: &HashMap<ModuleId, Vec<Subject>>,
     apart: &mut [Apart],
 ) -> Result<()> {
     if let Some(cache) = &prelink.cache {
         prelink::forget_old(cache);
     }
     let modules = program.bitcode();
-    let derivatives =
-        apart.iter().map(|d| Raw { name: "derivatives", bitcode: &d.bytes, kind: Kind::Derivatives, goal: d.goal });
-    let given = modules.iter().map(|(id, member)| match changed.get(id) {
-        Some(bitcode) => Raw { name: &member.name, bitcode, kind: Kind::Changed, goal },
-        None => Raw { name: &member.name, bitcode: member.bytes(), kind: Kind::Given, goal },
+    let derivatives = apart.iter().map(|d| {
+        let (kind, subjects) = (Kind::Derivatives, d.subjects.as_slice());
+        Raw { name: "derivatives", bitcode: &d.bytes, kind, goal: d.goal, subjects }
+    });
+    let given = modules.iter().map(|(id, member)| {
+        let (bitcode, kind) = match changed.get(id) {
+            Some(bitcode) => (bitcode.as_slice(), Kind::Changed),
+            None => (member.bytes(), Kind::Given),
+        };
+        let subjects = joined.get(id).map(Vec::as_slice).unwrap_or_default();
+        Raw { name: &member.name, bitcode, kind, goal, subjects }
     });
     let mut made = prelink.run(&derivatives.chain(given).collect::<Vec<_>>())?;
     let given = made.split_off(apart.len());

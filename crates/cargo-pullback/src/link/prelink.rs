@@ -7,6 +7,7 @@
 //! native code instead.
 
 use super::native::{self, Effort};
+use super::progress::{Progress, Subject};
 use anyhow::{Context as _, Result};
 use pullback_llvm::{Context, Llvm, Module, TargetOptions};
 use std::collections::hash_map::DefaultHasher;
@@ -26,6 +27,8 @@ pub struct Raw<'a> {
     pub kind: Kind,
     /// What it becomes.
     pub goal: Goal,
+    /// The functions whose derivatives are in it.
+    pub subjects: &'a [Subject],
 }
 
 /// Where a module comes from.
@@ -59,6 +62,8 @@ pub struct Prelink<'a> {
     pub effort: Effort,
     /// Where results are kept from one link to the next.
     pub cache: Option<PathBuf>,
+    /// Where it is written down which module is at work.
+    pub progress: Progress,
 }
 
 impl Prelink<'_> {
@@ -99,6 +104,7 @@ impl Prelink<'_> {
             // An empty file says that the module may stay as it is.
             return Ok((!found.is_empty()).then_some(found));
         }
+        let _step = self.progress.begin(&format!("optimise `{}`", raw.name), raw.subjects);
         let made = self.optimise(raw).with_context(|| format!("could not optimise `{}`", raw.name))?;
         if let Some(path) = kept {
             // What cannot be kept is made again next time.
@@ -218,12 +224,13 @@ mod tests {
         let llvm = Llvm::load(Path::new(String::from_utf8(sysroot.stdout).unwrap().trim())).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("cache");
-        let prelink = Prelink { llvm: &llvm, effort: Effort::default(), cache: Some(cache.clone()) };
+        let (cache_dir, progress) = (Some(cache.clone()), Progress::default());
+        let prelink = Prelink { llvm: &llvm, effort: Effort::default(), cache: cache_dir, progress };
         let (raw, debug) = (bitcode(&llvm, true), bitcode(&llvm, false));
         let modules = [
-            Raw { name: "optimised", bitcode: &raw, kind: Kind::Given, goal: Goal::Bitcode },
-            Raw { name: "not", bitcode: &debug, kind: Kind::Given, goal: Goal::Bitcode },
-            Raw { name: "changed", bitcode: &debug, kind: Kind::Changed, goal: Goal::Bitcode },
+            Raw { name: "optimised", bitcode: &raw, kind: Kind::Given, goal: Goal::Bitcode, subjects: &[] },
+            Raw { name: "not", bitcode: &debug, kind: Kind::Given, goal: Goal::Bitcode, subjects: &[] },
+            Raw { name: "changed", bitcode: &debug, kind: Kind::Changed, goal: Goal::Bitcode, subjects: &[] },
         ];
         let made = prelink.run(&modules).unwrap();
         assert!(!text(&llvm, made[0].as_deref().unwrap()).contains("alloca"));

@@ -1,5 +1,6 @@
 //! A look inside, for whoever debugs a derivative: printed stages, times, saved modules.
 
+use super::progress::Progress;
 use crate::env::Debugging;
 use crate::report::{Message, Sink};
 use std::time::{Duration, Instant};
@@ -10,20 +11,25 @@ pub struct Trace {
     pub debugging: Debugging,
     /// Where it goes.
     pub sink: Sink,
+    /// Where steps are written down for who watches.
+    pub progress: Progress,
     times: Vec<(&'static str, Duration)>,
     started: Instant,
 }
 
 impl Trace {
     /// What the environment asks for.
-    pub fn from_env() -> Self {
-        Trace { debugging: Debugging::from_env(), sink: Sink::from_env(), times: Vec::new(), started: Instant::now() }
+    pub fn from_env(progress: Progress) -> Self {
+        let (debugging, sink) = (Debugging::from_env(), Sink::from_env());
+        Trace { debugging, sink, progress, times: Vec::new(), started: Instant::now() }
     }
 
     /// Do a step and count its time.
     pub fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
+        let step = self.progress.begin(name, &[]);
         let result = work();
+        drop(step);
         let spent = start.elapsed();
         match self.times.iter_mut().find(|(n, _)| *n == name) {
             Some((_, total)) => *total += spent,

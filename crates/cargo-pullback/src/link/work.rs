@@ -20,6 +20,7 @@ use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
+use super::progress::Subject;
 use super::requests::{Asked, requests};
 use super::resolve::{Callees, resolve};
 use super::rules::{self, Applied, Rules};
@@ -55,6 +56,8 @@ pub struct Derived {
     pub symbols: Vec<String>,
     /// The modules with variables that the derivatives refer to.
     pub owners: Vec<ModuleId>,
+    /// Whose derivatives they are.
+    pub subjects: Vec<Subject>,
 }
 
 impl Derived {
@@ -91,6 +94,11 @@ impl Task {
     pub fn new(module: ModuleId, asked: Asked, shim: String, symbol: String) -> Self {
         let calls = asked.calls.iter().map(|call| (module, call.clone())).collect();
         Task { module, asked, shim, symbol, calls }
+    }
+
+    /// The function, for messages.
+    fn subject(&self) -> Subject {
+        Subject { name: demangled(&self.asked.request.name), place: self.asked.place.clone() }
     }
 
     /// The symbols of its derivative: one, or two where the reverse sweep is called later.
@@ -144,6 +152,8 @@ pub fn work(
             trace.print(&format!("request {}", task.symbol), &format!("{:#?}", task.asked));
         }
     }
+    let subjects = subjects(&tasks);
+    let _step = trace.progress.begin("derivatives", &subjects);
     let named = modules.iter().find(|(id, _)| *id == first.module);
     let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
@@ -166,7 +176,18 @@ pub fn work(
             replacements.entry(*module).or_default().push((call.clone(), task.answer(call, saves)));
         }
     }
-    Ok(Outcome::Derived(Derived { replacements, module: d, symbols, owners }))
+    Ok(Outcome::Derived(Derived { replacements, module: d, symbols, owners, subjects }))
+}
+
+/// The functions of these requests, each once.
+fn subjects(tasks: &[Task]) -> Vec<Subject> {
+    let mut subjects: Vec<Subject> = Vec::new();
+    for subject in tasks.iter().map(Task::subject) {
+        if !subjects.iter().any(|other| other.name == subject.name) {
+            subjects.push(subject);
+        }
+    }
+    subjects
 }
 
 /// Whether a derivative has the caller's shadows saved.
@@ -275,6 +296,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
             trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, primal));
         }
         let ir = &mut imported.ir;
+        let _step = trace.progress.begin("derivative", &[task.subject()]);
         let made = trace.step("differentiate", || {
             bug::guarded(|| pullback_ad::differentiate(ir, primal, request, &task.symbol))
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
