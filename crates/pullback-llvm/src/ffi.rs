@@ -262,6 +262,7 @@ table! {
     LLVMGetStringAttributeKind(AttrRef, *mut c_uint) -> *const c_char;
     LLVMGetStringAttributeValue(AttrRef, *mut c_uint) -> *const c_char;
     LLVMCreateEnumAttribute(ContextRef, c_uint, u64) -> AttrRef;
+    LLVMCreateStringAttribute(ContextRef, *const c_char, c_uint, *const c_char, c_uint) -> AttrRef;
     LLVMAddAttributeAtIndex(ValueRef, c_uint, AttrRef);
     LLVMGetAttributeCountAtIndex(ValueRef, c_uint) -> c_uint;
     LLVMGetAttributesAtIndex(ValueRef, c_uint, *mut AttrRef);
@@ -269,6 +270,8 @@ table! {
     LLVMGetStringAttributeAtIndex(ValueRef, c_uint, *const c_char, c_uint) -> AttrRef;
     LLVMRemoveEnumAttributeAtIndex(ValueRef, c_uint, c_uint);
     LLVMGetCallSiteEnumAttribute(ValueRef, c_uint, c_uint) -> AttrRef;
+    LLVMGetCallSiteStringAttribute(ValueRef, c_uint, *const c_char, c_uint) -> AttrRef;
+    LLVMRemoveCallSiteStringAttribute(InstRef, c_uint, *const c_char, c_uint);
     LLVMRemoveCallSiteEnumAttribute(InstRef, c_uint, c_uint);
     LLVMAddCallSiteAttribute(InstRef, c_uint, AttrRef);
     // Blocks

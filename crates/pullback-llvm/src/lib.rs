@@ -20,6 +20,7 @@
 //! | [`calls`] | the calls of a symbol: found and replaced |
 //! | [`target`] | pass pipelines and object code |
 //! | [`mod@normalise`] | the passes that prepare a function for import |
+//! | `builtins` | calls that the passes may not rewrite or fold |
 //! | `speculation` | operations that the passes may not execute ahead of a branch |
 //! | [`import`] | LLVM to Pullback's IR |
 //! | [`export`] | Pullback's IR to LLVM |
@@ -28,6 +29,7 @@
 //! a module keeps its context alive, and whatever holds handles into a module borrows or owns it.
 
 mod attributes;
+mod builtins;
 pub mod calls;
 pub mod const_data;
 pub mod context;

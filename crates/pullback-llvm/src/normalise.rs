@@ -90,6 +90,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.erase_calls_of("llvm.lifetime.");
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
     let guarded = module.take_speculation_from_math();
+    module.take_float_calls();
     {
         let machine = module.machine(&options.target)?;
         // What catches panics keeps its landing pads.
@@ -119,6 +120,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     }
     module.run_stages(&CANONICAL[1..], &options.target)?;
     module.retain_reachable(roots)?;
+    module.give_float_calls_back();
     module.give_speculation_back(&guarded);
     Ok(())
 }
@@ -131,13 +133,17 @@ enum Inlining {
 }
 
 impl Module {
-    /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards.
+    /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards. Float functions of constants are
+    /// computed, see [`crate::builtins`].
     fn run_stages(&self, stages: &[Stage], target: &TargetOptions) -> Result<()> {
         let machine = self.machine(target)?;
         let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
-        stages.iter().try_for_each(|stage| match stage {
-            Stage::Faithful(passes) => run(passes),
-            Stage::Speculating(passes) => self.with_guarded_operations(|| run(passes)),
+        stages.iter().try_for_each(|stage| {
+            self.give_constant_float_calls_back();
+            match stage {
+                Stage::Faithful(passes) => run(passes),
+                Stage::Speculating(passes) => self.with_guarded_operations(|| run(passes)),
+            }
         })
     }
 

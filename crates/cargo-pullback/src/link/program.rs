@@ -143,6 +143,16 @@ impl Program {
         Ok(module)
     }
 
+    /// An [`opened`](Program::opened) copy to take derivatives of. Where the module itself is not optimised, the run-time library computes
+    /// its float functions, and so it does in derivatives.
+    pub fn working_copy(&mut self, id: ModuleId) -> Result<Module> {
+        let mut module = self.opened(id)?;
+        if matches!(id, ModuleId::Line(..)) && !module.says_optimised() {
+            module.keep_float_calls();
+        }
+        Ok(module)
+    }
+
     /// The module that has to be replaced by its [`opened`](Program::opened) copy if this variable is referred to.
     pub fn owner(&self, variable: &str) -> Option<ModuleId> {
         self.owners.get(variable).copied()
@@ -154,7 +164,7 @@ impl Program {
         if let Some(module) = self.sources.get(&id) {
             return Ok(module.clone());
         }
-        let mut module = self.opened(id)?;
+        let mut module = self.working_copy(id)?;
         let is_closed = |name: &str| policy(name) != Policy::Import && !is_support(name);
         let closed: Vec<String> = module
             .functions()

@@ -534,7 +534,7 @@ fn put_in<'r>(
     let wrapper = entries[0].wrapper.as_deref().context("it has no wrapper")?;
     let stand_in = read[0].stand_in.clone();
     let home = Decoder::new(program).home(entries[0].module, wrapper)?;
-    let mut part = program.opened(home)?;
+    let mut part = program.working_copy(home)?;
     let calls = part.calls_of(RULE_MARKER);
     let call = calls.into_iter().find(|call| call.caller == wrapper).context("its wrapper calls no rule")?;
     part.replace_call(&call, Some(&stand_in))?;

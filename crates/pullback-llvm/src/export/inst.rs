@@ -240,6 +240,7 @@ impl Body<'_, '_> {
             Op::Cast(CastOp::ZExt | CastOp::UiToFp, _) => {
                 llvm!(api, LLVMSetNNeg(raw, i32::from(has(Flags::NNEG))));
             }
+            Op::Math(..) | Op::Call(..) if has(Flags::NO_BUILTIN) => self.exp.module.set_builtin(raw, false),
             _ => {}
         }
         let fast_math = flags.fast_math().0 >> Flags::FAST_MATH_SHIFT;

@@ -82,8 +82,16 @@ impl Body<'_, '_> {
         let id = self.imp.function(callee);
         let args = self.arguments(raw).into_iter().map(|a| self.value(a)).collect();
         let op = Op::Call(Callee::Direct(id), args, self.cleanup.take());
-        self.define(raw, op, ret, self.fast_math(raw));
+        let flags = self.call_flags(raw);
+        self.define(raw, op, ret, flags);
         Ok(())
+    }
+
+    /// The flags of a call.
+    fn call_flags(&self, raw: ValueRef) -> Flags {
+        let module = self.imp.module;
+        let kept = module.api().as_instruction(raw).is_some_and(|call| module.is_kept(call));
+        self.fast_math(raw).union(if kept { Flags::NO_BUILTIN } else { Flags::NONE })
     }
 
     fn arguments(&self, raw: ValueRef) -> Vec<ValueRef> {
@@ -94,7 +102,8 @@ impl Body<'_, '_> {
     fn math(&mut self, raw: ValueRef, function: pullback_ir::MathFn) -> Result<(), Reason> {
         let args: Vec<_> = self.arguments(raw).into_iter().map(|a| self.value(a)).collect();
         let ty = self.func.ty(args[0]).clone();
-        self.define(raw, Op::Math(function, args), Some(ty), self.fast_math(raw));
+        let flags = self.call_flags(raw);
+        self.define(raw, Op::Math(function, args), Some(ty), flags);
         Ok(())
     }
 
