@@ -2,6 +2,8 @@
 
 mod support;
 
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use std::path::Path;
 use support::Project;
 
 const MANIFEST: &str = "\
@@ -253,5 +255,102 @@ pub extern \"C\" fn slope(x: f64) -> f64 {
             .arg(&program);
         assert!(compiler.status().unwrap().success());
         assert_eq!(std::process::Command::new(program).output().unwrap().stdout, b"6\n", "{profile}");
+    }
+}
+
+/// A copy of `pullback` that says it is another version, in `to`.
+fn another_version(to: &Path) {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap().flatten() {
+            let (from, to) = (entry.path(), to.join(entry.file_name()));
+            if from.is_dir() { copy(&from, &to) } else { std::fs::copy(from, to).map(drop).unwrap() }
+        }
+    }
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    for name in ["pullback", "pullback-macros"] {
+        copy(&crates.join(name), &to.join("crates").join(name));
+    }
+    let manifest = std::fs::read_to_string(crates.parent().unwrap().join("Cargo.toml")).unwrap();
+    let manifest = manifest.replace(", \"xtask\"", "").replace("version = \"0.1.0\"", "version = \"0.1.7\"");
+    assert!(manifest.contains("0.1.7"));
+    std::fs::write(to.join("Cargo.toml"), manifest).unwrap();
+}
+
+/// Libraries for C that are built with different versions of `pullback` do not see each other's run-time support, in one process and in one
+/// program.
+#[test]
+fn two_libraries_with_two_versions() {
+    let library = |name: &str, factor: f64| {
+        format!(
+            "use pullback::autodiff;
+             #[autodiff(df, Reverse, Duplicated, Active)]
+             fn f(x: &[f64]) -> f64 {{
+                 let (mut y, mut i) = (1.0, 0);
+                 while y < 1e6 {{
+                     y = {factor:?} * (y * x[i % x.len()]).max(1.5) + 1.0;
+                     i += 1;
+                 }}
+                 y
+             }}
+             #[unsafe(no_mangle)]
+             pub extern \"C\" fn {name}_slope(x: f64) -> f64 {{
+                 let mut slope = [0.0];
+                 df(&[x], &mut slope);
+                 slope[0]
+             }}
+             #[unsafe(no_mangle)]
+             pub extern \"C\" fn {name}_error(x: f64) -> f64 {{
+                 let h = x * 1e-6;
+                 let difference = (f(&[x + h]) - f(&[x - h])) / (2.0 * h);
+                 ({name}_slope(x) / difference - 1.0).abs()
+             }}"
+        )
+    };
+    let main = "\
+double one_error(double);
+double two_error(double);
+int main() { return one_error(2.3) < 1e-6 && two_error(2.3) < 1e-6 ? 0 : 1; }
+";
+    let manifest =
+        MANIFEST.replace("[dependencies]", "[lib]\ncrate-type = [\"cdylib\", \"staticlib\"]\n\n[dependencies]");
+    let (one, two) = (manifest.replace("app", "one"), manifest.replace("app", "two"));
+    let two = two.replace("PULLBACK", "pullback = { path = \"../copy/crates/pullback\" }");
+    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"one\", \"two\"]\nexclude = [\"copy\"]\n";
+    let project = Project::new(&[
+        ("Cargo.toml", workspace),
+        ("one/Cargo.toml", &one),
+        ("one/src/lib.rs", &library("one", 1.0)),
+        ("two/Cargo.toml", &two),
+        ("two/src/lib.rs", &library("two", 2.0)),
+        ("main.c", main),
+    ]);
+    another_version(&project.path("copy"));
+    project.cargo("pullback build").stdout();
+    let built = std::fs::read_dir(project.target().join("pullback")).unwrap().flatten();
+    let built = built.map(|dir| dir.path().join("debug")).find(|path| path.join("libtwo.a").exists()).unwrap();
+
+    let shared = ["one", "two"].map(|name| {
+        let path = built.join(format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX));
+        let nm = std::process::Command::new("nm").arg("-D").arg(&path).output().unwrap();
+        let symbols = String::from_utf8(nm.stdout).unwrap();
+        assert!(symbols.contains(&format!("{name}_slope")), "{symbols}");
+        assert!(!symbols.contains("pullback"), "{symbols}");
+        // SAFETY: the library was just built, and has nothing that runs when it is loaded.
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.unwrap()
+    });
+    for (library, name) in shared.iter().zip(["one_error", "two_error"]) {
+        // SAFETY: the function takes and returns an `f64`.
+        let error = unsafe { library.get::<extern "C" fn(f64) -> f64>(name.as_bytes()).unwrap()(2.3) };
+        assert!(error < 1e-6, "{name}: {error}");
+    }
+
+    for order in [["libone.a", "libtwo.a"], ["libtwo.a", "libone.a"]] {
+        let program = project.path("program");
+        let mut compiler = std::process::Command::new("cc");
+        compiler.arg(project.path("main.c")).args(order.map(|library| built.join(library)));
+        compiler.args(["-lpthread", "-ldl", "-lm", "-lgcc_s", "-o"]).arg(&program);
+        assert!(compiler.status().unwrap().success(), "{order:?}");
+        assert!(std::process::Command::new(program).status().unwrap().success(), "{order:?}");
     }
 }

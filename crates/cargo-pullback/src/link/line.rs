@@ -76,6 +76,20 @@ impl LinkLine {
         self.args[at] = path.into();
     }
 
+    /// Put another option in the place of an argument.
+    pub fn replace_with(&mut self, at: usize, option: String) {
+        self.args[at] = option.into();
+    }
+
+    /// The file that says what a shared library exports: the position of its option, the option without the path, and the path.
+    pub fn export_list(&self) -> Option<(usize, &'static str, PathBuf)> {
+        const OPTIONS: [&str; 2] = ["-Wl,--version-script=", "-Wl,-exported_symbols_list,"];
+        self.args.iter().enumerate().find_map(|(at, arg)| {
+            let of = |option: &'static str| Some((at, option, arg.to_str()?.strip_prefix(option)?.into()));
+            OPTIONS.into_iter().find_map(of)
+        })
+    }
+
     /// Add an input before all others.
     ///
     /// Positions given out before are no longer right afterwards.

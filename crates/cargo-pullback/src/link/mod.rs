@@ -19,6 +19,7 @@
 //! | [`watch`] | makes crashes, LLVM's or our own, into errors |
 //! | [`progress`] | what the driver is at, for who watches |
 //! | [`prelink`] | optimises modules as rustc would before the link, or compiles them |
+//! | [`support`] | keeps the names of the run-time support inside of libraries for C |
 //! | [`native`] | compiles bitcode for linkers that do not read it |
 //! | [`trace`] | prints, times and saves what is asked for |
 
@@ -35,6 +36,7 @@ mod requests;
 mod resolve;
 mod rules;
 mod std_bodies;
+mod support;
 mod trace;
 mod watch;
 mod work;
@@ -79,7 +81,7 @@ fn static_library(library: &Path, level: &str, progress: Progress) -> Result<Exi
     let inputs = read_inputs(&line)?;
     let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
     let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let result = prepared(&mut line, inputs, dir.path(), &mut trace);
+    let result = prepared(&mut line, inputs, dir.path(), Names::Own, &mut trace);
     trace.finish(&name);
     match result {
         Ok(Finished::Ready) => {}
@@ -104,7 +106,7 @@ fn link(args: Vec<OsString>, progress: Progress) -> Result<ExitCode> {
     let has_bitcode = inputs.iter().any(|input| input.members.iter().any(inputs::Member::is_bitcode));
     let dir = tempfile::Builder::new().prefix("pullback-").tempdir().context("could not make a temporary directory")?;
     if has_bitcode {
-        let result = prepared(&mut line, inputs, dir.path(), &mut trace);
+        let result = prepared(&mut line, inputs, dir.path(), Names::Usual, &mut trace);
         trace.finish(&output);
         match result {
             Ok(Finished::Ready) => {}
@@ -116,6 +118,7 @@ fn link(args: Vec<OsString>, progress: Progress) -> Result<ExitCode> {
             }
         }
     }
+    support::hide_exports(&mut line, dir.path())?;
     if line.uses_lld() {
         line.set_llvm_options();
         if trace.debugging.save.is_some() {
@@ -157,8 +160,17 @@ enum Finished {
     Refused,
 }
 
+/// What the functions of the run-time support are called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// As they are.
+    Usual,
+    /// By names that another library does not have.
+    Own,
+}
+
 /// Replace every module on the line that asks for derivatives, and make all modules ready for the linker.
-fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Trace) -> Result<Finished> {
+fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, trace: &mut Trace) -> Result<Finished> {
     let libraries = standard_library(line)?;
     let sysroot = libraries.ancestors().nth(4).context("the standard library is not in a sysroot")?;
     let llvm = trace.step("load LLVM", || pullback_llvm::Llvm::load(sysroot))?;
@@ -230,6 +242,9 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, trace: &mut Tra
         drop(step);
         joined.insert(*id, subjects);
         changed.insert(*id, bitcode);
+    }
+    if names == Names::Own {
+        support::rename(&mut program, &mut changed, &mut apart)?;
     }
     if !lld {
         line.remove_plugin_options();

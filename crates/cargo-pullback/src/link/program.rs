@@ -24,7 +24,8 @@ pub enum ModuleId {
 
 /// All the bitcode of a program.
 pub struct Program {
-    context: Context,
+    /// What its modules belong to.
+    pub context: Context,
     /// The files on the link line.
     pub inputs: Vec<Input>,
     std: StdBodies,
