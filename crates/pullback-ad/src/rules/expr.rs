@@ -3,7 +3,7 @@
 //! An [`Expr`] is a formula over a function's operands and its result. Operators are overloaded, so that a row of the
 //! table reads like mathematics: `0.5 * (1.0 / r)`, `(1.0 - r) * (1.0 + r)`. It is emitted as IR, evaluated, and printed.
 
-use pullback_ir::{BinOp, Builder, CastOp, Flags, FloatPred, MathFn, Value};
+use pullback_ir::{BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, MathFn, Value};
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -38,7 +38,7 @@ pub enum Expr {
     Select(Condition, &'static Expr, &'static Expr),
 }
 
-/// A comparison of two formulas.
+/// A comparison of two formulas, or several that must all hold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Condition {
     /// How they are compared.
@@ -47,6 +47,8 @@ pub struct Condition {
     pub left: &'static Expr,
     /// Right side.
     pub right: &'static Expr,
+    /// What must hold, too.
+    pub and: Option<&'static Condition>,
 }
 
 fn keep(expr: impl Into<Expr>) -> &'static Expr {
@@ -95,7 +97,7 @@ pub(super) fn math<const N: usize>(function: MathFn, args: [Expr; N]) -> Expr {
 impl Expr {
     /// This formula compared with another.
     pub(super) fn cmp(self, pred: FloatPred, other: impl Into<Expr>) -> Condition {
-        Condition { pred, left: keep(self), right: keep(other) }
+        Condition { pred, left: keep(self), right: keep(other), and: None }
     }
 }
 
@@ -103,6 +105,27 @@ impl Condition {
     /// `then` where this holds, else `otherwise`.
     pub(super) fn select(self, then: impl Into<Expr>, otherwise: impl Into<Expr>) -> Expr {
         Expr::Select(self, keep(then), keep(otherwise))
+    }
+
+    /// Both hold.
+    pub(super) fn and(self, other: Condition) -> Condition {
+        assert!(self.and.is_none(), "a comparison and others");
+        Condition { and: Some(Box::leak(Box::new(other))), ..self }
+    }
+
+    fn any(&self, test: &impl Fn(&Expr) -> bool) -> bool {
+        self.left.any(test) || self.right.any(test) || self.and.is_some_and(|other| other.any(test))
+    }
+
+    /// Whether it holds.
+    fn holds(&self, args: &[f64], result: f64) -> bool {
+        let [left, right] = [self.left, self.right].map(|side| side.eval(args, result));
+        compare(self.pred, left, right) && self.and.is_none_or(|other| other.holds(args, result))
+    }
+
+    /// Append the condition as IR.
+    pub fn emit(&self, b: &mut Builder, args: &[Value], result: Value) -> Value {
+        Emitter::new(args, result).condition(self, b)
     }
 }
 
@@ -114,7 +137,7 @@ impl Expr {
                 Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => a.any(test) || b.any(test),
                 Expr::Neg(a) => a.any(test),
                 Expr::Math(_, args) => args.iter().any(|a| a.any(test)),
-                Expr::Select(c, a, b) => c.left.any(test) || c.right.any(test) || a.any(test) || b.any(test),
+                Expr::Select(c, a, b) => c.any(test) || a.any(test) || b.any(test),
                 Expr::Arg(_)
                 | Expr::Result
                 | Expr::Const(_)
@@ -134,6 +157,16 @@ impl Expr {
         self.any(
             &|e| matches!(e, Expr::Arg(i) | Expr::Int(i) | Expr::IntMinusOne(i) | Expr::IntToFloat(i) if *i == index),
         )
+    }
+
+    /// Of a formula that is zero where a condition holds, or where it does not: the condition, what it is where the formula is not zero, and
+    /// the formula there.
+    pub fn support(&self) -> (Option<(Condition, bool)>, Expr) {
+        match self {
+            Expr::Select(condition, Expr::Const(0.0), rest) => (Some((*condition, false)), **rest),
+            Expr::Select(condition, rest, Expr::Const(0.0)) => (Some((*condition, true)), **rest),
+            _ => (None, *self),
+        }
     }
 
     /// Of `k·p`, with a power of two for `k`, these two; else 1 and the formula itself. The product of `k`, `p` and a tangent is the same
@@ -159,13 +192,8 @@ impl Expr {
             Expr::Div(a, b) => go(a) / go(b),
             Expr::Neg(a) => -go(a),
             Expr::Math(f, operands) => f.eval_f64(&operands.iter().map(go).collect::<Vec<_>>()),
-            Expr::Select(c, a, b) => go(if holds(c.pred, go(c.left), go(c.right)) { a } else { b }),
+            Expr::Select(c, a, b) => go(if c.holds(args, result) { a } else { b }),
         }
-    }
-
-    /// Append the formula as IR, in the type of the float operands and with the builder's flags.
-    pub fn emit(&self, b: &mut Builder, args: &[Value], result: Value) -> Value {
-        Emitter::new(args, result).emit(self, b)
     }
 }
 
@@ -210,8 +238,9 @@ impl<'a> Emitter<'a> {
                 without_flags(b, |b| b.sub(int, one))
             }
             Expr::IntToFloat(i) => without_flags(b, |b| b.cast(CastOp::SiToFp, self.args[*i], ty)),
+            Expr::Select(c, x, y) if let Some(holds) = self.known(c, b.func) => self.emit(if holds { x } else { y }, b),
             Expr::Select(c, x, y) => {
-                let cond = self.compare(c, b);
+                let cond = self.condition(c, b);
                 let (x, y) = (self.emit(x, b), self.emit(y, b));
                 b.select(cond, x, y)
             }
@@ -221,12 +250,37 @@ impl<'a> Emitter<'a> {
         value
     }
 
-    fn compare(&mut self, condition: &Condition, b: &mut Builder) -> Value {
+    /// Whether a condition holds, if it is one on operands that are constants: exponents often are.
+    pub(super) fn known(&self, condition: &Condition, func: &Function) -> Option<bool> {
+        let [left, right] = [condition.left, condition.right].map(|side| self.constant(side, func));
+        let first = compare(condition.pred, left?, right?);
+        let rest = condition.and.map_or(Some(true), |other| self.known(other, func));
+        if first { rest } else { Some(false) }
+    }
+
+    fn constant(&self, expr: &Expr, func: &Function) -> Option<f64> {
+        match expr {
+            Expr::Const(c) => Some(*c),
+            Expr::Arg(i) => match func.as_const(self.args[*i])? {
+                Constant::F32(bits) => Some(f32::from_bits(*bits).into()),
+                Constant::F64(bits) => Some(f64::from_bits(*bits)),
+                _ => None,
+            },
+            Expr::IntToFloat(i) => func.as_int(self.args[*i]).map(|n| n as f64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn condition(&mut self, condition: &Condition, b: &mut Builder) -> Value {
         if let Some((_, value)) = self.compared.iter().find(|(c, _)| c == condition) {
             return *value;
         }
         let (left, right) = (self.emit(condition.left, b), self.emit(condition.right, b));
-        let value = b.fcmp(condition.pred, left, right);
+        let mut value = b.fcmp(condition.pred, left, right);
+        if let Some(other) = condition.and {
+            let other = self.condition(other, b);
+            value = without_flags(b, |b| b.bin(BinOp::And, value, other));
+        }
         self.compared.push((*condition, value));
         value
     }
@@ -246,7 +300,7 @@ fn without_flags(b: &mut Builder, f: impl FnOnce(&mut Builder) -> Value) -> Valu
 }
 
 /// Whether a comparison holds.
-fn holds(pred: FloatPred, a: f64, b: f64) -> bool {
+fn compare(pred: FloatPred, a: f64, b: f64) -> bool {
     let unordered = a.is_nan() || b.is_nan();
     match pred {
         FloatPred::False => false,
@@ -351,6 +405,7 @@ impl fmt::Display for Condition {
         };
         self.left.write(f, 1)?;
         write!(f, " {sign} ")?;
-        self.right.write(f, 1)
+        self.right.write(f, 1)?;
+        self.and.map_or(Ok(()), |other| write!(f, " and {other}"))
     }
 }

@@ -1,8 +1,9 @@
 //! Derivative rules of the float functions: one table that a mathematician can audit in one sitting.
 //!
 //! [`table`] holds a row for each [`pullback_ir::MathFn`]: the partial derivative for each float operand, written as an
-//! [`Expr`] over the operands `x`, `y`, `z` and the result `r`, and a line on what happens at the edges. The same row is
-//! turned into IR for forward and reverse mode, evaluated by the tests, and printed in `docs/rules.md`.
+//! [`Expr`] over the operands `x`, `y`, `z` and the result `r`. The same row is
+//! turned into IR for forward and reverse mode, evaluated by the tests, and printed in `docs/rules.md`. What derivatives are at singular
+//! points is another table, [`cases`], which the tests assert and the same page shows.
 //!
 //! ```
 //! use pullback_ad::rules::rule;
@@ -15,10 +16,13 @@
 //! assert!(partial.uses_result() && !partial.uses_arg(0));
 //! ```
 
+pub mod cases;
+pub mod coefficient;
 pub mod docs;
 pub mod expr;
 pub mod table;
 
+pub use coefficient::{Coefficient, Factor, Support};
 pub use expr::{Condition, Expr};
 pub use table::{Rule, rule};
 

@@ -1,6 +1,7 @@
 //! The table: a row for each float function.
 
-use super::expr::{Emitter, Expr, math};
+use super::coefficient::{Coefficient, Factor, Support};
+use super::expr::{Condition, Emitter, Expr, math};
 use pullback_ir::{Builder, FloatPred, MathFn, Value};
 use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
 use std::sync::LazyLock;
@@ -12,36 +13,36 @@ pub struct Rule {
     pub function: MathFn,
     /// The partial derivative for each operand; `None`: it is zero everywhere, or the operand is an integer.
     pub partials: Vec<Option<Expr>>,
-    /// What happens at the edges of the domain and where there is no derivative.
-    pub edge: &'static str,
+    /// Of a function that returns one of its two operands, where it returns the first: their tangents are chosen alike.
+    pub choice: Option<Condition>,
+    /// What is to be known of the formula, beyond the [cases](super::cases).
+    pub remark: &'static str,
 }
 
 impl Rule {
-    /// Append the partials for the operands that are `wanted` as IR; what they have in common is emitted once.
-    pub fn emit(
+    /// Append what the partials for the operands that are `wanted` need as IR; what they have in common is emitted once.
+    pub fn coefficients(
         &self,
         b: &mut Builder,
         args: &[Value],
         result: Value,
         wanted: impl Fn(usize) -> bool,
-    ) -> Vec<Option<Value>> {
+    ) -> Vec<Option<Coefficient>> {
         let mut emitter = Emitter::new(args, result);
+        let mut coefficient = |partial: Expr| {
+            let (support, rest) = partial.support();
+            let support = support.filter(|(condition, when)| emitter.known(condition, b.func) != Some(*when));
+            let support = support.map(|(condition, when)| Support { cond: emitter.condition(&condition, b), when });
+            let factor = match (rest, rest.scale()) {
+                (Expr::Const(1.0), _) => Factor::One,
+                (Expr::Const(-1.0), _) => Factor::MinusOne,
+                (_, (1.0, _)) => Factor::Value(emitter.emit(&rest, b)),
+                (_, (k, rest)) => Factor::Scaled(k, emitter.emit(&rest, b)),
+            };
+            Coefficient { factor, support }
+        };
         let partials = self.partials.iter().enumerate();
-        partials.map(|(i, p)| p.filter(|_| wanted(i)).map(|p| emitter.emit(&p, b))).collect()
-    }
-
-    /// The same, of each partial `k·p` with a power of two for `k` (see [`Expr::scale`]) `k` and `p`.
-    pub fn emit_scaled(
-        &self,
-        b: &mut Builder,
-        args: &[Value],
-        result: Value,
-        wanted: impl Fn(usize) -> bool,
-    ) -> Vec<Option<(f64, Value)>> {
-        let scales: Vec<Option<(f64, Expr)>> = self.partials.iter().map(|p| p.map(|p| p.scale())).collect();
-        let rest = Rule { partials: scales.iter().map(|s| s.map(|(_, p)| p)).collect(), ..self.clone() };
-        let emitted = rest.emit(b, args, result, wanted);
-        scales.into_iter().zip(emitted).map(|(s, p)| Some((s?.0, p?))).collect()
+        partials.map(|(i, p)| p.filter(|_| wanted(i)).map(&mut coefficient)).collect()
     }
 }
 
@@ -79,15 +80,16 @@ impl From<Zero> for Partial {
     }
 }
 
-/// `rule!(Name, |operands, r| [partial, …], "edge")`: the operands are called `x`, `y`, `z` for floats and `n` for the
+/// `rule!(Name, |operands, r| [partial, …], "remark")`: the operands are called `x`, `y`, `z` for floats and `n` for the
 /// integer that is the second one; the result, where it is used, `r`.
 macro_rules! rule {
-    ($function:ident, |$($name:ident),*| [$($partial:expr),*], $edge:literal) => {{
+    ($function:ident, |$($name:ident),*| [$($partial:expr),*] $(, $remark:literal)?) => {{
         $(let $name = variable(stringify!($name));)*
         Rule {
             function: MathFn::$function,
             partials: vec![$(Partial::from($partial).0),*],
-            edge: $edge,
+            choice: None,
+            remark: concat!($($remark)?),
         }
     }};
 }
@@ -121,20 +123,21 @@ fn zero_at_zero(x: Expr, formula: Expr) -> Expr {
     x.cmp(FloatPred::Oeq, 0.0).select(0.0, formula)
 }
 
-/// 1 for the operand that a minimum or maximum returns, 0 for the other; at a tie the first one counts as returned.
-fn chosen(x: Expr, r: Expr) -> [Expr; 2] {
-    let first = x.cmp(FloatPred::Oeq, r);
-    [first.select(1.0, 0.0), first.select(0.0, 1.0)]
-}
-
-/// A minimum or maximum.
-fn choice(function: MathFn, edge: &'static str) -> Rule {
-    Rule { function, partials: chosen(variable("x"), variable("r")).map(Some).to_vec(), edge }
+/// A minimum or maximum: the partial is 1 for the operand that is returned, 0 for the other; at a tie the first one counts as returned.
+fn choice(function: MathFn) -> Rule {
+    let first = variable("x").cmp(FloatPred::Oeq, variable("r"));
+    let partials = vec![Some(first.select(1.0, 0.0)), Some(first.select(0.0, 1.0))];
+    Rule {
+        function,
+        partials,
+        choice: Some(first),
+        remark: "with a constant for the other operand, a tie goes to this one",
+    }
 }
 
 /// A function that is constant between its jumps.
 fn step(function: MathFn) -> Rule {
-    Rule { function, partials: vec![None], edge: "0 everywhere, also at the jumps" }
+    Rule { function, partials: vec![None], choice: None, remark: "" }
 }
 
 #[rustfmt::skip]
@@ -143,63 +146,61 @@ fn rows() -> Vec<Rule> {
     vec![
         // Roots and powers.
         // The reciprocal by itself: it often follows a root in the program too, and it is found again in the next derivative.
-        rule!(Sqrt,  |r| [0.5 * (1.0 / r)], "+∞ at +0, −∞ at −0; NaN below 0"),
-        rule!(Cbrt,  |r| [1.0 / (3.0 * r * r)], "+∞ at ±0"),
-        rule!(Hypot, |x, y, r| [x / r, y / r], "NaN at the origin (0/0) and where an operand is infinite"),
+        rule!(Sqrt,  |r| [0.5 * (1.0 / r)]),
+        rule!(Cbrt,  |r| [1.0 / (3.0 * r * r)]),
+        rule!(Hypot, |x, y, r| [x / r, y / r]),
         rule!(Pow,   |x, y, r| [
                 zero_at_zero(y, y * math(Pow, [x, y - 1.0])),
-                x.cmp(FloatPred::Oeq, 0.0).select(
-                    y.cmp(FloatPred::Oge, 0.0).select(0.0, r * math(Log, [x])),
-                    r * math(Log, [x]))
-            ], "x-partial: 0 where y = 0; at x = 0: 0 for y > 1, 1 for y = 1, ±∞ for other y. \
-                y-partial: 0 where x = 0 and y ≥ 0, −∞ where x = 0 and y < 0, NaN where x < 0"),
-        rule!(Powi,  |x, n| [
-                zero_at_zero(n, n * math(Powi, [x, Expr::IntMinusOne(1)])), Zero
-            ], "0 where n = 0, also at x = 0; ±∞ at x = 0 for n < 0; n is no float and has no derivative"),
-        rule!(Ldexp, | | [math(Ldexp, [1.0.into(), Expr::Int(1)]), Zero], "linear in x; n is no float and has no derivative"),
+                x.cmp(FloatPred::Oeq, 0.0).and(y.cmp(FloatPred::Oge, 0.0)).select(0.0, r * math(Log, [x]))
+            ]),
+        // n − 1 wraps where n is the smallest integer; r is not zero or infinite there unless the partial is.
+        rule!(Powi,  |x, n, r| [
+                zero_at_zero(n, n.cmp(FloatPred::Ogt, f64::from(i32::MIN)).select(n * math(Powi, [x, Expr::IntMinusOne(1)]), n * (r / x))), Zero
+            ], "n is no float and has no derivative"),
+        rule!(Ldexp, | | [math(Ldexp, [1.0.into(), Expr::Int(1)]), Zero]),
 
         // Exponentials and logarithms.
-        rule!(Exp,   |r| [r],             "none"),
-        rule!(Exp2,  |r| [r * LN_2],      "none"),
-        rule!(Expm1, |r| [r + 1.0],       "none; for x far below 0 exact to one ulp of 1"),
-        rule!(Log,   |x| [1.0 / x],       "±∞ at ±0; below 0 the value is NaN, the partial is the formula's"),
-        rule!(Log2,  |x| [LOG2_E / x],    "±∞ at ±0; below 0 the value is NaN, the partial is the formula's"),
-        rule!(Log10, |x| [LOG10_E / x],   "±∞ at ±0; below 0 the value is NaN, the partial is the formula's"),
-        rule!(Log1p, |x| [1.0 / (1.0 + x)], "+∞ at −1; below −1 the value is NaN, the partial is the formula's"),
+        rule!(Exp,   |r| [r]),
+        rule!(Exp2,  |r| [r * LN_2]),
+        rule!(Expm1, |r| [r + 1.0],       "for x far below 0 exact to one ulp of 1"),
+        rule!(Log,   |x| [1.0 / x],       "below 0 the value is NaN, the partial is the formula's"),
+        rule!(Log2,  |x| [LOG2_E / x],    "below 0 the value is NaN, the partial is the formula's"),
+        rule!(Log10, |x| [LOG10_E / x],   "below 0 the value is NaN, the partial is the formula's"),
+        rule!(Log1p, |x| [1.0 / (1.0 + x)], "below −1 the value is NaN, the partial is the formula's"),
 
         // Trigonometric functions.
-        rule!(Sin,   |x| [math(Cos, [x])], "NaN at ±∞"),
-        rule!(Cos,   |x| [-math(Sin, [x])], "NaN at ±∞"),
-        rule!(Tan,   |r| [1.0 + r * r],   "NaN at ±∞; large near the poles, which no float hits"),
-        rule!(Asin,  |x| [1.0 / sqrt((1.0 - x) * (1.0 + x))], "+∞ at ±1; NaN outside"),
-        rule!(Acos,  |x| [-1.0 / sqrt((1.0 - x) * (1.0 + x))], "−∞ at ±1; NaN outside"),
-        rule!(Atan,  |x| [1.0 / (1.0 + x * x)], "0 at ±∞"),
+        rule!(Sin,   |x| [math(Cos, [x])]),
+        rule!(Cos,   |x| [-math(Sin, [x])]),
+        rule!(Tan,   |r| [1.0 + r * r],   "large near the poles, which no float hits"),
+        rule!(Asin,  |x| [1.0 / sqrt((1.0 - x) * (1.0 + x))]),
+        rule!(Acos,  |x| [-1.0 / sqrt((1.0 - x) * (1.0 + x))]),
+        rule!(Atan,  |x| [1.0 / (1.0 + x * x)]),
         rule!(Atan2, |x, y| [y / hypot(x, y) / hypot(x, y), -x / hypot(x, y) / hypot(x, y)],
-            "the angle of the point (y, x); NaN at the origin (0/0); no overflow or underflow of x² + y²"),
+            "the angle of the point (y, x); no overflow or underflow of x² + y²"),
 
         // Hyperbolic functions.
-        rule!(Sinh,  |x| [math(Cosh, [x])], "none"),
-        rule!(Cosh,  |x| [math(Sinh, [x])], "none"),
-        rule!(Tanh,  |r| [(1.0 - r) * (1.0 + r)], "none; 0 where r rounds to ±1"),
-        rule!(Asinh, |x| [1.0 / hypot(1.0, x)], "none; no overflow of x²"),
-        rule!(Acosh, |x| [1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))], "+∞ at 1; NaN below; no overflow of x²"),
-        rule!(Atanh, |x| [1.0 / ((1.0 - x) * (1.0 + x))], "+∞ at ±1; outside the value is NaN, the partial is the formula's"),
+        rule!(Sinh,  |x| [math(Cosh, [x])]),
+        rule!(Cosh,  |x| [math(Sinh, [x])]),
+        rule!(Tanh,  |r| [(1.0 - r) * (1.0 + r)], "0 where r rounds to ±1"),
+        rule!(Asinh, |x| [1.0 / hypot(1.0, x)], "no overflow of x²"),
+        rule!(Acosh, |x| [1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))], "no overflow of x²"),
+        rule!(Atanh, |x| [1.0 / ((1.0 - x) * (1.0 + x))], "outside of −1 to 1 the value is NaN, the partial is the formula's"),
 
         // Piecewise linear functions.
-        rule!(Fma,     |x, y| [y, x, 1.0], "none"),
-        rule!(FmulAdd, |x, y| [y, x, 1.0], "none"),
-        rule!(Fabs,    |x| [zero_at_zero(x, sign(x))], "0 at ±0; the sign elsewhere"),
-        rule!(Copysign, |x, y| [zero_at_zero(x, sign(x) * sign(y)), Zero], "x-partial 0 at x = ±0; y-partial 0 also where y = ±0"),
+        rule!(Fma,     |x, y| [y, x, 1.0]),
+        rule!(FmulAdd, |x, y| [y, x, 1.0]),
+        rule!(Fabs,    |x| [zero_at_zero(x, sign(x))], "at NaN it is the sign of the NaN"),
+        rule!(Copysign, |x, y| [zero_at_zero(x, sign(x) * sign(y)), Zero], "the sign of a NaN counts, too"),
         rule!(Fdim,    |x, y| [
                 x.cmp(FloatPred::Ogt, y).select(1.0, 0.0),
                 x.cmp(FloatPred::Ogt, y).select(-1.0, 0.0)
-            ], "0 for both at a tie, and where an operand is NaN"),
-        choice(MinNum,     "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
-        choice(MaxNum,     "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
-        choice(MinimumNum, "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
-        choice(MaximumNum, "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; a NaN is not returned"),
-        choice(Minimum,    "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; where one is NaN, for y"),
-        choice(Maximum,    "1 for the operand that is returned, 0 for the other; at a tie (also of ±0) for x, with a constant for the other one; where one is NaN, for y"),
+            ]),
+        choice(MinNum),
+        choice(MaxNum),
+        choice(MinimumNum),
+        choice(MaximumNum),
+        choice(Minimum),
+        choice(Maximum),
 
         // Steps.
         step(Floor),

@@ -1,6 +1,7 @@
+use super::cases::{Case, DOUBLE, agrees, cases};
 use super::docs::markdown;
 use super::*;
-use pullback_ir::{Builder, Flags, Function, MathFn, Op, Type};
+use pullback_ir::{BinOp, Builder, Flags, Function, MathFn, Op, Type};
 use std::path::Path;
 
 #[test]
@@ -9,7 +10,6 @@ fn every_function_has_a_rule_with_a_partial_for_each_operand() {
         let rule = rule(*function);
         assert_eq!(rule.function, *function);
         assert_eq!(rule.partials.len(), function.arity(), "{function}");
-        assert!(!rule.edge.is_empty(), "{function}");
         assert!(!function.takes_int() || rule.partials[1].is_none(), "{function}: an integer has no derivative");
     }
 }
@@ -71,80 +71,22 @@ fn partials_agree_with_central_differences() {
     }
 }
 
-/// The partials of a function at a point.
-fn at(function: MathFn, args: &[f64]) -> Vec<f64> {
-    let result = function.eval_f64(args);
-    rule(function).partials.iter().map(|p| p.map_or(0.0, |p| p.eval(args, result))).collect()
-}
-
-/// Equality in which a NaN equals a NaN.
-#[track_caller]
-fn assert_at(function: MathFn, args: &[f64], expected: &[f64]) {
-    let found = at(function, args);
-    let same = found.iter().zip(expected).all(|(f, e)| f == e || (f.is_nan() && e.is_nan()));
-    assert!(same && found.len() == expected.len(), "{function}{args:?}: {found:?}, expected {expected:?}");
-}
-
 #[test]
-fn edges_are_as_documented() {
-    use MathFn::*;
-    let (inf, nan) = (f64::INFINITY, f64::NAN);
-    assert_at(Sqrt, &[0.0], &[inf]);
-    assert_at(Sqrt, &[-0.0], &[-inf]);
-    assert_at(Sqrt, &[-1.0], &[nan]);
-    assert_at(Cbrt, &[0.0], &[inf]);
-    assert_at(Cbrt, &[-0.0], &[inf]);
-    assert_at(Hypot, &[0.0, 0.0], &[nan, nan]);
-    assert_at(Hypot, &[3e200, 0.0], &[1.0, 0.0]);
-    assert_at(Pow, &[0.0, 3.0], &[0.0, 0.0]);
-    assert_at(Pow, &[0.0, 1.0], &[1.0, 0.0]);
-    assert_at(Pow, &[0.0, 0.5], &[inf, 0.0]);
-    assert_at(Pow, &[0.0, 0.0], &[0.0, 0.0]);
-    assert_at(Pow, &[0.0, -1.0], &[-inf, -inf]);
-    assert_at(Pow, &[-2.0, 2.0], &[-4.0, nan]);
-    assert_at(Pow, &[0.0, nan], &[nan, nan]);
-    assert_at(Powi, &[0.0, 0.0], &[0.0, 0.0]);
-    assert_at(Powi, &[0.0, 1.0], &[1.0, 0.0]);
-    assert_at(Powi, &[0.0, 2.0], &[0.0, 0.0]);
-    assert_at(Powi, &[0.0, -1.0], &[-inf, 0.0]);
-    assert_at(Powi, &[-2.0, 3.0], &[12.0, 0.0]);
-    assert_at(Ldexp, &[0.0, 3.0], &[8.0, 0.0]);
-    assert_at(Log, &[0.0], &[inf]);
-    assert_at(Log, &[-0.0], &[-inf]);
-    assert_at(Log1p, &[-1.0], &[inf]);
-    assert_at(Asin, &[1.0], &[inf]);
-    assert_at(Asin, &[-1.0], &[inf]);
-    assert_at(Asin, &[1.5], &[nan]);
-    assert_at(Acos, &[1.0], &[-inf]);
-    assert_at(Atan, &[inf], &[0.0]);
-    assert_at(Atan2, &[0.0, 0.0], &[nan, nan]);
-    assert_at(Atan2, &[0.0, 2e-200], &[5e199, 0.0]);
-    assert_at(Atan2, &[0.0, -1.0], &[-1.0, 0.0]);
-    assert_at(Asinh, &[1e200], &[1e-200]);
-    assert_at(Acosh, &[1.0], &[inf]);
-    assert_at(Acosh, &[-3.0], &[nan]);
-    assert_at(Atanh, &[1.0], &[inf]);
-    assert_at(Atanh, &[-1.0], &[inf]);
-    assert_at(Tanh, &[400.0], &[0.0]);
-    assert_at(Expm1, &[-800.0], &[0.0]);
-    assert_at(Fabs, &[0.0], &[0.0]);
-    assert_at(Fabs, &[-0.0], &[0.0]);
-    assert_at(Copysign, &[3.0, -0.0], &[-1.0, 0.0]);
-    assert_at(Copysign, &[-3.0, -1.0], &[1.0, 0.0]);
-    assert_at(Copysign, &[0.0, 1.0], &[0.0, 0.0]);
-    assert_at(Fdim, &[2.0, 2.0], &[0.0, 0.0]);
-    assert_at(Fdim, &[nan, 2.0], &[0.0, 0.0]);
-    for choice in [MinNum, MaxNum, MinimumNum, MaximumNum, Minimum, Maximum] {
-        assert_at(choice, &[2.0, 2.0], &[1.0, 0.0]);
-        assert_at(choice, &[0.0, -0.0], &[1.0, 0.0]);
-        assert_at(choice, &[-0.0, 0.0], &[1.0, 0.0]);
+fn every_function_has_its_formulas_asserted_at_singular_points() {
+    for function in MathFn::ALL {
+        let own: Vec<Case> = cases().into_iter().filter(|case| case.function == function.name()).collect();
+        assert!(own.len() > 3, "{function} has {} cases", own.len());
+        for Case { at, partials, .. } in own {
+            let args: Vec<f64> = at.iter().map(|x| x.double).collect();
+            let result = function.eval_f64(&args);
+            assert_eq!(partials.len(), function.arity(), "{function}{args:?}");
+            for (partial, expected) in rule(*function).partials.iter().zip(partials) {
+                let found = partial.map_or(0.0, |p| p.eval(&args, result));
+                let expected = expected.double;
+                assert!(agrees(found, expected, DOUBLE), "{function}{args:?}: {found:?}, expected {expected:?}");
+            }
+        }
     }
-    for choice in [MinNum, MaxNum, MinimumNum, MaximumNum] {
-        assert_at(choice, &[nan, 2.0], &[0.0, 1.0]);
-        assert_at(choice, &[2.0, nan], &[1.0, 0.0]);
-    }
-    assert_at(Maximum, &[2.0, nan], &[0.0, 1.0]);
-    assert_at(Floor, &[2.0], &[0.0]);
 }
 
 #[test]
@@ -160,10 +102,14 @@ fn emission_is_well_typed_and_carries_the_flags() {
             let mut b = Builder::new(&mut func, entry);
             b.flags = Flags::FAST_MATH;
             let result = b.math(*function, args.clone());
-            let values = rule(*function).emit(&mut b, &args, result, |_| true);
-            for (value, partial) in values.iter().zip(&rule(*function).partials) {
-                assert_eq!(value.is_some(), partial.is_some());
-                assert!(value.is_none_or(|v| *func.ty(v) == ty), "{function}");
+            let coefficients = rule(*function).coefficients(&mut b, &args, result, |_| true);
+            for (coefficient, partial) in coefficients.iter().zip(&rule(*function).partials) {
+                assert_eq!(coefficient.is_some(), partial.is_some());
+                let Some(Coefficient { factor, support }) = coefficient else { continue };
+                if let Factor::Value(c) | Factor::Scaled(_, c) = factor {
+                    assert_eq!(*func.ty(*c), ty, "{function}");
+                }
+                assert!(support.is_none_or(|s| *func.ty(s.cond) == Type::BOOL), "{function}");
             }
             for inst in &func.block(entry).insts {
                 let data = func.inst(*inst);
@@ -174,6 +120,7 @@ fn emission_is_well_typed_and_carries_the_flags() {
                     Op::Math(f, _) if f.takes_int() => assert_eq!(operands, [&ty, &Type::I32]),
                     Op::Cast(..) => assert_eq!(operands, [&Type::I32]),
                     Op::Select(..) => assert_eq!(operands, [&Type::BOOL, &ty, &ty]),
+                    Op::Bin(BinOp::And, ..) => assert_eq!(operands, [&Type::BOOL, &Type::BOOL]),
                     Op::Bin(op, ..) if !op.is_float() => assert_eq!(operands, [&Type::I32, &Type::I32]),
                     _ => assert!(operands.iter().all(|t| **t == ty), "{function}: {:?}", data.op),
                 }
@@ -189,10 +136,43 @@ fn what_two_partials_share_is_emitted_once() {
     let args = [func.add_param(entry, Type::F64), func.add_param(entry, Type::F64)];
     let mut b = Builder::new(&mut func, entry);
     let result = b.math(MathFn::Atan2, args.to_vec());
-    rule(MathFn::Atan2).emit(&mut b, &args, result, |_| true);
+    rule(MathFn::Atan2).coefficients(&mut b, &args, result, |_| true);
     let insts = &func.block(entry).insts;
     let hypots = insts.iter().filter(|i| matches!(func.inst(**i).op, Op::Math(MathFn::Hypot, _))).count();
     assert_eq!(hypots, 1);
+}
+
+#[test]
+fn what_is_zero_by_the_formula_is_not_multiplied() {
+    let mut func = Function::new("f", vec![Type::F64, Type::F64], None);
+    let entry = func.add_block();
+    let args = [func.add_param(entry, Type::F64), func.add_param(entry, Type::F64)];
+    let mut b = Builder::new(&mut func, entry);
+    for (function, factor) in [(MathFn::Fdim, Some(Factor::One)), (MathFn::Copysign, None), (MathFn::Pow, None)] {
+        let result = b.math(function, args.to_vec());
+        let coefficients = rule(function).coefficients(&mut b, &args, result, |_| true);
+        for coefficient in coefficients.iter().flatten() {
+            assert!(coefficient.support.is_some(), "{function}: {coefficient:?}");
+        }
+        assert!(factor.is_none_or(|factor| coefficients[0].unwrap().factor == factor), "{function}");
+    }
+    assert!(MathFn::ALL.iter().filter(|f| rule(**f).choice.is_some()).count() == 6, "minima and maxima choose");
+}
+
+#[test]
+fn a_constant_exponent_is_not_compared() {
+    let mut func = Function::new("f", vec![Type::F64], None);
+    let entry = func.add_block();
+    let x = func.add_param(entry, Type::F64);
+    let (three, n) = (func.float(Type::F64, 3.0), func.int(Type::I32, 3));
+    let mut b = Builder::new(&mut func, entry);
+    for (function, exponent) in [(MathFn::Pow, three), (MathFn::Powi, n)] {
+        let result = b.math(function, vec![x, exponent]);
+        let coefficients = rule(function).coefficients(&mut b, &[x, exponent], result, |i| i == 0);
+        assert_eq!(coefficients[0].unwrap().support, None, "{function}");
+    }
+    let ops = func.block(entry).insts.iter().map(|inst| &func.inst(*inst).op);
+    assert_eq!(ops.filter(|op| matches!(op, Op::FCmp(..) | Op::Select(..))).count(), 0);
 }
 
 #[test]
@@ -202,7 +182,7 @@ fn what_a_partial_uses() {
     assert!(!x.uses_result() && x.uses_arg(0) && x.uses_arg(1));
     assert!(y.uses_result());
     let powi = rule(MathFn::Powi).partials[0].unwrap();
-    assert!(powi.uses_arg(0) && powi.uses_arg(1) && !powi.uses_result());
+    assert!(powi.uses_arg(0) && powi.uses_arg(1));
 }
 
 #[test]

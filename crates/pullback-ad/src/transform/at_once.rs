@@ -29,8 +29,8 @@ mod search;
 
 pub(super) use search::find;
 
-use super::linear::Coefficient;
 use super::reverse::Sweeps;
+use crate::rules::Coefficient;
 use pullback_ir::cfg::Edge;
 use pullback_ir::{BinOp, Block, BlockCall, Builder, Flags, IntPred, Loop, Terminator, Type, Value};
 

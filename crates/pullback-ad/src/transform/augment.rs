@@ -10,7 +10,7 @@
 //! done when a call panics is done as in the primal in reverse mode, where the tape owns all shadows; in forward mode by a
 //! function that gives back the shadows too.
 
-use super::linear::{Coefficient, Linear};
+use super::linear::Linear;
 use super::memory::TapeUse;
 use super::session::{Form, Session};
 use crate::analysis::computed::Numbers;
@@ -21,7 +21,7 @@ use crate::analysis::scope::Scope;
 use crate::analysis::shared::Regions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Activity, Mode};
-use crate::rules::rule;
+use crate::rules::{Coefficient, Factor, rule};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
     BinOp, Block, BlockCall, Builder, Callee, CastOp, Constant, Flags, FuncId, Function, Inst, InstData,
@@ -533,18 +533,18 @@ impl Augmenter<'_, '_> {
         let active = |v: Value| self.is_active(v).then(|| self.values[&v]);
         let linear = match &data.op {
             Op::Bin(BinOp::FAdd, a, b) => {
-                Linear::Sum(result, terms([(active(*a), Coefficient::One), (active(*b), Coefficient::One)]))
+                Linear::Sum(result, terms([(active(*a), Coefficient::ONE), (active(*b), Coefficient::ONE)]))
             }
             Op::Bin(BinOp::FSub, a, b) => {
-                Linear::Sum(result, terms([(active(*a), Coefficient::One), (active(*b), Coefficient::MinusOne)]))
+                Linear::Sum(result, terms([(active(*a), Coefficient::ONE), (active(*b), Coefficient::MINUS_ONE)]))
             }
             Op::Bin(BinOp::FMul, a, b) if a == b => {
-                Linear::Sum(result, terms([(active(*a), Coefficient::Scaled(2.0, self.get(*a)))]))
+                Linear::Sum(result, terms([(active(*a), Factor::Scaled(2.0, self.get(*a)).into())]))
             }
             Op::Bin(BinOp::FMul, a, b) => {
                 let (da, db) = (active(*a), active(*b));
                 let (a, b) = (self.get(*a), self.get(*b));
-                Linear::Sum(result, terms([(da, Coefficient::Value(b)), (db, Coefficient::Value(a))]))
+                Linear::Sum(result, terms([(da, Factor::Value(b).into()), (db, Factor::Value(a).into())]))
             }
             Op::Bin(BinOp::FDiv, a, b) => {
                 let (x, y) = (active(*a), active(*b));
@@ -554,17 +554,20 @@ impl Augmenter<'_, '_> {
                 Linear::Quotient { result, x, y, divisor }
             }
             Op::Bin(BinOp::FRem, a, b) => {
-                // r = x − trunc(x / y)·y
+                // r = x − k·y with a whole k, which is (x − r) / y and not the quotient without its fraction: 0.9 / 0.1 is rounded to 9, and
+                // 0.9 % 0.1 is nearly 0.1.
                 let (x, y) = (active(*a), active(*b));
                 let (a, b) = (self.get(*a), self.get(*b));
                 let mut build = self.builder();
-                let quotient = build.bin(BinOp::FDiv, a, b);
-                let whole = build.math(pullback_ir::MathFn::Trunc, vec![quotient]);
+                build.loc = data.loc;
+                let multiple = build.bin(BinOp::FSub, a, result);
+                let quotient = build.bin(BinOp::FDiv, multiple, b);
+                let whole = build.math(pullback_ir::MathFn::RoundEven, vec![quotient]);
                 let c = build.fneg(whole);
-                Linear::Sum(result, terms([(x, Coefficient::One), (y, Coefficient::Value(c))]))
+                Linear::Sum(result, terms([(x, Coefficient::ONE), (y, Factor::Value(c).into())]))
             }
-            Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MinusOne)])),
-            Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::One)])),
+            Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MINUS_ONE)])),
+            Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::ONE)])),
             Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),
             Op::Cast(op, a) => Linear::Cast(result, *op, self.get(*a)),
             Op::Select(c, a, b) => {
@@ -581,14 +584,25 @@ impl Augmenter<'_, '_> {
             }
             Op::Math(function, args) => {
                 let tangents: Vec<Option<Value>> = args.iter().map(|a| active(*a)).collect();
+                let is_constant = self.old.as_const(args[0]).is_some();
                 let args: Vec<Value> = args.iter().map(|a| self.get(*a)).collect();
                 let mut build = self.builder();
                 build.flags = flags;
                 build.loc = data.loc;
-                let partials = rule(*function).emit_scaled(&mut build, &args, result, |i| tangents[i].is_some());
-                let products = tangents.iter().zip(partials);
-                let coefficient = |(k, p)| if k == 1.0 { Coefficient::Value(p) } else { Coefficient::Scaled(k, p) };
-                Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((*t, coefficient(p?))))))
+                let rule = rule(*function);
+                match rule.choice {
+                    Some(first) => {
+                        // At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM may swap them.
+                        let (x, y) = if is_constant { (1, 0) } else { (0, 1) };
+                        let returns_x = first.emit(&mut build, &[args[x], args[y]], result);
+                        Linear::Select(result, returns_x, tangents[x], tangents[y])
+                    }
+                    None => {
+                        let partials = rule.coefficients(&mut build, &args, result, |i| tangents[i].is_some());
+                        let products = tangents.into_iter().zip(partials);
+                        Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((t, p?)))))
+                    }
+                }
             }
             Op::ExtractValue(a, i) => Linear::Extract(result, self.get(*a), *i),
             Op::InsertValue(a, b, i) => {

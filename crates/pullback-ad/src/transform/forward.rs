@@ -2,7 +2,8 @@
 
 use super::augment::Augmenter;
 use super::augment_memory::inline_len;
-use super::linear::{Coefficient, Linear};
+use super::linear::Linear;
+use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::{BinOp, Builder, CastOp, FloatPred, Inst, Op, Type, Value};
 
 impl Augmenter<'_, '_> {
@@ -28,14 +29,19 @@ impl Augmenter<'_, '_> {
                     let terms: Vec<_> = terms.iter().map(|(v, c)| (tangent(self, *v), *c)).collect();
                     let mut b = self.builder();
                     (b.flags, b.loc) = (flags, loc);
-                    let parts: Vec<_> = terms.into_iter().map(|(t, c)| (scale(&mut b, t, c, strong), c)).collect();
+                    let part = |(t, c): (Value, Coefficient)| {
+                        let zero = b.func.zero(&b.func.ty(t).clone());
+                        let product = scale(&mut b, t, c.factor, strong);
+                        (within(&mut b, c.support, product, zero), c.factor)
+                    };
+                    let parts: Vec<_> = terms.into_iter().map(part).collect();
                     (*result, sum(&mut b, &parts))
                 }
                 Linear::Quotient { result, x, y, divisor } => {
                     let (x, y) = (x.map(|x| tangent(self, x)), y.map(|y| tangent(self, y)));
                     let mut b = self.builder();
                     (b.flags, b.loc) = (flags, loc);
-                    let part = y.map(|y| b.fmul(*result, y));
+                    let part = y.map(|y| product(&mut b, y, *result, y, strong));
                     let top = match (x, part) {
                         (Some(x), Some(p)) => b.bin(BinOp::FSub, x, p),
                         (Some(x), None) => x,
@@ -129,22 +135,32 @@ impl Augmenter<'_, '_> {
     }
 }
 
-/// `c·t`; with strong zeros a zero `t` stays zero.
-pub(super) fn scale(b: &mut Builder, t: Value, c: Coefficient, strong: bool) -> Value {
-    match c {
-        Coefficient::One | Coefficient::MinusOne => t,
-        Coefficient::Value(c) => product(b, t, c, strong),
-        Coefficient::Scaled(k, c) => {
+/// `c·t`, but the sign of −1; with strong zeros a zero `t` stays zero.
+pub(super) fn scale(b: &mut Builder, t: Value, factor: Factor, strong: bool) -> Value {
+    match factor {
+        Factor::One | Factor::MinusOne => t,
+        Factor::Value(c) => product(b, t, c, t, strong),
+        Factor::Scaled(k, c) => {
             let k = b.func.float(b.func.ty(t).clone(), k);
-            let t = b.fmul(t, k);
-            product(b, t, c, strong)
+            let scaled = b.fmul(t, k);
+            product(b, scaled, c, t, strong)
         }
     }
 }
 
-fn product(b: &mut Builder, t: Value, c: Value, strong: bool) -> Value {
-    let product = b.fmul(t, c);
+/// `a·c`; with strong zeros it is zero where `t` is.
+pub(super) fn product(b: &mut Builder, a: Value, c: Value, t: Value, strong: bool) -> Value {
+    let product = b.fmul(a, c);
     if strong { guard(b, t, product) } else { product }
+}
+
+/// `value` where the coefficient is not zero, else `zero`.
+pub(super) fn within(b: &mut Builder, support: Option<Support>, value: Value, zero: Value) -> Value {
+    match support {
+        None => value,
+        Some(Support { cond, when: true }) => b.select(cond, value, zero),
+        Some(Support { cond, when: false }) => b.select(cond, zero, value),
+    }
 }
 
 /// `value`, but zero where `t` is zero.
@@ -156,13 +172,13 @@ pub(super) fn guard(b: &mut Builder, t: Value, value: Value) -> Value {
 }
 
 /// The sum of scaled tangents; a `MinusOne` is subtracted.
-fn sum(b: &mut Builder, parts: &[(Value, Coefficient)]) -> Value {
+fn sum(b: &mut Builder, parts: &[(Value, Factor)]) -> Value {
     let mut all: Option<Value> = None;
-    for (value, c) in parts {
-        all = Some(match (all, c) {
-            (None, Coefficient::MinusOne) => b.fneg(*value),
+    for (value, factor) in parts {
+        all = Some(match (all, factor) {
+            (None, Factor::MinusOne) => b.fneg(*value),
             (None, _) => *value,
-            (Some(all), Coefficient::MinusOne) => b.bin(BinOp::FSub, all, *value),
+            (Some(all), Factor::MinusOne) => b.bin(BinOp::FSub, all, *value),
             (Some(all), _) => b.fadd(all, *value),
         });
     }

@@ -5,6 +5,10 @@
 //! (`forward`); reverse mode runs their transposes backwards (`reverse`). Each derivative rule is
 //! thus written once.
 //!
+//! What is chosen is not multiplied: the tangent of a minimum is that of the operand that was taken (`Select`), and where a rule says that a
+//! partial is zero, so is the product, whatever the tangent is ([`Support`](crate::rules::Support)). With the request's `strong_zero` a tangent or
+//! cotangent that is zero stays zero, whatever it is multiplied with.
+//!
 //! | linear operation | transposed |
 //! |---|---|
 //! | `ṙ = Σ cᵢ·ẋᵢ` | `x̄ᵢ += cᵢ·r̄` |
@@ -16,30 +20,8 @@
 
 use super::rule_call::Pullback;
 use crate::analysis::lanes::{Lane, Lanes};
+use crate::rules::Coefficient;
 use pullback_ir::{CastOp, FuncId, Type, Value};
-
-/// What a tangent is multiplied with.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Coefficient {
-    /// `t`.
-    One,
-    /// `−t`.
-    MinusOne,
-    /// `c·t`.
-    Value(Value),
-    /// `c·k·t`, with a power of two for `k`. It goes to whichever is known first of `c` and `t`, so that it takes no time.
-    Scaled(f64, Value),
-}
-
-impl Coefficient {
-    /// `c`, where there is one.
-    pub fn value(self) -> Option<Value> {
-        match self {
-            Coefficient::One | Coefficient::MinusOne => None,
-            Coefficient::Value(c) | Coefficient::Scaled(_, c) => Some(c),
-        }
-    }
-}
 
 /// A linear operation; values are those of the augmented primal. `None` stands for an operand whose tangent is zero.
 /// Shadow pointers come in a list, one for each direction of the batch.

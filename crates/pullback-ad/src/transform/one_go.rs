@@ -23,7 +23,7 @@ mod terms;
 use self::ahead::{Ahead, Spot};
 use self::terms::{Node, Term, Terms};
 use super::augment::{Augmented, augment};
-use super::forward::guard;
+use super::forward::{guard, product};
 use super::linear::Linear;
 use super::session::{Disturbs, Form, Session, cotangent_type};
 use super::slots::alloca;
@@ -541,12 +541,10 @@ impl<'e, 'a> Emitter<'e, 'a> {
             }
             let parts = match self.terms.node(term) {
                 Node::Seed | Node::Nothing { .. } | Node::Given(..) => vec![],
-                Node::Scaled(g, ..)
-                | Node::Times(g, _)
-                | Node::Negated(g)
-                | Node::Divided(g, ..)
-                | Node::Cast(g, _)
-                | Node::If(g, ..) => vec![g],
+                Node::Scaled(g, .., of) => vec![g, of],
+                Node::Times(g, _) | Node::Negated(g) | Node::Divided(g, ..) | Node::Cast(g, _) | Node::If(g, ..) => {
+                    vec![g]
+                }
                 Node::Sum(g, h) => vec![g, h],
             };
             let missing: Vec<Term> = parts.into_iter().filter(|p| !self.made.contains_key(&(*p, lane))).collect();
@@ -575,12 +573,11 @@ impl<'e, 'a> Emitter<'e, 'a> {
             },
             Node::Nothing { wide } => neutral(&mut self.aug.func, if wide { &Type::F64 } else { &Type::F32 }),
             Node::Given(call, number) => self.given[&call][number][lane],
-            Node::Scaled(g, c, flags) => {
-                let (g, c) = (part(self, g), self.factor(c, share));
+            Node::Scaled(g, c, flags, of) => {
+                let (g, of, c) = (part(self, g), part(self, of), self.factor(c, share));
                 let mut b = self.build();
                 b.flags = flags;
-                let product = b.fmul(g, c);
-                if strong { guard(&mut b, g, product) } else { product }
+                product(&mut b, g, c, of, strong)
             }
             Node::Divided(g, divisor, flags) => {
                 let (g, divisor) = (part(self, g), self.factor(divisor, share));

@@ -132,7 +132,7 @@ pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
 /// The values of the augmented primal that the transpose of a linear operation uses.
 pub fn uses(linear: &Linear) -> Vec<Value> {
     match linear {
-        Linear::Sum(_, terms) => terms.iter().filter_map(|(_, c)| c.value()).collect(),
+        Linear::Sum(_, terms) => terms.iter().flat_map(|(_, c)| c.values()).collect(),
         Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
         Linear::Select(_, cond, ..) => vec![*cond],
         Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),

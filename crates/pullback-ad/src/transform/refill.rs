@@ -8,7 +8,8 @@
 //! block: the stored value reaches the loaded one through sums alone, each with the coefficient one. What then stands in the
 //! place is a sum that contains the cotangent itself, which is `−0` only if the place held `−0` before.
 
-use super::linear::{Coefficient, Linear};
+use super::linear::Linear;
+use crate::rules::Coefficient;
 use pullback_ir::{Inst, Type, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +26,7 @@ pub fn refilled(insts: &[Inst], linear: &HashMap<Inst, Vec<Linear>>) -> HashSet<
             match operation {
                 Linear::Load(result, shadow) => loaded.entry(shadow).or_default().push(*result),
                 Linear::Sum(result, terms) => {
-                    let whole = terms.iter().filter(|(_, c)| *c == Coefficient::One).map(|(v, _)| *v);
+                    let whole = terms.iter().filter(|(_, c)| *c == Coefficient::ONE).map(|(v, _)| *v);
                     summands.insert(*result, whole.collect());
                 }
                 Linear::Store { value: Some(value), ty: Type::F32 | Type::F64, shadow } => {

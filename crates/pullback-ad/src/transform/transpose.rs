@@ -2,13 +2,14 @@
 
 use super::augment::Augmented;
 use super::augment_memory::inline_len;
-use super::forward::{guard, scale};
-use super::linear::{Coefficient, CopiedWord, Linear};
+use super::forward::{guard, product, scale, within};
+use super::linear::{CopiedWord, Linear};
 use super::reverse::Sweeps;
 use super::session::{Disturbs, Session, cotangent_type};
 use super::slots::alloca;
 use crate::analysis::activity::holds_float;
 use crate::analysis::objects::{Cell, Kinds};
+use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::{
     BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, IntPred, Loop, Op, SourceLoc, Type, Value,
 };
@@ -164,18 +165,20 @@ impl Sweeps<'_, '_> {
             Linear::Sum(result, terms) => {
                 let g = self.take(*result);
                 for (value, coefficient) in terms {
-                    let coefficient = match coefficient {
-                        Coefficient::Value(c) => Coefficient::Value(self.value(*c, level)),
+                    let factor = match coefficient.factor {
+                        Factor::Value(c) => Factor::Value(self.value(c, level)),
                         // The cotangent is what comes last: the coefficient is multiplied with the number.
-                        Coefficient::Scaled(k, c) => {
-                            let c = self.value(*c, level);
+                        Factor::Scaled(k, c) => {
+                            let c = self.value(c, level);
                             let mut b = self.build();
                             (b.flags, b.loc) = (flags, loc);
-                            let k = b.func.float(b.func.ty(c).clone(), *k);
-                            Coefficient::Value(b.fmul(c, k))
+                            let k = b.func.float(b.func.ty(c).clone(), k);
+                            Factor::Value(b.fmul(c, k))
                         }
-                        other => *other,
+                        other => other,
                     };
+                    let support = coefficient.support.map(|s| Support { cond: self.value(s.cond, level), ..s });
+                    let coefficient = Coefficient { factor, support };
                     for (lane, g) in g.iter().enumerate() {
                         let part = self.scaled(*g, coefficient, flags, loc);
                         self.accumulate(*value, lane, part);
@@ -190,14 +193,13 @@ impl Sweeps<'_, '_> {
                 for (lane, g) in g.into_iter().enumerate() {
                     let t = match (divisor, quotient) {
                         (Some(divisor), _) => self.divided(g, divisor, flags, loc),
-                        (None, Some(r)) => self.scaled(g, Coefficient::Value(r), flags, loc),
+                        (None, Some(r)) => self.scaled(g, Factor::Value(r).into(), flags, loc),
                         (None, None) => unreachable!("a reciprocal of a constant"),
                     };
                     let mut b = self.build();
                     (b.flags, b.loc) = (flags, loc);
                     let for_y = quotient.map(|r| {
-                        let product = b.fmul(t, r);
-                        let product = if strong { guard(&mut b, t, product) } else { product };
+                        let product = product(&mut b, t, r, g, strong);
                         b.fneg(product)
                     });
                     if let Some(x) = x {
@@ -414,10 +416,12 @@ impl Sweeps<'_, '_> {
         let strong = self.session.request.strong_zero;
         let mut b = self.build();
         (b.flags, b.loc) = (flags, loc);
-        match coefficient {
-            Coefficient::MinusOne => b.fneg(g),
+        let part = match coefficient.factor {
+            Factor::MinusOne => b.fneg(g),
             other => scale(&mut b, g, other, strong),
-        }
+        };
+        let zero = neutral(b.func, &b.func.ty(g).clone());
+        within(&mut b, coefficient.support, part, zero)
     }
 
     /// The cotangent of a dividend.

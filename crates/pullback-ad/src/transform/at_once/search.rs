@@ -3,8 +3,9 @@
 use super::{AtOnce, Bound, Seed, Sum, Walk};
 use crate::analysis::counted::{self, Affine, Counted, Step};
 use crate::analysis::objects::ObjId;
+use crate::rules::Coefficient;
 use crate::transform::augment::Augmented;
-use crate::transform::linear::{Coefficient, Linear};
+use crate::transform::linear::Linear;
 use crate::transform::plan::{Place, Walks};
 use crate::transform::session::{Form, Session};
 use crate::transform::stable::Stability;
@@ -316,7 +317,7 @@ impl Search<'_> {
             ValueDef::Inst(inst) => match &self.aug.linear.get(&inst).map(Vec::as_slice) {
                 Some([Linear::Sum(_, terms)]) => {
                     let mut among = terms.iter().filter(|(v, _)| all.contains(v));
-                    matches!((among.next(), among.next()), (Some((_, Coefficient::One)), None))
+                    matches!((among.next(), among.next()), (Some((_, c)), None) if *c == Coefficient::ONE)
                 }
                 _ => false,
             },
@@ -365,7 +366,7 @@ impl Search<'_> {
                 Use::Linear(_, Linear::Sum(of, terms)) => {
                     let of = self.seed(id, entry, *of, exit, most)?;
                     let mut parts = terms.iter().filter(|(v, _)| *v == value).map(|(_, c)| {
-                        let there = c.value().is_none_or(is_there);
+                        let there = c.values().all(is_there);
                         there.then(|| Seed::Scaled(Box::new(of.clone()), *c))
                     });
                     let first = parts.next()??;

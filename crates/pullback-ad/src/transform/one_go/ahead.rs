@@ -12,8 +12,9 @@
 //! with, and it must not depend on what changes in the loop.
 
 use super::terms::{Leaf, Node, Term, Terms};
+use crate::rules::{Coefficient, Factor, Support};
 use crate::transform::augment::Augmented;
-use crate::transform::linear::{Coefficient, Linear};
+use crate::transform::linear::Linear;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
@@ -306,18 +307,20 @@ impl<'a> Ahead<'a> {
             Linear::Sum(result, terms) => {
                 let of: Vec<Coefficient> = terms.iter().filter(|(v, _)| *v == value).map(|(_, c)| *c).collect();
                 let g = self.look(*result)?;
-                if of == [Coefficient::One] {
+                if of == [Coefficient::ONE] {
                     return Some(g);
                 }
                 let g = settled(g)?;
-                for coefficient in of {
-                    parts.push(match coefficient {
-                        Coefficient::One => self.terms.node(g),
-                        Coefficient::MinusOne => Node::Negated(g),
-                        Coefficient::Value(c) => Node::Scaled(g, c, flags),
-                        Coefficient::Scaled(k, c) => {
-                            Node::Scaled(self.terms.make(Node::Times(g, k.to_bits())), c, flags)
-                        }
+                for Coefficient { factor, support } in of {
+                    let product = match factor {
+                        Factor::One => self.terms.node(g),
+                        Factor::MinusOne => Node::Negated(g),
+                        Factor::Value(c) => Node::Scaled(g, c, flags, g),
+                        Factor::Scaled(k, c) => Node::Scaled(self.terms.make(Node::Times(g, k.to_bits())), c, flags, g),
+                    };
+                    parts.push(match support {
+                        Some(Support { cond, when }) => Node::If(self.terms.make(product), cond, when),
+                        None => product,
                     });
                 }
             }
@@ -325,14 +328,14 @@ impl<'a> Ahead<'a> {
                 let g = settled(self.look(*result)?)?;
                 let quotient = match divisor {
                     Some(divisor) => Node::Divided(g, *divisor, flags),
-                    None => Node::Scaled(g, *result, flags),
+                    None => Node::Scaled(g, *result, flags, g),
                 };
                 if *x == Some(value) {
                     parts.push(quotient);
                 }
                 if *y == Some(value) {
                     let quotient = self.terms.make(quotient);
-                    let product = self.terms.make(Node::Scaled(quotient, *result, flags));
+                    let product = self.terms.make(Node::Scaled(quotient, *result, flags, g));
                     parts.push(Node::Negated(product));
                 }
             }

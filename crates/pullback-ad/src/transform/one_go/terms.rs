@@ -19,8 +19,8 @@ pub enum Node {
     },
     /// The cotangent of the active argument of this number that a call in one go gave back.
     Given(Inst, usize),
-    /// `g·c`.
-    Scaled(Term, Value, Flags),
+    /// `g·c`; with strong zeros it is zero where the last one is, the cotangent that `g` is a multiple of.
+    Scaled(Term, Value, Flags, Term),
     /// `g` times a power of two, given by the bits of an `f64`.
     Times(Term, u64),
     /// `−g`.
@@ -66,7 +66,11 @@ impl Terms {
             let leaf = match self.node(term) {
                 Node::Seed | Node::Nothing { .. } => None,
                 Node::Given(call, _) => Some(Leaf::Given(call)),
-                Node::Scaled(g, value, _) | Node::Divided(g, value, _) | Node::If(g, value, _) => {
+                Node::Scaled(g, value, _, of) => {
+                    work.extend([g, of]);
+                    Some(Leaf::Value(value))
+                }
+                Node::Divided(g, value, _) | Node::If(g, value, _) => {
                     work.push(g);
                     Some(Leaf::Value(value))
                 }
