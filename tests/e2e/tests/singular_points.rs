@@ -149,6 +149,7 @@ functions! {
     root_if_positive = if x > 0.0 { x.sqrt() } else { 0.0 };
     root_of_square = (x * x).sqrt();
     nothing_under_a_root = 1.0 / (x - x).sqrt();
+    twice_reciprocal = x.recip().recip();
     at_least_one = x.max(1.0);
     one_or_more = T::max(1.0, x);
     at_most_one = x.min(1.0);
@@ -168,6 +169,7 @@ const SEVERAL: [(&str, &str); COMPOSITIONS.len()] = [
     ("if x > 0 { sqrt(x) } else { 0 }", "root_if_positive"),
     ("sqrt(x²)", "root_of_square"),
     ("1/sqrt(x − x)", "nothing_under_a_root"),
+    ("1/(1/x)", "twice_reciprocal"),
     ("max(x, 1)", "at_least_one"),
     ("max(1, x)", "one_or_more"),
     ("min(x, 1)", "at_most_one"),
@@ -260,4 +262,43 @@ fn compositions_in_double_precision_are_as_the_cases_say() {
 #[test]
 fn compositions_in_single_precision_are_as_the_cases_say() {
     check_compositions(several::single::tangent, several::single::gradient);
+}
+
+/// A function of numbers with a rule that is written in Rust: its derivative is infinite at 0.
+mod ruled {
+    use pullback::{autodiff, scalar_rule};
+
+    fn root(x: f64) -> f64 {
+        x.sqrt()
+    }
+
+    scalar_rule!(root(x) => r; d/dx = 0.5 / r);
+
+    #[autodiff(reverse, Reverse, Active, Active)]
+    #[autodiff(forward, Forward, Dual, Dual)]
+    #[autodiff(strong_reverse, Reverse, strong_zero, Active, Active)]
+    #[autodiff(strong_forward, Forward, strong_zero, Dual, Dual)]
+    #[autodiff(strong_batch, Forward(2), strong_zero, Dual, Dual)]
+    fn at_least_one(x: f64) -> f64 {
+        root(x).max(1.0)
+    }
+
+    #[autodiff(strong_root, Forward, strong_zero, Dual, Dual)]
+    #[autodiff(strong_gradient, Reverse, strong_zero, Active, Active)]
+    fn rooted(x: f64) -> f64 {
+        root(x)
+    }
+
+    #[test]
+    fn strong_zeros_hold_for_rules_of_numbers() {
+        assert!(reverse(0.0).0.is_nan());
+        assert!(forward(0.0, 0.0).1 == 0.0 && forward(0.0, 1.0).1 == 0.0);
+        assert_eq!(strong_reverse(0.0), (0.0, 1.0));
+        assert_eq!(strong_reverse(4.0), (0.25, 2.0));
+        assert_eq!(strong_forward(0.0, 1.0), (1.0, 0.0));
+        assert_eq!(strong_batch(4.0, [0.0, 2.0]), (2.0, [0.0, 0.5]));
+        assert_eq!(strong_root(0.0, 0.0), (0.0, 0.0));
+        assert_eq!(strong_root(0.0, 1.0), (0.0, f64::INFINITY));
+        assert_eq!(strong_gradient(0.0), (f64::INFINITY, 0.0));
+    }
 }

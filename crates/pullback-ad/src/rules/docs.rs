@@ -42,7 +42,9 @@ singular points a derivative is what IEEE arithmetic makes of the formula, unles
 
 - Forward mode computes `ṙ = Σ pᵢ·ẋᵢ` over the operands that depend on the inputs, reverse mode adds `pᵢ·r̄` to each `x̄ᵢ`.
 - **Zero times infinity** is NaN: where a partial is infinite or NaN, a tangent or cotangent that is zero becomes NaN. With the option `strong_zero` it
-  stays zero, whatever it is multiplied with, in both modes. Rules that are written in Rust (`#[rrule]`, `#[frule]`, `scalar_rule!`) do not see the option.
+  stays zero, whatever it is multiplied with, in both modes. So it does through a rule that is written in Rust (`scalar_rule!`, `#[rrule]`, `#[frule]`), if
+  the function is one of numbers (in forward mode, if the tangents of all arguments are zero); other rules do not see the option. What is zero
+  in between stays zero, too: `1/(1/x)` at 0.
 - **What is chosen is not multiplied.** A minimum, a maximum or a selection passes on the tangent of the operand that was taken as it is, and gives
   that one the cotangent; the other operand's tangent does not count, also if it is infinite or NaN, and its cotangent is zero. Where a formula
   says \"0 if …\", the product is zero there, whatever the tangent or cotangent is.

@@ -12,10 +12,11 @@ use super::session::{Form, Inactive, Session};
 use super::stable::Stability;
 use crate::analysis::activity::reached;
 use crate::analysis::objects::ObjId;
-use crate::custom::{Calls, CustomRule, ReverseRule, Role, Storage};
+use crate::custom::{Calls, CustomRule, ReverseRule, Role, RuleArgument, Storage};
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Field, FieldKind};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Callee, Flags, FuncId, Inst, InstData, Loop, Op, Type, Value};
+use pullback_ir::{BinOp, Builder, Callee, Flags, FloatPred, FuncId, Inst, InstData, Loop, Op, Type, Value};
 
 /// Captures of more bytes than this stay in memory that belongs to the tape.
 const MOST_BYTES: u64 = 128;
@@ -54,6 +55,8 @@ pub struct Pullback {
     pub borrowed: Vec<ObjId>,
     /// What is called in the forward sweep, for a closure that refers to none of them, where they do not stay as they are.
     pub owning: Option<FuncId>,
+    /// With strong zeros, of a function of numbers: the types of its arguments and of its result, as [`numbers`] has them.
+    pub strong: Option<Vec<Option<Type>>>,
     /// The function's name, for messages.
     pub name: String,
 }
@@ -77,6 +80,30 @@ fn pieces(size: u64) -> Vec<(u64, Type)> {
         }
     }
     all
+}
+
+/// Of a rule for a function of numbers that returns a number, the type of each argument that has a shadow, and of the result. Of such a
+/// function the engine sees what goes into a rule and what comes out, so that a zero can be kept.
+fn numbers(rule: &CustomRule, has_shadow: impl Fn(usize) -> bool) -> Option<Vec<Option<Type>>> {
+    let number = |(i, arg): (usize, &RuleArgument)| {
+        let kind = match &rule.layouts.get(arg.layout).fields[..] {
+            [Field { offset: 0, kind }] => *kind,
+            _ => FieldKind::Int(0),
+        };
+        match kind {
+            _ if !has_shadow(i) => Some(None),
+            FieldKind::F32 => Some(Some(Type::F32)),
+            FieldKind::F64 => Some(Some(Type::F64)),
+            _ => None,
+        }
+    };
+    rule.args.iter().enumerate().map(number).collect()
+}
+
+/// Whether the float at a place is zero.
+fn holds_zero(b: &mut Builder, ty: &Type, place: Value) -> Value {
+    let (float, zero) = (b.load(ty.clone(), place), b.func.zero(ty));
+    b.fcmp(FloatPred::Oeq, float, zero)
 }
 
 impl Augmenter<'_, '_> {
@@ -106,11 +133,36 @@ impl Augmenter<'_, '_> {
             Calls::Forward(tangent) => {
                 for lane in &lanes {
                     let args = self.with_shadows(&places, lane);
+                    let zeros = self.strong_numbers(rule, lane).map(|numbers| self.hold_zeros(&numbers, lane));
                     self.call_rule(data, *tangent, args)?;
+                    if let (Some((ty, Some(all_zero))), Some(Some(out))) = (zeros, lane.last()) {
+                        let mut b = self.builder();
+                        let (found, zero) = (b.load(ty.clone(), *out), b.func.zero(&ty));
+                        let kept = b.select(all_zero, zero, found);
+                        b.store(*out, kept);
+                    }
                 }
                 Ok(())
             }
         }
+    }
+
+    /// With strong zeros, what [`numbers`] says of a rule.
+    fn strong_numbers(&self, rule: &CustomRule, shadows: &[Option<Value>]) -> Option<Vec<Option<Type>>> {
+        let strong = self.session.request.strong_zero;
+        strong.then(|| numbers(rule, |i| shadows[i].is_some())).flatten()
+    }
+
+    /// The type of the result of a function of numbers, and whether the tangents of all its arguments are zero.
+    fn hold_zeros(&mut self, numbers: &[Option<Type>], shadows: &[Option<Value>]) -> (Type, Option<Value>) {
+        let (result, args) = numbers.split_last().expect("a rule has a place for the result");
+        let mut b = self.builder();
+        let mut all: Option<Value> = None;
+        for (ty, shadow) in args.iter().zip(shadows).filter_map(|(ty, shadow)| Some((ty.as_ref()?, (*shadow)?))) {
+            let zero = holds_zero(&mut b, ty, shadow);
+            all = Some(all.map_or(zero, |others| b.bin(BinOp::And, others, zero)));
+        }
+        (result.clone().expect("a result has a shadow"), all)
     }
 
     /// The shadow of the place of a result; one of our own where the result holds no floats.
@@ -196,8 +248,10 @@ impl Augmenter<'_, '_> {
                 borrowed.extend(reached(facts, object).into_iter().skip(1));
             }
         }
+        let strong = self.strong_numbers(rule, &lanes[0]);
         let pullback = Pullback {
             function: reverse.pullback,
+            strong,
             closure,
             views,
             shadows: lanes,
@@ -331,8 +385,28 @@ impl Sweeps<'_, '_> {
                     None => self.rev().zero(&Type::Ptr),
                 });
             }
+            let places = args[2..].to_vec();
+            let before = pullback.strong.as_ref().map(|numbers| self.cotangents_before(numbers, &places));
             self.build().call_void(pullback.function, args);
+            let Some((zero, cotangents)) = before else { continue };
+            for (place, old) in cotangents {
+                let mut b = self.build();
+                let ty = b.func.ty(old).clone();
+                let new = b.load(ty, place);
+                let kept = b.select(zero, old, new);
+                b.store(place, kept);
+            }
         }
+    }
+
+    /// Whether the cotangent of a function's result is zero, and those of its arguments, with where they lie.
+    fn cotangents_before(&mut self, numbers: &[Option<Type>], places: &[Value]) -> (Value, Vec<(Value, Value)>) {
+        let mut all: Vec<(&Type, Value)> =
+            numbers.iter().zip(places).filter_map(|(ty, place)| Some((ty.as_ref()?, *place))).collect();
+        let (ty, out) = all.pop().expect("a result has a shadow");
+        let mut b = self.build();
+        let zero = holds_zero(&mut b, ty, out);
+        (zero, all.into_iter().map(|(ty, place)| (place, b.load(ty.clone(), place))).collect())
     }
 
     /// Memory with what was kept.
