@@ -155,7 +155,7 @@ fn rows() -> Vec<Rule> {
             ]),
         // n − 1 wraps where n is the smallest integer; r is not zero or infinite there unless the partial is.
         rule!(Powi,  |x, n, r| [
-                zero_at_zero(n, n.cmp(FloatPred::Ogt, f64::from(i32::MIN)).select(n * math(Powi, [x, Expr::IntMinusOne(1)]), n * (r / x))), Zero
+                zero_at_zero(n, n * n.cmp(FloatPred::Ogt, f64::from(i32::MIN)).select(math(Powi, [x, Expr::IntMinusOne(1)]), r / x)), Zero
             ], "n is no float and has no derivative"),
         rule!(Ldexp, | | [math(Ldexp, [1.0.into(), Expr::Int(1)]), Zero]),
 

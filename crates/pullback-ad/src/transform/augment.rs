@@ -562,7 +562,7 @@ impl Augmenter<'_, '_> {
                 build.loc = data.loc;
                 let multiple = build.bin(BinOp::FSub, a, result);
                 let quotient = build.bin(BinOp::FDiv, multiple, b);
-                let whole = build.math(pullback_ir::MathFn::RoundEven, vec![quotient]);
+                let whole = build.math(pullback_ir::MathFn::Rint, vec![quotient]);
                 let c = build.fneg(whole);
                 Linear::Sum(result, terms([(x, Coefficient::ONE), (y, Factor::Value(c).into())]))
             }

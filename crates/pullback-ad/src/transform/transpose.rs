@@ -223,7 +223,8 @@ impl Sweeps<'_, '_> {
                 let cond = self.value(*cond, level);
                 let ty = self.cotangent_type(*result);
                 for (lane, g) in g.into_iter().enumerate() {
-                    let zero = neutral(self.rev(), &ty);
+                    // +0, and not −0: a mask makes it.
+                    let zero = self.rev().zero(&ty);
                     if let Some(a) = a {
                         let part = self.build().select(cond, g, zero);
                         self.accumulate(*a, lane, part);
@@ -420,7 +421,7 @@ impl Sweeps<'_, '_> {
             Factor::MinusOne => b.fneg(g),
             other => scale(&mut b, g, other, strong),
         };
-        let zero = neutral(b.func, &b.func.ty(g).clone());
+        let zero = b.func.zero(&b.func.ty(g).clone());
         within(&mut b, coefficient.support, part, zero)
     }
 
