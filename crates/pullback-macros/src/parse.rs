@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod attribute;
 pub mod function;
+pub mod lifetimes;
 pub mod plan;
 pub mod rule;
 pub mod type_def;

@@ -165,3 +165,143 @@ fn a_derivative_is_a_function_like_any_other() {
     let values: Vec<f64> = [1.0, 2.0].iter().map(|x| derivative(*x, 1.0, 2.0).1).collect();
     assert_eq!(values, [8.0, 16.0]);
 }
+
+/// Results that refer to an argument: their tangents refer to its shadow.
+mod borrowed {
+    use pullback::{Differentiable, autodiff, autodiff_forward};
+
+    #[derive(Differentiable)]
+    struct Values {
+        all: Vec<f64>,
+    }
+
+    #[derive(Differentiable, Clone, Copy)]
+    struct View<'a> {
+        all: &'a [f64],
+        at: usize,
+    }
+
+    impl Values {
+        #[autodiff(t_get, Forward, self = Dual, return = Dual)]
+        #[autodiff(t_get_2, Forward(2), self = Dual, return = Dual)]
+        #[autodiff(t_get_only, Forward, self = Dual, return = DualOnly)]
+        fn get(&self, i: usize) -> &f64 {
+            &self.all[i]
+        }
+
+        #[autodiff(t_get_mut, Forward, self = Dual, return = Dual)]
+        fn get_mut(&mut self, i: usize) -> &mut f64 {
+            &mut self.all[i]
+        }
+
+        #[autodiff(t_of_either, Forward, self = Dual, other = Const, return = Dual)]
+        #[allow(clippy::needless_arbitrary_self_type)]
+        fn of_either(self: &Self, other: &f64) -> &f64 {
+            &self.all[usize::from(*other > 0.0)]
+        }
+
+        #[autodiff(t_view, Forward, self = Dual, return = Dual)]
+        #[allow(mismatched_lifetime_syntaxes)]
+        fn view(&self) -> View {
+            View { all: &self.all, at: 1 }
+        }
+    }
+
+    impl<'a> View<'a> {
+        #[autodiff(t_value, Forward, self = Dual, return = Dual)]
+        fn value(&self) -> &'a f64 {
+            &self.all[self.at]
+        }
+
+        #[autodiff(t_previous, Forward, self = Dual, return = Dual)]
+        fn previous(self) -> Self {
+            View { at: self.at - 1, ..self }
+        }
+    }
+
+    fn values(all: &[f64]) -> Values {
+        Values { all: all.to_vec() }
+    }
+
+    #[test]
+    fn from_the_receiver() {
+        let (primal, shadow, other) = (values(&[1.0, 2.0]), values(&[3.0, 4.0]), values(&[5.0, 6.0]));
+        assert_eq!(primal.t_get_2([&shadow, &other], 1), (&2.0, [&4.0, &6.0]));
+        assert_eq!(primal.t_get_only(&shadow, 1), &4.0);
+        assert_eq!(primal.t_of_either(&shadow, &1.0), (&2.0, &4.0));
+        let (view, tangent) = primal.t_view(&shadow);
+        assert_eq!((view.all, tangent.all, tangent.at), (&[1.0, 2.0][..], &[3.0, 4.0][..], 1));
+        // The references in a view live longer than the view.
+        let value = {
+            let (view, tangent) = (view, tangent);
+            view.t_value(&tangent)
+        };
+        assert_eq!(value, (&2.0, &4.0));
+        assert_eq!(view.t_previous(tangent).1.at, 0);
+    }
+
+    #[test]
+    fn the_primal_result_outlives_the_shadow() {
+        let primal = values(&[1.0, 2.0]);
+        let (value, tangent) = {
+            let shadow = values(&[3.0, 4.0]);
+            let (value, tangent) = primal.t_get(&shadow, 1);
+            (value, *tangent)
+        };
+        assert_eq!((value, tangent), (&2.0, 4.0));
+    }
+
+    #[test]
+    fn written_through() {
+        let (mut primal, mut shadow) = (values(&[1.0, 2.0]), values(&[3.0, 4.0]));
+        let (value, tangent) = primal.t_get_mut(&mut shadow, 0);
+        (*value, *tangent) = (7.0, 8.0);
+        assert_eq!((primal.all, shadow.all), (vec![7.0, 2.0], vec![8.0, 4.0]));
+    }
+
+    #[autodiff(t_last, Forward, Dual, Dual)]
+    #[autodiff(t_last_of_stacked, Forward(2), Dualv, Dual)]
+    #[autodiff_forward(std_last, 2, Dual, Dual)]
+    fn last(x: &[f64]) -> &f64 {
+        &x[x.len() - 1]
+    }
+
+    #[autodiff(t_ends, Forward, Dual, Dual)]
+    fn ends(x: &[f64]) -> (&f64, Option<&f64>) {
+        (&x[0], x.last())
+    }
+
+    #[autodiff(t_at, Forward, Dual, Dual)]
+    fn at(view: View<'_>) -> &f64 {
+        &view.all[view.at]
+    }
+
+    #[autodiff(t_larger, Forward, Dual, Dual, Dual)]
+    fn larger<'a: 'b, 'b>(x: &'a f64, y: &'b f64) -> &'b f64 {
+        if x > y { x } else { y }
+    }
+
+    #[autodiff(d_scale, Reverse, Duplicated, Const)]
+    fn scale(x: &mut [f64]) -> &f64 {
+        x[0] *= x[1];
+        &x[0]
+    }
+
+    #[test]
+    fn from_an_argument() {
+        let (x, dx) = ([1.0, 2.0], [3.0, 4.0]);
+        assert_eq!(t_last(&x, &dx), (&2.0, &4.0));
+        assert_eq!(t_last_of_stacked(&x, &[3.0, 4.0, 5.0, 6.0]), (&2.0, [&4.0, &6.0]));
+        assert_eq!(std_last(&x, &dx, &[5.0, 6.0]), [&2.0, &4.0, &6.0]);
+        assert_eq!(t_ends(&x, &dx), ((&1.0, Some(&2.0)), (&3.0, Some(&4.0))));
+        assert_eq!(t_at(View { all: &x, at: 1 }, View { all: &dx, at: 1 }), (&2.0, &4.0));
+        assert_eq!(t_larger(&2.0, &5.0, &1.0, &7.0), (&2.0, &5.0));
+    }
+
+    #[test]
+    fn a_constant_result_of_reverse_mode() {
+        let (mut x, mut shadow) = ([2.0, 3.0], [1.0, 0.0]);
+        assert_eq!(d_scale(&mut x, &mut shadow), &6.0);
+        assert_eq!(shadow, [3.0, 2.0]);
+    }
+}

@@ -169,7 +169,8 @@ impl Body<'_> {
     }
 
     /// The function that the driver differentiates, with everything by pointer. The call that never happens gives its arguments
-    /// their types, lifetimes included.
+    /// their types, lifetimes included. So do calls of the function with the shadows, one for each lane, for the tangents of its
+    /// result: a tangent lives as long as the result that the function would have of the shadows.
     fn shim(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
         let function = &self.plan.function;
@@ -178,12 +179,24 @@ impl Body<'_> {
         let path = if function.associated { quote!(Self::#name) } else { quote!(#name) };
         let path = if turbofish.is_empty() { path } else { quote!(#path::<#(#turbofish),*>) };
         let inputs = arguments.iter().map(|_| quote!(*const _));
+        let tangents = matches!(self.plan.result, ResultRole::Tangent(_)).then(|| {
+            let lanes = 0..self.plan.attribute.width.lanes();
+            let calls = lanes.map(|lane| {
+                let places = arguments.iter().enumerate().map(|(index, argument)| {
+                    if self.plan.roles[index] == Role::Const { argument } else { &self.lanes[index][lane] }
+                });
+                let tangent = &self.lanes[arguments.len()][lane];
+                quote!(#tangent.write(#path(#(::core::ptr::read(&raw const *#places)),*));)
+            });
+            quote!(unsafe { #(#calls)* })
+        });
         quote! {
             let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| unsafe {
                 ::core::ptr::write(#out, #path(#(::core::ptr::read(#arguments)),*))
             };
             if false {
                 #shim(#(&raw const *#arguments,)* #out.as_mut_ptr());
+                #tangents
             }
         }
     }

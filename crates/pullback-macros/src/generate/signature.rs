@@ -2,6 +2,7 @@
 
 use crate::parse::attribute::{Family, Mode, Width};
 use crate::parse::function::{ArgumentKind, Function};
+use crate::parse::lifetimes::Borrow;
 use crate::parse::plan::{Need, Plan, ResultRole, Role};
 use crate::parse::types::{as_reference, writable};
 use proc_macro2::{Ident, TokenStream};
@@ -60,13 +61,24 @@ impl Signature {
         let mut inputs = Vec::new();
         let mut shadows = Vec::new();
         let mut is_unsafe = function.is_unsafe;
-        for (argument, &role) in function.arguments.iter().zip(&plan.roles) {
+        let borrow = Borrow::of(function, |index| plan.has_tangent(index));
+        for (index, (argument, &role)) in function.arguments.iter().zip(&plan.roles).enumerate() {
             let (name, ty) = (&argument.name, &argument.ty);
-            inputs.push(match &argument.kind {
-                ArgumentKind::Receiver(receiver) => receiver.to_token_stream(),
-                ArgumentKind::Typed => quote!(#name: #ty),
+            inputs.push(match (&argument.kind, &borrow) {
+                (ArgumentKind::Receiver(receiver), None) => receiver.to_token_stream(),
+                (ArgumentKind::Receiver(receiver), Some(borrow)) => borrow.receiver(index, receiver).to_token_stream(),
+                (ArgumentKind::Typed, None) => quote!(#name: #ty),
+                (ArgumentKind::Typed, Some(borrow)) => {
+                    let ty = borrow.argument(index, argument);
+                    quote!(#name: #ty)
+                }
             });
-            let shadow = Shadow::of(ty, role, attribute.mode);
+            let shadow = match &borrow {
+                Some(borrow) if attribute.mode == Mode::Forward => {
+                    Shadow::of(&borrow.tangent_argument(index, argument), role, attribute.mode)
+                }
+                _ => Shadow::of(ty, role, attribute.mode),
+            };
             shadows.push(shadow.map(|(place, passing)| {
                 is_unsafe |= matches!(ty, Type::Ptr(_));
                 let one = match passing {
@@ -95,17 +107,12 @@ impl Signature {
             seed
         });
         let returned = returned(plan);
-        let output = output(plan, &returned);
-        Signature {
-            name: attribute.name.clone(),
-            generics: bounded(plan),
-            is_unsafe,
-            inputs,
-            output,
-            shadows,
-            seed,
-            returned,
+        let output = output(plan, &returned, borrow.as_ref());
+        let mut generics = bounded(plan);
+        if let Some(borrow) = &borrow {
+            borrow.declare(&mut generics);
         }
+        Signature { name: attribute.name.clone(), generics, is_unsafe, inputs, output, shadows, seed, returned }
     }
 }
 
@@ -173,18 +180,25 @@ fn returned(plan: &Plan) -> Vec<Returned> {
     }
 }
 
-fn output(plan: &Plan, returned: &[Returned]) -> Option<TokenStream> {
+fn output(plan: &Plan, returned: &[Returned], borrow: Option<&Borrow>) -> Option<TokenStream> {
     let Plan { function, attribute, .. } = plan;
-    let result = function.result.as_ref();
+    let (result, tangent) = match (borrow, &function.result) {
+        (Some(borrow), Some(result)) => (Some(borrow.primal(result)), Some(borrow.tangent(result))),
+        (_, result) => (result.clone(), result.clone()),
+    };
     let types: Vec<TokenStream> = returned
         .iter()
         .map(|value| match value {
-            Returned::Gradient(index) => in_lanes(Some(&function.arguments[*index].ty), attribute.width),
+            Returned::Gradient(index) => {
+                let argument = &function.arguments[*index];
+                let ty = borrow.map_or_else(|| argument.ty.clone(), |borrow| borrow.argument(*index, argument));
+                in_lanes(Some(&ty), attribute.width)
+            }
             Returned::Primal => quote!(#result),
-            Returned::Tangent => in_lanes(result, attribute.width),
+            Returned::Tangent => in_lanes(tangent.as_ref(), attribute.width),
             Returned::PrimalAndTangents => {
                 let length = attribute.width.lanes() + 1;
-                quote!([#result; #length])
+                quote!([#tangent; #length])
             }
         })
         .collect();

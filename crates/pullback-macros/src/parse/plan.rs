@@ -3,6 +3,7 @@
 use super::activity::{Activity, Word};
 use super::attribute::{Activities, Attribute, Family, Mode, Width};
 use super::function::{Argument, Function};
+use super::lifetimes;
 use super::types::{as_reference, is_inactive, is_slice_reference, path_name};
 use super::{error, pretty, similar};
 use proc_macro2::TokenStream;
@@ -63,6 +64,7 @@ impl Plan {
                 format_args!("give it one of its own, for example `d_{}`", function.name),
             ));
         }
+        lifetimes::check(&function)?;
         let (words, result_word) = words(&attribute, &function)?;
         let roles = all(function.arguments.iter().zip(&words).map(|(argument, word)| role(&attribute, argument, word)));
         let result = match (&function.result, &result_word) {
@@ -83,6 +85,14 @@ impl Plan {
             roles,
             result,
         })
+    }
+}
+
+impl Plan {
+    /// Whether an argument has a tangent from which that of the result may borrow.
+    pub fn has_tangent(&self, argument: usize) -> bool {
+        let shadowed = matches!(self.roles[argument], Role::Shadowed(_) | Role::Stacked(_));
+        shadowed && matches!(self.result, ResultRole::Tangent(_))
     }
 }
 

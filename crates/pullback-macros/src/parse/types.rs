@@ -2,8 +2,9 @@
 
 use syn::{GenericArgument, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
 
+/// The names of types without floats.
 #[rustfmt::skip]
-const INACTIVE: [&str; 27] = [
+pub const INACTIVE: [&str; 27] = [
     "bool", "char", "str", "String", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
     "usize", "Ordering",
     "c_char", "c_uchar", "c_short", "c_ushort", "c_int", "c_uint", "c_long", "c_ulong", "c_longlong", "c_ulonglong",
