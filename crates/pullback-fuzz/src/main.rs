@@ -16,9 +16,10 @@ Usage: pullback-fuzz [OPTIONS]
   --programs N    how many programs in the IR (1000)
   --seed S        the campaign's seed (1)
   --nested        derivatives of derivatives of programs in the IR
-  --rust N        so many programs in Rust instead, end to end with `cargo pullback`
+  --rust N        so many programs in Rust instead, end to end with `cargo pullback`, in both profiles
   --driver PATH   the program cargo-pullback (the one on the PATH)
-  --directory DIR where the crate of Rust programs is written (fuzz-rust in the system's temporary directory)
+  --directory DIR where the crates of Rust programs are written (fuzz-rust in the system's temporary directory)
+  --batch N       how many Rust programs in one crate (50)
   --jobs N        how many at once (one per core)
   --failures N    stop after so many failures (1)
   --show SEED     print the program of this seed and how it fares, made small if it fails
@@ -31,6 +32,7 @@ struct Arguments {
     show: Option<u64>,
     shrink: bool,
     rust: Option<u64>,
+    batch: usize,
     driver: PathBuf,
     directory: PathBuf,
 }
@@ -49,6 +51,7 @@ fn parse() -> Result<Option<Arguments>, String> {
         show: None,
         shrink: true,
         rust: None,
+        batch: 50,
         driver: "cargo-pullback".into(),
         directory: std::env::temp_dir().join("fuzz-rust"),
     };
@@ -74,6 +77,7 @@ fn parse() -> Result<Option<Arguments>, String> {
             "--seed" => arguments.options.seed = number()?,
             "--jobs" => arguments.options.jobs = number()? as usize,
             "--failures" => arguments.options.most_failures = number()? as usize,
+            "--batch" => arguments.batch = number()? as usize,
             "--rust" => arguments.rust = Some(number()?),
             "--show" => arguments.show = Some(number()?),
             "--strict" => arguments.options.checks.standard = Standard::NoRefusal,
@@ -129,28 +133,48 @@ fn run_rust(arguments: &Arguments, programs: u64) -> ExitCode {
     let options = rust::campaign::Options {
         programs,
         seed: arguments.options.seed,
-        batch: 25,
+        batch: arguments.batch,
+        jobs: arguments.options.jobs,
         driver: arguments.driver.clone(),
         directory: arguments.directory.clone(),
     };
-    let report = match rust::campaign::run(&options, |report| eprint!("\r{report}   ")) {
-        Ok(report) => report,
+    match check_rust(arguments, &options) {
+        Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}: {error}", options.driver.display());
-            return ExitCode::from(2);
+            eprintln!("error: {error}");
+            ExitCode::from(2)
         }
+    }
+}
+
+fn check_rust(arguments: &Arguments, options: &rust::campaign::Options) -> std::io::Result<ExitCode> {
+    use rust::build::Kind;
+    use rust::campaign::{Detail, check, explain, run};
+
+    let report = match arguments.show {
+        Some(seed) => check(options, seed)?,
+        None => run(options, |report| eprintln!("{report}"))?,
     };
-    eprintln!("\r{report}   ");
-    for (seed, seen) in report.wrong.iter().chain(&report.refused) {
-        println!("{seen}\n{}", rust::campaign::describe(*seed));
+    eprintln!("{report}");
+    for line in report.refusals() {
+        println!("{line}");
     }
     // As with programs in the IR: a refusal with the engine's own error is never wrong, only a pity.
     let may_refuse = arguments.options.checks.standard == Standard::MayRefuse;
-    let is_pity =
-        |text: &String| may_refuse && text.contains("cannot differentiate") && !text.contains("bug in Pullback");
-    if report.wrong.is_empty() && report.refused.iter().all(|(_, text)| is_pity(text)) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let is_failure = |kind: Kind| !(may_refuse && kind == Kind::Refused);
+    let mut seen = std::collections::BTreeSet::new();
+    let mut code = ExitCode::SUCCESS;
+    for (seed, finding) in &report.findings {
+        if is_failure(finding.kind) {
+            code = ExitCode::FAILURE;
+        } else if arguments.show.is_none() {
+            continue;
+        }
+        // What fails in both profiles is shown once; after so many, programs are shown as they are.
+        if seen.insert((*seed, finding.kind)) {
+            let shrinks = arguments.shrink && seen.len() <= arguments.options.most_failures;
+            println!("{}", explain(options, *seed, finding, if shrinks { Detail::Small } else { Detail::Whole })?);
+        }
     }
+    Ok(code)
 }

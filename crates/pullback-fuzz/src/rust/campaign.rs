@@ -1,104 +1,151 @@
-//! Builds and runs batches of random Rust functions with `cargo pullback`.
+//! Many batches of random programs, side by side, each in both profiles.
 
-use super::batch::{manifest, source};
-use super::write::function;
+use super::build::{Finding, Kind, Profile, Workshop};
+use super::program::Program;
+use super::shrink::{headline, shrink};
+use super::template::Side;
 use crate::rng::program_seed;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How the functions are checked.
+/// How programs are checked.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many functions.
+    /// How many programs.
     pub programs: u64,
     /// The campaign's seed.
     pub seed: u64,
     /// How many in one crate.
     pub batch: usize,
+    /// How many batches side by side.
+    pub jobs: usize,
     /// The program `cargo-pullback`.
     pub driver: PathBuf,
-    /// Where the crate is written.
+    /// Where the crates are written.
     pub directory: PathBuf,
 }
 
 /// What was found.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
-    /// How many functions were checked and are right.
-    pub good: u64,
-    /// How many points could not be compared, because a value was not finite.
+    /// How many programs were checked, in both profiles.
+    pub checked: u64,
+    /// At how many points nothing could be compared: the last bit of a value decided on the way that was taken.
     pub skipped: u64,
-    /// Functions that are wrong: the seed, and what was seen.
-    pub wrong: Vec<(u64, String)>,
-    /// Functions that do not build: the seed, and what was said.
-    pub refused: Vec<(u64, String)>,
+    /// At how many points a program panicked, as it should.
+    pub panics: u64,
+    /// What is wrong: the program's seed, and what was seen.
+    pub findings: Vec<(u64, Finding)>,
+}
+
+impl Report {
+    /// How many programs have a finding of this kind.
+    fn count(&self, kind: Kind) -> usize {
+        let mut seeds: Vec<u64> = self.findings.iter().filter(|(_, f)| f.kind == kind).map(|(seed, _)| *seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        seeds.len()
+    }
+
+    /// The messages of refusals: how many programs there are, in which profiles, and one of them.
+    pub fn refusals(&self) -> Vec<String> {
+        let mut by_message: BTreeMap<String, BTreeMap<u64, Vec<Profile>>> = BTreeMap::new();
+        for (seed, finding) in self.findings.iter().filter(|(_, finding)| finding.kind == Kind::Refused) {
+            let programs = by_message.entry(headline(&finding.said)).or_default();
+            programs.entry(*seed).or_default().extend(finding.profile);
+        }
+        let line = |(message, programs): (&String, &BTreeMap<u64, Vec<Profile>>)| {
+            let one = programs.values().filter(|profiles| profiles.len() == 1).count();
+            let seed = programs.keys().next().copied().unwrap_or(0);
+            format!("{:>4} refused ({one} in one profile only): {message} (seed {seed})", programs.len())
+        };
+        by_message.iter().map(line).collect()
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (wrong, refused) = (self.wrong.len(), self.refused.len());
-        write!(f, "{} good, {} points skipped, {wrong} wrong, {refused} refused", self.good, self.skipped)
+        let [wrong, value, panic, crash, driver, refused, invalid] =
+            [Kind::Wrong, Kind::Value, Kind::Panic, Kind::Crash, Kind::Driver, Kind::Refused, Kind::Invalid]
+                .map(|kind| self.count(kind));
+        write!(
+            f,
+            "{} programs: {wrong} wrong, {value} with other values, {panic} with other panics, {crash} crashed, {driver} failures of the \
+             driver, {refused} refused, {invalid} invalid; {} points with panics, {} skipped",
+            self.checked, self.panics, self.skipped
+        )
     }
 }
 
-/// Check functions in batches, every other one in release mode; `progress` is told after each.
-pub fn run(options: &Options, progress: impl Fn(&Report)) -> std::io::Result<Report> {
+/// Check programs in batches; `progress` is told after each.
+pub fn run(options: &Options, progress: impl Fn(&Report) + Sync) -> io::Result<Report> {
     let seeds: Vec<u64> = (0..options.programs).map(|i| program_seed(options.seed, i)).collect();
-    std::fs::create_dir_all(options.directory.join("src"))?;
-    let pullback = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pullback");
-    std::fs::write(options.directory.join("Cargo.toml"), manifest(&pullback.to_string_lossy()))?;
-    let mut report = Report::default();
-    for (i, batch) in seeds.chunks(options.batch.max(1)).enumerate() {
-        let profile: &[&str] = if i % 2 == 0 { &["--release"] } else { &[] };
-        if !attempt(options, batch, profile, &mut report)? {
-            // Which of them is it?
-            for seed in batch {
-                attempt(options, &[*seed], profile, &mut report)?;
+    let batches: Vec<&[u64]> = seeds.chunks(options.batch.max(1)).collect();
+    let (next, report) = (AtomicUsize::new(0), Mutex::new(Report::default()));
+    std::thread::scope(|scope| {
+        let worker = |job: usize| -> io::Result<()> {
+            let workshop = workshop(options, job)?;
+            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let programs: Vec<Program> = batch.iter().map(|seed| Program::new(*seed)).collect();
+                let outcome = workshop.check(&programs, &Profile::ALL)?;
+                let mut report = report.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                report.checked += batch.len() as u64;
+                report.skipped += outcome.skipped;
+                report.panics += outcome.panics;
+                report.findings.extend(outcome.findings.into_iter().map(|finding| (batch[finding.program], finding)));
+                progress(&report);
             }
-        }
-        progress(&report);
-    }
+            Ok(())
+        };
+        let jobs = options.jobs.clamp(1, batches.len().max(1));
+        let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || worker(job))).collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker has panicked"))))
+    })?;
+    let mut report = report.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    report.findings.sort_by_key(|(seed, finding)| (finding.kind, *seed, finding.profile));
     Ok(report)
 }
 
-/// Build and run one crate; false if it holds several functions and does not build or does not end well.
-fn attempt(options: &Options, seeds: &[u64], profile: &[&str], report: &mut Report) -> std::io::Result<bool> {
-    std::fs::write(options.directory.join("src/main.rs"), source(seeds))?;
-    let cargo = |word: &str| {
-        Command::new(&options.driver)
-            .args(["pullback", word, "--quiet"])
-            .args(profile)
-            .current_dir(&options.directory)
-            .output()
-    };
-    let built = cargo("build")?;
-    if !built.status.success() {
-        if let [seed] = seeds {
-            report.refused.push((*seed, String::from_utf8_lossy(&built.stderr).into_owned()));
-        }
-        return Ok(seeds.len() == 1);
-    }
-    let ran = cargo("run")?;
-    if !matches!(ran.status.code(), Some(0 | 101)) || !String::from_utf8_lossy(&ran.stderr).is_empty() {
-        if let [seed] = seeds {
-            let said = format!("{}: {}", ran.status, String::from_utf8_lossy(&ran.stderr));
-            report.wrong.push((*seed, said));
-        }
-        return Ok(seeds.len() == 1);
-    }
-    for line in String::from_utf8_lossy(&ran.stdout).lines() {
-        let seed = line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-        match line.split_whitespace().next() {
-            Some("GOOD") => report.good += 1,
-            Some("SKIP") => report.skipped += 1,
-            _ => report.wrong.push((seed, line.to_owned())),
-        }
-    }
-    Ok(true)
+fn workshop(options: &Options, job: usize) -> io::Result<Workshop> {
+    Workshop::new(&options.driver, &options.directory.join(job.to_string()))
 }
 
-/// A function's source, for a message.
-pub fn describe(seed: u64) -> String {
-    function(seed, &format!("f_{seed}"))
+/// Check the program of one seed.
+pub fn check(options: &Options, seed: u64) -> io::Result<Report> {
+    let outcome = workshop(options, 0)?.check(&[Program::new(seed)], &Profile::ALL)?;
+    Ok(Report {
+        checked: 1,
+        skipped: outcome.skipped,
+        panics: outcome.panics,
+        findings: outcome.findings.into_iter().map(|finding| (seed, finding)).collect(),
+    })
+}
+
+/// Whether programs are made small before they are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// As they are.
+    Whole,
+    /// Made small.
+    Small,
+}
+
+/// What is wrong with a program, its source, and how to see it again.
+pub fn explain(options: &Options, seed: u64, finding: &Finding, detail: Detail) -> io::Result<String> {
+    let whole = Program::new(seed);
+    let (program, said) = match detail {
+        Detail::Whole => (whole, finding.said.clone()),
+        Detail::Small => shrink(&workshop(options, 0)?, &whole, finding)?,
+    };
+    let (kind, profile) = (finding.kind, finding.profile);
+    Ok(format!(
+        "── {kind:?}, {profile:?}, seed {seed}; again: cargo xtask fuzz --rust 1 --show {seed}\n{said}\n{}",
+        program.module(0, Side::Floats)
+    ))
 }
