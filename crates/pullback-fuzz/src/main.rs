@@ -21,7 +21,7 @@ Usage: pullback-fuzz [OPTIONS]
   --directory DIR where the crates of Rust programs are written (fuzz-rust in the system's temporary directory)
   --batch N       how many Rust programs in one crate (50)
   --jobs N        how many at once (one per core)
-  --failures N    stop after so many failures (1)
+  --failures N    stop after so many failures; of Rust programs, make so many small (1)
   --show SEED     print the program of this seed and how it fares, made small if it fails
   --no-shrink     print failing programs as they are
   --strict        count it as a failure, too, that the engine refuses a program for want of information

@@ -316,3 +316,66 @@ enum Form {
     Attribute,
     Functional,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rust::signature::{Functional, Param, Signature};
+
+    /// `fn f(a0: &[F]) -> F`, which is `3 · a0[0]`.
+    fn program(precision: Precision) -> Program {
+        let params = vec![Param { kind: Kind::Slice(2), active: true }];
+        let signature = Signature { params, output: Output::Active, functional: Functional::None };
+        Program { seed: 9, precision, signature, body: String::new(), helpers: String::new() }
+    }
+
+    /// What is seen if the derivative with respect to the first input is `slope`, and to the second `other`.
+    fn seen(precision: Precision, slope: f64, other: f64, panic: &str) -> Verdict {
+        let program = program(precision);
+        let bits = |number: f64| match precision {
+            Precision::Single => format!("{:x}", (number as f32).to_bits()),
+            Precision::Double => format!("{:x}", number.to_bits()),
+        };
+        let (mut text, mut exact) = (String::new(), String::new());
+        for number in 0..POINTS {
+            let point = Point { program: &program, number: 0, point: number, records: &Records::default() };
+            let value = 3.0 * point.numbers(Purpose::Values, 1)[0];
+            let (direction, shadows) = (point.numbers(Purpose::Direction, 2), point.numbers(Purpose::Cotangents, 2));
+            let value_bits = bits(value);
+            let tangent = bits(slope * direction[0] + other * direction[1]);
+            let gradient = [bits(shadows[0] + slope), bits(shadows[1] + other)];
+            text +=
+                &format!("0 {number} primal ok | {value_bits} |\n0 {number} forward ok | {value_bits} | {tangent}\n");
+            text += &format!("0 {number} reverse {panic} | {value_bits} | {} {}\n", gradient[0], gradient[1]);
+            for (input, slope) in [3.0f64, 0.0].iter().enumerate() {
+                exact += &format!(
+                    "0 {number} {input} ok {:x} {:x} 0 {:x} 0\n",
+                    value.to_bits(),
+                    slope.to_bits(),
+                    slope.to_bits()
+                );
+            }
+        }
+        let mut records = Records::default();
+        records.read(&text);
+        compare(0, &program, &records, &Oracle::read(&exact))
+    }
+
+    #[test]
+    fn what_is_right_is_accepted_and_what_is_wrong_is_not() {
+        for (precision, rounding, fault) in [(Precision::Double, 1e-12, 1e-7), (Precision::Single, 1e-5, 2e-2)] {
+            assert_eq!(seen(precision, 3.0, 0.0, "ok"), Verdict::default());
+            assert_eq!(seen(precision, 3.0 * (1.0 + rounding), 0.0, "ok"), Verdict::default());
+            assert!(!seen(precision, 3.0 + fault, 0.0, "ok").wrong.is_empty());
+            assert!(!seen(precision, 3.0, 0.01, "ok").wrong.is_empty());
+            assert!(!seen(precision, f64::NAN, 0.0, "ok").wrong.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_derivative_alone_is_a_fault() {
+        let verdict = seen(Precision::Double, 3.0, 0.0, "panic too long");
+        assert!(verdict.wrong.iter().all(|said| said.contains("panics, the primal does not: too long")));
+        assert_eq!(verdict.wrong.len(), POINTS as usize);
+    }
+}
