@@ -21,6 +21,8 @@ use std::ptr::{null, null_mut, without_provenance_mut};
 const ALIGN: usize = 16;
 /// The size of the first chunk in bytes.
 const FIRST_CHUNK: usize = 64 * 1024;
+/// Chunks do not double in size beyond this.
+const MOST_DOUBLED: usize = 1024 * 1024 * 1024;
 /// From this size on, chunks are aligned to huge pages.
 const HUGE_PAGE: usize = 2 * 1024 * 1024;
 /// How many bytes a thread keeps at most when it has no tape.
@@ -169,8 +171,8 @@ impl Tape {
         let chunk = match self.kept.last_mut().filter(fits) {
             Some(chunk) => chunk,
             None => {
-                let doubled = self.kept.last().map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2));
-                self.kept.push(Chunk::of(doubled.min(isize::MAX as usize / 2).max(bytes), bytes));
+                let chunk = Chunk::of(after(self.kept.last()), bytes);
+                self.kept.push(chunk);
                 self.kept.last_mut().expect("just pushed")
             }
         };
@@ -188,8 +190,8 @@ impl Tape {
             None => 0,
         };
         if self.chunks.get(next).is_none_or(|chunk| chunk.layout.size() < bytes) {
-            let doubled = self.chunks.last().map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2));
-            self.chunks.insert(next, Chunk::of(doubled.min(isize::MAX as usize / 2).max(bytes), bytes));
+            let chunk = Chunk::of(after(self.chunks.last()), bytes);
+            self.chunks.insert(next, chunk);
         }
         self.enter(next);
         let place = self.top;
@@ -234,6 +236,14 @@ unsafe extern "C" fn pullback_rt_next_chunk(tape: *mut Tape, bytes: usize) -> *m
     unsafe { &mut *tape }.push_into_next_chunk(bytes)
 }
 
+/// The end of a program that cannot have so many bytes for a tape. As for any other allocation, that is no panic.
+#[cold]
+fn out_of_memory(bytes: usize) -> ! {
+    // What is written if there is no memory even for that does not matter.
+    eprintln!("a derivative in reverse mode is out of memory: its tape needs another {bytes} bytes");
+    std::process::abort()
+}
+
 /// A pop from a chunk that is empty.
 ///
 /// # Safety
@@ -252,9 +262,15 @@ pub fn release_spare() {
     let _ = SPARE.try_with(|spare| drop(spare.take()));
 }
 
+/// How large the chunk after this one should be.
+fn after(last: Option<&Chunk>) -> usize {
+    last.map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2)).min(MOST_DOUBLED)
+}
+
 impl Chunk {
-    /// A chunk of `wanted` bytes, or a spare one of at least `needed`.
+    /// A chunk of `wanted` bytes, or one of at least `needed`.
     fn of(wanted: usize, needed: usize) -> Self {
+        let wanted = wanted.max(needed);
         let spare = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
             // The smallest that is large enough, else the largest.
@@ -264,7 +280,8 @@ impl Chunk {
             })?;
             (chunk.layout.size() >= needed).then(|| spare.swap_remove(index))
         });
-        spare.ok().flatten().unwrap_or_else(|| Chunk::new(wanted))
+        let made = spare.ok().flatten().or_else(|| Chunk::new(wanted)).or_else(|| Chunk::new(needed));
+        made.unwrap_or_else(|| out_of_memory(needed))
     }
 
     /// Keep chunks for the next tape, the largest first.
@@ -287,16 +304,17 @@ impl Chunk {
         });
     }
 
-    fn new(bytes: usize) -> Self {
+    /// A new chunk, if there are so many bytes.
+    fn new(bytes: usize) -> Option<Self> {
         let align = if bytes < HUGE_PAGE { ALIGN } else { HUGE_PAGE };
-        let layout = Layout::from_size_align(bytes, align).expect("a tape does not grow beyond the address space");
+        let layout = Layout::from_size_align(bytes, align).ok()?;
         // SAFETY: a chunk is never empty.
         let start = unsafe { alloc(layout) };
         if start.is_null() {
-            handle_alloc_error(layout);
+            return None;
         }
         use_huge_pages(start, bytes);
-        Chunk { start, layout, top: start }
+        Some(Chunk { start, layout, top: start })
     }
 }
 
@@ -385,6 +403,21 @@ const fn round_up(bytes: usize) -> usize {
 pub unsafe extern "C" fn __pullback_tape_push(tape: *mut Tape, bytes: i64) -> *mut u8 {
     // SAFETY: asked of the caller.
     unsafe { &mut *tape }.push(bytes as usize)
+}
+
+/// Whether a tape can have so many bytes in a row, as far as that can be told before: 0 if not. The answer is of use for a
+/// loop that may not be as long as it says.
+#[cold]
+#[unsafe(no_mangle)]
+pub extern "C" fn __pullback_fits(bytes: i64) -> i64 {
+    // Made in earnest: the optimiser may take memory that nobody uses for granted.
+    i64::from(std::hint::black_box(Chunk::new(round_up(bytes as usize))).is_some())
+}
+
+/// A loop has come to its end that could not be recorded: that takes so many bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn __pullback_out_of_memory(bytes: i64) -> ! {
+    out_of_memory(bytes as usize)
 }
 
 /// The address of the bytes of the matching push. They leave the tape but stay readable until the next push.

@@ -1,6 +1,6 @@
 //! A panic inside goes through to the caller with its own message, and leaves nothing half-written that looks like a result.
 
-use pullback::autodiff;
+use pullback::{autodiff, grad, hvp, vjp};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -112,4 +112,42 @@ fn overflow(x: f64, n: u8) -> f64 {
 fn integer_checks() {
     assert_eq!(d_overflow(2.0, 5), (255.0, 510.0));
     assert_eq!(message(|| d_overflow(2.0, 6)), "it fits");
+}
+
+/// Compounds as often as it is told, and looks at the rates one by one.
+fn compounded(rates: &[f64], years: usize) -> f64 {
+    let mut value = 1.0_f64;
+    for year in 0..years {
+        value = value * (1.0 + rates[year]) + value.sin();
+    }
+    value
+}
+
+/// As many steps as there are numbers, if it gets so far.
+fn round_the_numbers(x: f64, start: usize) -> f64 {
+    let (mut value, mut at) = (1.0_f64, start);
+    loop {
+        value = value * x + value.sin();
+        assert!(value < 1e6, "too large");
+        at = at.wrapping_add(1);
+        if at == start {
+            return value;
+        }
+    }
+}
+
+#[test]
+fn a_loop_asks_for_no_more_memory_than_it_gets_to_use() {
+    let rates = [0.5, 0.25, 0.125];
+    let text = "index out of bounds: the len is 3 but the index is 3";
+    for years in [usize::MAX, usize::MAX / 8, 1 << 60, 1 << 45].map(std::hint::black_box) {
+        assert_eq!(message(|| grad(|r: &[f64]| compounded(r, years), &rates[..])), text);
+        assert_eq!(message(|| hvp(|r: &[f64]| compounded(r, years), &rates[..], &[1.0, 0.0, 0.0][..])), text);
+        assert_eq!(message(|| vjp(|r: &[f64]| compounded(r, years), &rates[..])), text);
+        assert_eq!(message(|| grad(|x: &f64| round_the_numbers(*x, years), &1.5)), "too large");
+    }
+    let (found, step) = (grad(|r: &[f64]| compounded(r, 3), &rates[..]), 1e-6);
+    let difference =
+        (compounded(&[0.5 + step, 0.25, 0.125], 3) - compounded(&[0.5 - step, 0.25, 0.125], 3)) / (2.0 * step);
+    assert!((found[0] - difference).abs() < 1e-6, "{found:?} {difference}");
 }

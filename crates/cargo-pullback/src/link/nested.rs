@@ -44,9 +44,14 @@ pub fn asks(w: &Module) -> bool {
     [MARKER, LATER].iter().any(|marker| w.find_symbol(marker).is_some())
 }
 
-/// Tell the engine that what a wrapper does besides calling a derivative leaves the program's memory as it is.
+/// What a derivative asks before it makes large arrays.
+const FITS: &str = "__pullback_fits";
+
+/// Tell the engine that what a wrapper does besides calling a derivative leaves the program's memory as it is; as does the question
+/// whether there is memory for a tape.
 pub fn mark_harmless(ir: &mut pullback_ir::Module) {
-    let found: Vec<_> = ir.functions().filter(|(_, f)| is_bookkeeping(&f.name)).map(|(id, _)| id).collect();
+    let harmless = |name: &str| is_bookkeeping(name) || name == FITS;
+    let found: Vec<_> = ir.functions().filter(|(_, f)| harmless(&f.name)).map(|(id, _)| id).collect();
     for id in found {
         ir.func_mut(id).attrs.memory = MemoryEffects::Read;
     }

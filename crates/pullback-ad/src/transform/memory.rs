@@ -86,6 +86,8 @@ impl TapeUse {
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime {
     pub push: TapeCall,
+    pub fits: FuncId,
+    pub out_of_memory: FuncId,
     pub pop: TapeCall,
     pub push_at: FuncId,
     pub pop_at: FuncId,
@@ -116,6 +118,8 @@ impl Runtime {
         let of = |plain, at| TapeCall { func: if nested { at } else { plain }, names_site: nested };
         Runtime {
             push: of(push, push_at),
+            fits: declare("__pullback_fits", std::slice::from_ref(&i), Some(i.clone())),
+            out_of_memory: declare("__pullback_out_of_memory", std::slice::from_ref(&i), None),
             pop: of(pop, pop_at),
             push_at,
             pop_at,

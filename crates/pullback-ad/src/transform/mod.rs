@@ -21,6 +21,7 @@
 //! | [`plan`] | what the reverse sweep needs, and how it gets it |
 //! | `at_once` | loops that only add things up: each iteration is reversed as soon as it is through |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
+//! | `unrecorded` | counted loops, for where there is no memory for their arrays |
 //! | [`reverse`] | the forward sweep that keeps what is needed, and the reverse sweep |
 //! | `gates` | how the reverse sweep gets into loops that are left at several places |
 //! | `slots` | what crosses from one sweep to the other, and how loops save and restore it |
@@ -58,6 +59,7 @@ mod stable;
 mod testing;
 mod transpose;
 pub mod unpack;
+mod unrecorded;
 pub mod unselect;
 mod useful;
 pub mod words;

@@ -27,6 +27,7 @@ use super::rule_call::check_borrows;
 use super::session::{Form, Session, cotangent_type};
 use super::slots::{Home, Slot, index_type};
 use super::transpose::Addition;
+use super::unrecorded::Unrecorded;
 use super::useful::{drop_useless, local};
 use crate::analysis::counted;
 use crate::error::{Error, ErrorKind, Result};
@@ -77,6 +78,8 @@ pub(super) struct Sweeps<'s, 'a> {
     pub(super) seeds: HashMap<Loop, Vec<Vec<Value>>>,
     /// For those of them that may panic, whether they will not.
     pub(super) no_panic: HashMap<Loop, Value>,
+    /// Copies of counted loops, for where there is no memory for their arrays.
+    pub(super) unrecorded: HashMap<Loop, Unrecorded>,
     pub(super) rev_tape: Value,
     /// What is known of pointers that are read back from the tape.
     pub(super) origins: HashMap<Value, Origin>,
@@ -167,6 +170,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             at_once,
             seeds: HashMap::new(),
             no_panic: HashMap::new(),
+            unrecorded: HashMap::new(),
             rev_tape,
             origins: HashMap::new(),
             aug,
@@ -231,6 +235,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             self.rev_blocks.insert(*block, new);
         }
         let headers: HashMap<Block, Option<Loop>> = live.iter().map(|b| (*b, self.counter_tells(*b))).collect();
+        self.copy_unrecorded();
         self.keep_values();
         for edge in &edges {
             self.forward_edge(*edge, &into[&edge.to], &args[edge]);
@@ -285,7 +290,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         if !self.has_slot(which) && loops == 0 {
             return;
         }
-        let block = self.aug.func.add_block();
+        let mut block = self.aug.func.add_block();
         self.aug.func.block_mut(edge.from).term.targets_mut()[edge.index].clone_from(&BlockCall::new(block, vec![]));
         for id in &left {
             self.keep_last(block, *id);
@@ -306,7 +311,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         if let Some(id) = entered {
             let zero = self.aug.func.i64(0);
             self.write(block, Slot::Counter(id), zero);
-            self.make_arrays(block, id);
+            block = self.make_arrays(block, id, args);
         }
         if self.has_slot(which) {
             let number = into.iter().position(|e| *e == edge).expect("the edge is among those into its target");

@@ -133,6 +133,11 @@ impl Sweeps<'_, '_> {
         }
     }
 
+    /// Bytes that all arrays of a loop take for each iteration.
+    pub(super) fn all_bytes_of(&self, id: Loop) -> u64 {
+        self.levels[&Some(id)].iter().map(|(_, ty)| ty.size()).sum()
+    }
+
     /// The outermost loop inside of a key's level that its value is made in, if it is made in one.
     fn loop_below(&self, (value, level): Key) -> Option<Loop> {
         let block = self.plan.block(value)?;
@@ -292,8 +297,14 @@ impl Sweeps<'_, '_> {
         goes_round && params.iter().any(|p| self.aug.func.ty(*p).is_float())
     }
 
-    /// Make the arrays of a counted loop at the end of `block`, on the way into it.
-    pub(super) fn make_arrays(&mut self, block: Block, id: Loop) {
+    /// Make the arrays of a counted loop at the end of `block`, on the way into it with these arguments. Returns the block from which
+    /// it is entered.
+    pub(super) fn make_arrays(&mut self, mut block: Block, id: Loop, args: &[Value]) -> Block {
+        if let Some(copy) = self.unrecorded.get(&id).copied() {
+            let each = self.all_bytes_of(id);
+            let bytes = array_bytes(&mut Builder::new(&mut self.aug.func, block), self.trips[&id], each);
+            block = self.enter_unrecorded(block, copy, bytes, args);
+        }
         for group in 0..self.groups(id) {
             let (count, each) = (self.trips[&id], self.bytes_of(id, group));
             let tape = self.aug.tape.expect("reverse mode has a tape");
@@ -305,6 +316,12 @@ impl Sweeps<'_, '_> {
             self.write(block, Slot::Arrays(id, group), memory);
             self.write(block, Slot::Base(id, group), memory);
         }
+        block
+    }
+
+    /// Whether a counted loop has arrays.
+    pub(super) fn has_arrays(&self, id: Loop) -> bool {
+        self.groups(id) > 0
     }
 
     /// The arrays of a counted loop leave the tape.
@@ -414,11 +431,12 @@ pub(super) fn alloca(func: &mut Function, prologue: &mut Vec<pullback_ir::Inst>,
 }
 
 /// The bytes of a counted loop's arrays. A loop that would take more than there are addresses for, because it is left by a panic
-/// long before, must not look as if it took few: asking for too much ends in an error.
+/// long before, must not look as if it took few: so many bytes cannot be had. A count of zero is 2⁶⁴, for a loop that is entered runs once.
 fn array_bytes(b: &mut Builder, count: Value, each: u64) -> Value {
     let most = i64::MAX as u64 / 2 / each;
-    let limit = b.func.i64(most as i64);
-    let too_many = b.icmp(IntPred::Ugt, count, limit);
+    let (limit, one) = (b.func.i64(most as i64), b.func.i64(1));
+    let last = b.sub(count, one);
+    let too_many = b.icmp(IntPred::Uge, last, limit);
     let count = b.select(too_many, limit, count);
     let each = b.func.i64(each as i64);
     b.mul(count, each)

@@ -98,12 +98,17 @@ impl Memory {
         Memory { allocations: BTreeMap::new(), next: 1 << 32, live_bytes: 0, limit, uninitialised }
     }
 
+    /// Whether so many more bytes are within the limit.
+    pub(super) fn fits(&self, size: u64) -> bool {
+        size <= self.limit.saturating_sub(self.live_bytes)
+    }
+
     /// New bytes that were never written.
     pub fn alloc(&mut self, size: u64, align: u64, kind: Kind) -> Result<u64, Trap> {
         if !align.is_power_of_two() || align > GAP {
             return Err(Trap::BadAlignment { align });
         }
-        if size > self.limit.saturating_sub(self.live_bytes) {
+        if !self.fits(size) {
             return Err(Trap::OutOfMemory { size });
         }
         let address = round_up(self.next, align);

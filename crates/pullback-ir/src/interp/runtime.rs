@@ -164,7 +164,7 @@ pub(super) fn call(
 ) -> Option<Result<Option<Val>, Trap>> {
     let function = name.strip_prefix("__pullback_")?;
     let arity = match function {
-        "tape_drop" => 1,
+        "tape_drop" | "fits" | "out_of_memory" => 1,
         "tape_push" | "tape_pop" | "save_shadows" | "set_repeatable" => 2,
         "shadow_alloc" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
         "defer_dealloc" => 4,
@@ -180,6 +180,12 @@ pub(super) fn call(
 }
 
 fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory) -> Result<Option<Val>, Trap> {
+    let bytes = || operand_bits(&args[0]).map(|b: u128| b as u64);
+    match function {
+        "fits" => return Ok(Some(Val::i64(i64::from(memory.fits(bytes()?))))),
+        "out_of_memory" => return Err(Trap::OutOfMemory { size: bytes()? }),
+        _ => {}
+    }
     let first = operand_ptr(&args[0])?;
     let number = |i: usize| operand_bits(&args[i]).map(|b: u128| b as u64);
     match function {

@@ -261,6 +261,14 @@ fn the_next_tape_gets_the_chunks_of_the_last() {
     std::thread::spawn(run).join().unwrap();
 }
 
+#[test]
+fn more_bytes_than_there_are_do_not_fit() {
+    assert_eq!(__pullback_fits(1 << 20), 1);
+    for bytes in [i64::MAX / 2, 1 << 60, i64::MAX - 100] {
+        assert_eq!(__pullback_fits(bytes), 0, "{bytes}");
+    }
+}
+
 /// Linux tells what was asked for: `hg` is among the flags of the mapping.
 #[test]
 #[cfg(target_os = "linux")]
@@ -268,7 +276,7 @@ fn large_chunks_ask_for_huge_pages() {
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;
     }
-    let chunk = Chunk::new(4 * HUGE_PAGE);
+    let chunk = Chunk::new(4 * HUGE_PAGE).expect("there is memory");
     assert_eq!(chunk.start.addr() % HUGE_PAGE, 0);
     let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
     let mut here = false;
