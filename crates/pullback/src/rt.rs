@@ -13,8 +13,10 @@ pub use self::saved::{Noted, note};
 
 use self::saved::Saved;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::any::Any;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 /// Each push starts at a multiple of this.
@@ -75,8 +77,8 @@ struct Value {
     release: Release,
 }
 
-/// How a value is dropped.
-type Release = unsafe extern "C" fn(*mut u8);
+/// How a value is dropped. It may panic.
+type Release = unsafe extern "C-unwind" fn(*mut u8);
 
 #[derive(Debug)]
 struct Chunk {
@@ -129,7 +131,7 @@ impl Tape {
     pub fn own<T>(&mut self, value: T) -> *mut T {
         let place = Box::into_raw(Box::new(value));
         /// # Safety: called once, on a box that was taken apart.
-        unsafe extern "C" fn release<T>(place: *mut u8) {
+        unsafe extern "C-unwind" fn release<T>(place: *mut u8) {
             // SAFETY: asked of the caller.
             drop(unsafe { Box::from_raw(place.cast::<T>()) });
         }
@@ -359,11 +361,32 @@ impl Tape {
     fn give_back(&mut self) {
         // There is something only if the derivative was left by a panic.
         self.put_back();
-        // Before the memory, since they may refer to it, and the youngest first, as in a function.
+        // Before the memory, since they may refer to it.
+        let panic = self.drop_values();
+        self.give_back_memory();
+        // Where the primal has panicked, that goes on.
+        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Drop the values, the youngest first, as in a function. One that panics does not keep the others from being dropped; the first
+    /// panic is handed back.
+    fn drop_values(&mut self) -> Option<Box<dyn Any + Send>> {
+        let mut first = None;
         while let Some(Value { place, release }) = self.values.pop() {
             // SAFETY: recorded once, with the function for its type.
-            unsafe { release(place) };
+            let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { release(place) }));
+            match dropped.err() {
+                // What a panic carries may panic when it is dropped.
+                Some(panic) if first.is_some() => std::mem::forget(panic),
+                panic => first = first.or(panic),
+            }
         }
+        first
+    }
+
+    fn give_back_memory(&mut self) {
         for (pointer, layout) in self.owned.drain(..) {
             // SAFETY: each was allocated with this layout, and is recorded once.
             unsafe { dealloc(pointer, layout) };

@@ -55,6 +55,28 @@ fn forever_rrule(x: &'static f64) -> (f64, impl Fn(f64, &mut f64)) {
     (*x, |dy, dx| *dx += dy)
 }
 
+#[rrule(for = f)]
+fn outliving_rrule<'a: 'static>(x: &'a f64) -> (f64, impl Fn(f64, &mut f64)) {
+    (*x, |dy, dx| *dx += dy)
+}
+
+#[rrule(for = f)]
+fn through_a_clause_rrule<'a, 'b>(x: &'a f64, _: &'b f64) -> (f64, impl Fn(f64, &mut f64, &mut f64))
+where
+    'a: 'b,
+    'b: 'static,
+{
+    (*x, |dy, dx, _| *dx += dy)
+}
+
+#[rrule(for = f)]
+fn through_a_type_rrule<'a>(x: &'a f64) -> (f64, impl Fn(f64, &mut f64))
+where
+    &'a f64: 'static,
+{
+    (*x, |dy, dx| *dx += dy)
+}
+
 #[has_rrule(f_rrule)]
 const fn constant(x: f64) -> f64 {
     x

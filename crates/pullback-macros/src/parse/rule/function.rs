@@ -4,9 +4,12 @@ use super::attribute::{RuleAttribute, Target};
 use crate::parse::error;
 use crate::parse::function::{Argument, ArgumentKind, Function};
 use proc_macro2::{Ident, Span, TokenStream};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
     GenericParam, Generics, Lifetime, LifetimeParam, ParenthesizedGenericArguments, Type, TypeFnPtr, TypeReference,
+    WherePredicate,
 };
 
 /// A rule's function.
@@ -48,6 +51,9 @@ impl RuleFunction {
             ));
         }
         name_lifetimes(&mut function)?;
+        if let Some(span) = lives_forever(&function.generics) {
+            return Err(asked_to_live_forever(span));
+        }
         let output = function.result.take();
         Ok(RuleFunction { function, output })
     }
@@ -110,17 +116,51 @@ pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
         naming.visit_type_mut(&mut argument.ty);
     }
     if let Some(span) = naming.is_static {
-        return Err(error(
-            span,
-            "an argument of a rule cannot be asked to live forever",
-            "leave the lifetime out, or give it a name: the rule is called with what its function is called with",
-        ));
+        return Err(asked_to_live_forever(span));
     }
     let lifetimes = naming.added.into_iter().map(|name| GenericParam::Lifetime(LifetimeParam::new(name)));
     let others = std::mem::take(&mut function.generics.params);
     // Lifetimes come first.
     function.generics.params = lifetimes.chain(others).collect();
     Ok(())
+}
+
+fn asked_to_live_forever(span: Span) -> syn::Error {
+    error(
+        span,
+        "an argument of a rule cannot be asked to live forever",
+        "leave the lifetime out, or give it a name: the rule is called with what its function is called with",
+    )
+}
+
+/// Where generics ask of a lifetime that it does not end: `'a: 'static`, or by what they ask of a type that it stands in.
+/// The derivative calls the rule with memory that ends with the tape, and the compiler does not see for how long that is there.
+fn lives_forever(generics: &Generics) -> Option<Span> {
+    struct Search<'a>(Vec<&'a Lifetime>, Option<Span>);
+    impl Visit<'_> for Search<'_> {
+        fn visit_lifetime(&mut self, lifetime: &Lifetime) {
+            if self.0.contains(&lifetime) {
+                self.1 = Some(lifetime.span());
+            }
+        }
+    }
+    let is_static = |lifetime: &&Lifetime| lifetime.ident == "static";
+    let of_parameters = generics.lifetimes().flat_map(|parameter| &parameter.bounds);
+    let predicates = || generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let of_clauses = predicates().filter_map(|predicate| match predicate {
+        WherePredicate::Lifetime(predicate) => Some(&predicate.bounds),
+        _ => None,
+    });
+    let mut bounds = of_parameters.chain(of_clauses.flatten());
+    bounds.find(is_static).map(Spanned::span).or_else(|| {
+        let mut search = Search(generics.lifetimes().map(|parameter| &parameter.lifetime).collect(), None);
+        for predicate in predicates() {
+            if let WherePredicate::Type(predicate) = predicate {
+                search.visit_type(&predicate.bounded_ty);
+            }
+        }
+        search.1
+    })
 }
 
 /// A type with `'static` in the place of these lifetimes. A function whose lifetimes depend on each other, or are those of an `impl`, has
