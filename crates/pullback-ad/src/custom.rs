@@ -85,6 +85,8 @@ pub struct ReverseRule {
     /// The same, called where memory that the arguments refer to may be overwritten before the pullback runs: its pullback refers to none
     /// of it. Where there is no such function, and the pullback refers to memory, that is an error.
     pub owning: Option<FuncId>,
+    /// Whether the pullback has to be dropped.
+    pub drops: bool,
     /// `view(tape, view, a1, a1', …, out, out')`: what the pullback needs of the shadows, if it needs any.
     pub view: Option<FuncId>,
     /// `pullback(closure, view, a1', …, out')`.

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::{Runtime, SAVE_SHADOWS, TapeUse};
+use crate::transform::release::{self, Part};
 use crate::transform::session::{Disturbs, Form, Session};
 use crate::transform::{alias, extremum, halve, hoist, one_go, retype, reverse, session, unpack, unselect, words};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Terminator, Type};
@@ -89,6 +90,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         originals: copies.iter().map(|(original, copy)| (*copy, *original)).collect(),
         tape_users,
         unwritten: Rc::default(),
+        owns_borrowing: Cell::new(false),
         repeatable: Cell::new(true),
         disturbs: Cell::default(),
     };
@@ -98,11 +100,11 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
     if request.mode == Mode::Reverse && form == Form::Whole {
         one_go::call_in_one_go(&mut session, &mut whole, primal);
     }
-    let mut later = false;
+    let (mut later, mut parts) = (false, Vec::new());
     let derivative = match request.mode {
         Mode::Reverse if request.split => {
             let (forward, backward) = reverse::split(&session, whole, form, &reverse_sweep(name))?;
-            session.module.add_function(backward);
+            parts.push((session.module.add_function(backward), Part::Other));
             later = true;
             forward
         }
@@ -116,6 +118,7 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         }
     };
     let id = session.module.add_function(derivative);
+    parts.push((id, if request.split { Part::Other } else { Part::Whole }));
     while let Some(callee) = session.pending.pop() {
         let variant = session.variants[&callee];
         let name = session.module.func(variant.forward).name.clone();
@@ -127,8 +130,12 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
                 let (forward, backward) = reverse::split(&session, part, Form::Callee, &name)?;
                 *session.module.func_mut(variant.forward) = forward;
                 *session.module.func_mut(reverse) = backward;
+                parts.extend([(variant.forward, Part::Other), (reverse, Part::Other)]);
             }
         }
+    }
+    if request.mode == Mode::Reverse && session.owns_borrowing.get() {
+        release::release(&mut session, &parts);
     }
     let save = match session.disturbs.get() {
         // The pullback of a split derivative owns its shadows.

@@ -84,6 +84,7 @@ fn cube(module: &Module, forward: bool) -> CustomRules {
         view_storage: Storage::default(),
         borrows: false,
         once: false,
+        drops: false,
     };
     rules.add(find("cube"), Arc::new(rule(Calls::Reverse(reverse))));
     if forward {

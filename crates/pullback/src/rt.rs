@@ -364,10 +364,13 @@ impl Tape {
         // Before the memory, since they may refer to it.
         let panic = self.drop_values();
         self.give_back_memory();
-        // Where the primal has panicked, that goes on.
-        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
-            resume_unwind(panic);
-        }
+        go_on_with(panic);
+    }
+
+    #[inline(never)]
+    fn release(&mut self) {
+        let panic = self.drop_values();
+        go_on_with(panic);
     }
 
     /// Drop the values, the youngest first, as in a function. One that panics does not keep the others from being dropped; the first
@@ -404,6 +407,13 @@ impl Tape {
             ManuallyDrop::drop(&mut self.kept);
             ManuallyDrop::drop(&mut self.saved);
         }
+    }
+}
+
+/// Go on with a panic of a value that was dropped. Where the primal has panicked, that goes on.
+fn go_on_with(panic: Option<Box<dyn Any + Send>>) {
+    if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+        resume_unwind(panic);
     }
 }
 
@@ -461,6 +471,19 @@ pub unsafe extern "C" fn __pullback_tape_pop(tape: *mut Tape, bytes: i64) -> *mu
 pub unsafe extern "C" fn __pullback_tape_own(tape: *mut Tape, place: *mut u8, release: Release) {
     // SAFETY: asked of the caller.
     unsafe { &mut *tape }.values.push(Value { place, release });
+}
+
+/// Drop the values that belong to the tape: their memory is going to be given back.
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses, and nobody uses the values any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pullback_tape_release(tape: *mut Tape) {
+    // SAFETY: asked of the caller.
+    let tape = unsafe { &mut *tape };
+    if !tape.values.is_empty() {
+        tape.release();
+    }
 }
 
 /// Tell the tape whether the reverse sweep of what is going to be on it can be called again.

@@ -203,6 +203,7 @@ struct Rule {
     name: String,
     borrows: bool,
     once: bool,
+    drops: bool,
     args: Vec<Argument>,
     layouts: Layouts,
     stand_in: String,
@@ -244,6 +245,7 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
         name,
         borrows: r.u32(4)? & 1 != 0,
         once: r.u32(4)? & 2 != 0,
+        drops: r.u32(4)? & 4 != 0,
         args,
         layouts: decoder.into_layouts(),
         stand_in: function(40).context("it has no stand-in")?,
@@ -413,6 +415,7 @@ fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
             view_storage: rule.view_storage,
             borrows: rule.borrows,
             once: rule.once,
+            drops: rule.drops,
         }),
     };
     let argument = |(i, arg): (usize, &Argument)| {

@@ -125,7 +125,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     out.func = this.func;
     let runtime = &session.runtime;
     out.harmless.extend([runtime.push.func, runtime.shadow_alloc, runtime.defer_dealloc]);
-    out.harmless.extend([runtime.push_at, runtime.pop_at, runtime.tape_keep, runtime.tape_own]);
+    out.harmless.extend([runtime.push_at, runtime.pop_at, runtime.tape_keep, runtime.tape_own, runtime.tape_release]);
     out.harmless.insert(runtime.set_repeatable);
     let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
     out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));

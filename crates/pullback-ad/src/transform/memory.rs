@@ -35,6 +35,8 @@ pub const POP_AT: &str = "__pullback_tape_pop_at";
 pub const KEEP: &str = "__pullback_tape_keep";
 /// A value that is dropped with a tape.
 pub const OWN: &str = "__pullback_tape_own";
+/// What belongs to a tape is dropped.
+pub const RELEASE: &str = "__pullback_tape_release";
 /// A note on a tape.
 pub const SET_REPEATABLE: &str = "__pullback_set_repeatable";
 /// The caller's shadows are put aside, in case of a panic, or may be forgotten.
@@ -70,7 +72,7 @@ impl TapeUse {
             PUSH_AT => site().map(TapeUse::Push),
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
-            SET_REPEATABLE | SAVE_SHADOWS => Some(TapeUse::Note),
+            SET_REPEATABLE | SAVE_SHADOWS | RELEASE => Some(TapeUse::Note),
             OWN => Some(TapeUse::Own(args.get(2).and_then(|f| match func.as_const(*f) {
                 Some(Constant::Func(release)) => Some(*release),
                 _ => None,
@@ -93,6 +95,7 @@ pub struct Runtime {
     pub pop_at: FuncId,
     pub tape_keep: FuncId,
     pub tape_own: FuncId,
+    pub tape_release: FuncId,
     pub shadow_alloc: FuncId,
     pub defer_dealloc: FuncId,
     pub adjoint_copy: FuncId,
@@ -125,6 +128,7 @@ impl Runtime {
             pop_at,
             tape_keep: declare(KEEP, &[p.clone(), i.clone(), i.clone()], Some(p.clone())),
             tape_own: declare(OWN, &[p.clone(), p.clone(), p.clone()], None),
+            tape_release: declare(RELEASE, std::slice::from_ref(&p), None),
             shadow_alloc: declare("__pullback_shadow_alloc", &[p.clone(), i.clone(), i.clone()], Some(p.clone())),
             defer_dealloc: declare(DEFER_DEALLOC, &[p.clone(), p.clone(), i.clone(), i.clone()], None),
             adjoint_copy: declare(

@@ -27,6 +27,7 @@
 //! | `slots` | what crosses from one sweep to the other, and how loops save and restore it |
 //! | `again` | values of the forward sweep in the reverse sweep |
 //! | `transpose` | the transposes of the linear operations |
+//! | [`release`] | what rules keep is dropped while what it refers to is there |
 //! | [`alias`] | which memory the loads and stores of the derivative touch |
 
 mod again;
@@ -49,6 +50,7 @@ pub mod one_go;
 pub mod plan;
 mod preheader;
 mod refill;
+pub mod release;
 pub mod retype;
 pub mod reverse;
 pub mod rule_call;

@@ -234,6 +234,9 @@ impl Augmenter<'_, '_> {
             views.push(self.keep(reverse.view_storage, memory));
         }
         let mut borrowed = Vec::new();
+        if reverse.borrows && reverse.drops {
+            self.session.owns_borrowing.set(true);
+        }
         if reverse.borrows {
             let facts = self.session.facts;
             // A rule that is told whether memory stays as it is refers to what is read.

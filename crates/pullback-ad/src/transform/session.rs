@@ -81,6 +81,8 @@ pub struct Session<'a> {
     pub tape_users: HashSet<FuncId>,
     /// Objects to which nothing is written from the start of the forward sweep to the end of the reverse sweep, wherever those are.
     pub unwritten: Rc<HashSet<ObjId>>,
+    /// Whether something belongs to the tape that refers to memory of the primal.
+    pub owns_borrowing: Cell<bool>,
     /// Whether the reverse sweep leaves everything as it found it, but for what it adds to the shadows of inputs.
     pub repeatable: Cell<bool>,
     /// What a panic may leave behind in the caller's shadows.

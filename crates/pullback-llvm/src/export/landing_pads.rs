@@ -36,7 +36,7 @@ impl Body<'_, '_> {
     /// A new block that cleans up and lets the panic go on. What it uses is there at every call that leads to it.
     fn landing_pad(&mut self, cleanup: Option<&Cleanup>) -> Result<BlockRef, String> {
         let (module, api, builder) = (self.exp.module, self.exp.module.api(), self.exp.builder);
-        let personality = self.exp.personality.ok_or("the program has nothing that cleans up after a panic")?;
+        let personality = self.exp.personality();
         let args: Vec<ValueRef> =
             cleanup.into_iter().flat_map(|c| &c.args).map(|v| self.value(*v)).collect::<Result<_, _>>()?;
         let pad = llvm!(api, LLVMAppendBasicBlockInContext(module.raw_context(), self.raw, c"".as_ptr()));

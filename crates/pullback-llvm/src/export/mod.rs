@@ -114,6 +114,19 @@ impl Exporter<'_> {
         llvm!(api, LLVMFunctionType(ret, params.as_mut_ptr(), params.len() as u32, 0))
     }
 
+    /// The function that the unwinder asks what to do with a panic. Where the program's own code cleans up nowhere, it is std's.
+    fn personality(&mut self) -> ValueRef {
+        const NAME: &str = "rust_eh_personality";
+        let found = self.personality.or_else(|| self.module.function_named(NAME));
+        let personality = found.unwrap_or_else(|| {
+            let api = self.module.api();
+            let number = self.ty(&pullback_ir::Type::Int(32));
+            self.add_function(NAME, llvm!(api, LLVMFunctionType(number, std::ptr::null_mut(), 0, 1)))
+        });
+        self.personality = Some(personality);
+        personality
+    }
+
     fn add_function(&self, name: &str, ty: TypeRef) -> ValueRef {
         llvm!(self.module.api(), LLVMAddFunction(self.module.raw, c_string(name).as_ptr(), ty))
     }

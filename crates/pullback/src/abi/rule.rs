@@ -119,6 +119,8 @@ impl Rule {
     pub const BORROWS: u32 = 1;
     /// The flag of a pullback that owns memory and can be called once.
     pub const ONCE: u32 = 2;
+    /// The flag of a pullback that has to be dropped.
+    pub const DROPS: u32 = 4;
 
     /// A rule for reverse mode. `view` is null where there is nothing to view.
     pub const fn reverse(
@@ -169,7 +171,7 @@ impl Rule {
         self.name.get()
     }
 
-    /// See [`Rule::BORROWS`] and [`Rule::ONCE`].
+    /// See [`Rule::BORROWS`], [`Rule::ONCE`] and [`Rule::DROPS`].
     pub const fn flags(&self) -> u32 {
         self.flags
     }

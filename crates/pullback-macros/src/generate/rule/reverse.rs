@@ -356,9 +356,10 @@ impl Reverse<'_> {
             #assertions
             let borrows = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
             let once = if #once && ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::ONCE } else { 0 };
+            let drops = if ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::DROPS } else { 0 };
             &::pullback::abi::Rule::reverse(
                 #name,
-                borrows | once,
+                borrows | once | drops,
                 const { &[#(#args),*] },
                 [
                     #augmented,
