@@ -308,6 +308,7 @@ fn squares(module: &Module) -> CustomRules {
             view_storage: word,
             borrows: true,
             once: false,
+            drops: false,
         }),
     };
     let mut rules = CustomRules::default();

@@ -1,7 +1,9 @@
 //! Rules for functions that make memory, write memory, or take structures: the shadows are those that the derivative has.
 
-use pullback::rules::NoTangent;
-use pullback::{Differentiable, autodiff, frule, rrule};
+use pullback::rules::{Memory, NoTangent};
+use pullback::{Differentiable, autodiff, frule, grad, rrule};
+use std::cell::RefCell;
+use std::panic::catch_unwind;
 
 /// A function that writes: `r ← 2·r + x`. Its pullback takes the cotangent of what was written out of the shadow. It says 20
 /// where it is 2.
@@ -290,4 +292,124 @@ fn a_number_that_is_written() {
     let mut dx = [0.0; 4];
     assert_eq!(d_picked(&[1.0, 2.0, 3.0, 4.0], &mut dx), 50.0);
     assert_eq!(dx, [40.0, 121.0, 244.0, 9.0]);
+}
+
+/// Looks at what it refers to when it is dropped.
+struct Guard<'a> {
+    over: &'a [f64],
+    owned: Vec<f64>,
+}
+
+thread_local! {
+    /// What guards have seen.
+    static SEEN: RefCell<Vec<Vec<f64>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        assert_eq!(self.owned, self.over, "what the guard refers to has changed");
+        SEEN.with(|seen| seen.borrow_mut().push(self.over.to_vec()));
+    }
+}
+
+fn guarded(x: &[f64]) -> f64 {
+    x.iter().map(|v| v * v).sum()
+}
+
+#[rrule(for = guarded)]
+fn guarded_rrule(x: &[f64]) -> (f64, impl Fn(f64, &mut [f64])) {
+    let guard = Guard { over: x, owned: x.to_vec() };
+    (guarded(x), move |dy, dx: &mut [f64]| dx.iter_mut().zip(guard.over).for_each(|(dx, x)| *dx += 2.0 * x * dy))
+}
+
+fn on_the_stack(x: &[f64]) -> f64 {
+    let squares = [x[0] * x[0], x[1] * x[1]];
+    guarded(&squares) * guarded(x)
+}
+
+fn stack_and_panic(x: &[f64]) -> f64 {
+    let squares = [x[0] * x[0], x[1] * x[1]];
+    let value = guarded(&squares);
+    assert!(value < 0.0, "not below zero");
+    value
+}
+
+fn heap_and_panic(x: &[f64]) -> f64 {
+    let squares = x.iter().map(|x| x * x).collect::<Vec<_>>();
+    let value = guarded(&squares);
+    assert!(value < 0.0, "not below zero");
+    value
+}
+
+#[test]
+fn a_pullback_is_dropped_while_what_it_refers_to_is_there() {
+    let seen = || {
+        let mut seen = SEEN.with(|seen| seen.take());
+        seen.sort_by(|a, b| a.partial_cmp(b).expect("no NaN"));
+        seen
+    };
+    let x = [1.0, 2.0];
+    // (x₀⁴ + x₁⁴)·(x₀² + x₁²)
+    assert_eq!(grad(on_the_stack, &x[..]), [4.0 * 5.0 + 17.0 * 2.0, 32.0 * 5.0 + 17.0 * 4.0]);
+    assert_eq!(seen(), [[1.0, 2.0], [1.0, 4.0]]);
+    let stack = catch_unwind(|| grad(stack_and_panic, &x[..]));
+    let heap = catch_unwind(|| grad(heap_and_panic, &x[..]));
+    assert_eq!(seen(), [[1.0, 4.0], [1.0, 4.0]]);
+    for result in [stack, heap] {
+        assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"not below zero"));
+    }
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+fn with_bomb(x: f64) -> f64 {
+    x * x
+}
+
+#[rrule(for = with_bomb)]
+fn with_bomb_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    let bomb = Bomb;
+    (with_bomb(x), move |dy| {
+        let _ = &bomb;
+        2.0 * x * dy
+    })
+}
+
+#[test]
+fn a_panic_in_what_is_dropped_is_a_panic() {
+    let message = |result: std::thread::Result<f64>| *result.unwrap_err().downcast::<&str>().expect("a message");
+    assert_eq!(message(catch_unwind(|| grad(|x: &f64| with_bomb(*x), &3.0))), "dropped");
+    assert_eq!(message(catch_unwind(|| grad(|x: &f64| with_bomb(*x) + with_bomb(x.sin()), &3.0))), "dropped");
+    let panics = |x: &f64| {
+        let value = with_bomb(*x);
+        assert!(value < 0.0, "not below zero");
+        value
+    };
+    assert_eq!(message(catch_unwind(|| grad(panics, &3.0))), "not below zero");
+}
+
+fn forgetful(x: &[f64]) -> f64 {
+    x.iter().map(|v| v * v).sum()
+}
+
+#[rrule(for = forgetful)]
+fn forgetful_rrule(_: Memory, x: &[f64]) -> (f64, impl Fn(f64, &mut [f64])) {
+    (forgetful(x), move |dy, dx: &mut [f64]| dx.iter_mut().zip(x).for_each(|(dx, x)| *dx += 2.0 * x * dy))
+}
+
+#[test]
+fn a_rule_that_takes_no_notice_of_memory_is_given_memory_that_stays() {
+    let overwritten = |x: &[f64]| {
+        let mut squares: Vec<f64> = x.iter().map(|x| x * x).collect();
+        let value = forgetful(&squares);
+        squares.fill(7.0);
+        value * squares[0]
+    };
+    assert_eq!(grad(overwritten, &[1.0, 2.0][..]), [7.0 * 4.0, 7.0 * 4.0 * 8.0]);
 }

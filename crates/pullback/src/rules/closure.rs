@@ -3,6 +3,7 @@
 
 use crate::abi::Kept;
 use crate::rt::Tape;
+use std::borrow::Borrow;
 use std::mem::{align_of, needs_drop, size_of};
 
 /// What is kept of a closure.
@@ -28,6 +29,20 @@ pub unsafe fn store_closure<C>(tape: *mut Tape, place: *mut u8, closure: C) {
             place.cast::<C>().write(closure);
         }
     }
+}
+
+/// What an argument of a rule refers to, as long as the tape is there: itself if it stays as it is, else a copy. So a rule that takes no
+/// notice of its [`Memory`](super::Memory) is right, too.
+///
+/// # Safety
+/// `tape` is a tape that nobody else uses, and the reference is not used any more when it is dropped.
+#[inline(always)]
+pub unsafe fn lasting<T: ToOwned + ?Sized, const STAYS: bool>(tape: *mut Tape, value: &T) -> &T {
+    if STAYS {
+        return value;
+    }
+    // SAFETY: asked of the caller; the copy stays where it is until the tape drops it.
+    unsafe { (*(*tape).own(value.to_owned())).borrow() }
 }
 
 /// The closure that is kept at `place`, to be called.

@@ -14,6 +14,7 @@ use super::{
 use crate::parse::pretty;
 use crate::parse::rule::is_no_tangent;
 use crate::parse::rule::reverse::{Access, Calls, CotangentParameter, ReverseRule, ShadowParameter, Way};
+use crate::parse::types::{Pointer, as_reference};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -47,12 +48,13 @@ impl Reverse<'_> {
         let (augmented, view, pullback) = (self.augmented(), self.view(), self.pullback());
         let (rule_bound, closure_bound, referred_bounds) =
             (self.rule_bound(), self.closure_bound(), self.referred_bounds());
+        let copied_bounds = self.copied_bounds();
         let named: Vec<(Ident, &Type)> = self.written().map(|(index, ty, _)| (referred_parameter(index), ty)).collect();
         let parameters = [rule_type, closure.clone()].into_iter().chain(self.referred()).collect();
         self.frame.generate(&Parts {
             shims: quote!(#augmented #view #pullback),
             parameters,
-            bounds: quote!(#rule_bound #closure_bound #referred_bounds),
+            bounds: quote!(#rule_bound #closure_bound #referred_bounds #copied_bounds),
             named,
             record: self.record(),
             span: self.rule.pullback,
@@ -140,6 +142,17 @@ impl Reverse<'_> {
         quote!(#closure: ::core::ops::#function(#cotangent #(#shadows),*) -> #returned,)
     }
 
+    /// The places of the arguments, and what is copied of each where it may be overwritten: what a reference refers to, in a rule that asks.
+    fn copied(&self) -> impl Iterator<Item = (&Ident, Option<&Type>)> {
+        let referred = |ty| as_reference(ty).filter(|_| self.rule.asks).map(|reference| &*reference.elem);
+        self.primals.iter().zip(self.types().map(referred))
+    }
+
+    fn copied_bounds(&self) -> TokenStream {
+        let bound = |ty: &Type| quote_spanned!(ty.span()=> #ty: ::std::borrow::ToOwned,);
+        self.copied().filter_map(|(_, ty)| ty).map(bound).collect()
+    }
+
     fn augmented(&self) -> TokenStream {
         let generics = self.frame.rule.generics().params.iter();
         let (rule, closure, result) = (rule_parameter(), &self.closure, self.frame.result);
@@ -147,11 +160,19 @@ impl Reverse<'_> {
         let (primals, types) = (&self.primals, self.types());
         let (tape, place, out) = (local("tape"), local("place"), local("out"));
         let (value, pullback) = (local("value"), local("pullback"));
-        let (stays, memory) = if self.rule.asks {
-            (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),))
-        } else {
-            (quote!(), quote!())
+        let (stays, memory) = match self.rule.asks {
+            // All that the arguments refer to is there as it is, or as a copy.
+            true if !self.types().any(|ty| matches!(Pointer::of(ty), Some(Pointer::Raw(_)))) => {
+                (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::STAYS,))
+            }
+            true => (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),)),
+            false => (quote!(), quote!()),
         };
+        let arguments = self.copied().map(|(primal, copied)| match copied {
+            Some(_) => quote!(::pullback::__private::rules::lasting::<_, STAYS>(#tape, #primal.read())),
+            None => quote!(#primal.read()),
+        });
+        let copied = self.copied_bounds();
         quote! {
             unsafe extern "C-unwind" fn __pullback_augmented<#(#generics,)* #rule, #closure #stays>(
                 #tape: *mut ::pullback::rt::Tape,
@@ -161,10 +182,11 @@ impl Reverse<'_> {
             )
             where
                 #bound
+                #copied
                 #predicates
             {
                 unsafe {
-                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#primals.read()),*);
+                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
                     #out.write(#value);
                     ::pullback::__private::rules::store_closure(#tape, #place, #pullback);
                 }
