@@ -173,3 +173,23 @@ fn a_recursive_function_that_reads_cells() {
     let (value, gradient) = value_and_grad(f, &X[..]);
     assert_eq!((value, gradient), (16.0 * 3.0 + 4.0 * 2.0 + 1.0, vec![2.0, 8.0, 0.0, 24.0]));
 }
+
+/// A function that takes no part gives memory back at once; nobody reads it again.
+#[test]
+fn memory_that_is_given_back_by_a_function_that_takes_no_part() {
+    fn consume(v: Vec<usize>, n: usize) -> usize {
+        if n == 0 { v.len() } else { consume(v, n - 1) }
+    }
+    fn sum(x: &[f64], v: &[usize], i: usize) -> f64 {
+        if i == v.len() { 0.0 } else { x[v[i]] * x[v[i]] + sum(x, v, i + 1) }
+    }
+    #[autodiff(df, Reverse, Duplicated, Const, Active)]
+    fn f(x: &[f64], v: Vec<usize>) -> f64 {
+        let s = sum(x, &v, 0);
+        let n = v.len();
+        s * consume(v, n) as f64
+    }
+    let mut dx = [0.0; 4];
+    assert_eq!(df(&X, &mut dx, vec![1, 3, 1]), 3.0 * (4.0 + 16.0 + 4.0));
+    assert_eq!(dx, [0.0, 24.0, 0.0, 24.0]);
+}

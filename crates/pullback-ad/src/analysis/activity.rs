@@ -67,8 +67,15 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     if facts.pops_nothing() {
         return Err(Error::internal("the reverse sweep of an inner derivative is called without its forward sweep"));
     }
-    let mut analysis =
-        Analysis { module, facts, request, active: ActiveSet::default(), changed: false, reasons: HashMap::new() };
+    let mut analysis = Analysis {
+        module,
+        facts,
+        request,
+        active: ActiveSet::default(),
+        changed: false,
+        reasons: HashMap::new(),
+        stored: HashSet::new(),
+    };
     analysis.seed();
     let live: Vec<(FuncId, Vec<Block>)> = facts
         .returning
@@ -116,6 +123,8 @@ struct Analysis<'a> {
     changed: bool,
     /// The first instruction that made an object active, for messages.
     reasons: HashMap<ObjId, Option<SourceLoc>>,
+    /// The objects to which active data is moved.
+    stored: HashSet<ObjId>,
 }
 
 impl Analysis<'_> {
@@ -154,6 +163,7 @@ impl Analysis<'_> {
     }
 
     fn set_object(&mut self, object: ObjId, loc: Option<SourceLoc>) {
+        self.stored.insert(object);
         if self.active.objects.insert(object) {
             self.reasons.insert(object, loc);
             self.changed = true;
@@ -489,6 +499,21 @@ impl Analysis<'_> {
             .help("match on it and use its floats, or move its payload variant by variant"))
     }
 
+    /// Whether a pointer is to memory of unknown type, without a shadow, that may be the same as cells in which active data is stored. (Of
+    /// arguments whose types say where their cells are, the wrapper knows that they are not the same.)
+    fn may_be_active_cell(&self, id: FuncId, ptr: Value) -> bool {
+        let (objects, regions) = (&self.facts.objects, &self.facts.regions);
+        let unknown = |object: &ObjId| {
+            let origins = objects.origins(*object);
+            let unknown = origins.foreign || origins.statics || !origins.inert.is_empty();
+            regions.is_shared(*object)
+                && !self.active.is_shadowed(*object)
+                && (unknown || objects.is_marked(*object, Property::Inert))
+        };
+        let cell = |object: &ObjId| regions.is_shared(*object) && !objects.origins(*object).args.is_empty();
+        self.facts.object(id, ptr).is_some_and(|object| unknown(&object)) && self.stored.iter().any(cell)
+    }
+
     /// Whether a float or a pointer is read or written that may be in bytes that take no part, or in others.
     fn is_partly_inert(&self, id: FuncId, ptr: Value, align: u64, ty: &Type) -> bool {
         let Some(object) = self.facts.object(id, ptr).filter(|o| self.active.is_shadowed(*o)) else { return false };
@@ -521,6 +546,15 @@ impl Analysis<'_> {
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
             Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
             Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
+            Op::Load { ptr, .. } if holds_float(func.ty(data.result.expect("a load has a result"))) && self.may_be_active_cell(id, *ptr) => {
+                Err(unknown_cell(data.loc))
+            }
+            Op::Copy { dst, src, len, align, .. }
+                if self.may_be_active_cell(id, *src)
+                    && self.facts.object(id, *dst).is_some_and(|to| self.copies_floats(id, func, *dst, align.0, to, *len)) =>
+            {
+                Err(unknown_cell(data.loc))
+            }
             Op::Load { ptr, align } if self.is_partly_inert(id, *ptr, *align, func.ty(data.result.expect("a load has a result"))) => {
                 Err(partly_inert(data.loc))
             }
@@ -628,6 +662,14 @@ pub fn reached(facts: &Facts, object: ObjId) -> Vec<ObjId> {
         }
     }
     seen
+}
+
+fn unknown_cell(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::RuntimeActivity, "a float is read that may lie in a cell in which active data is stored")
+        .at(loc)
+        .label("read here, from a capture, a `static`, or a `Const` argument of a type without `Differentiable`")
+        .note("the function stores active data in a cell of an argument; if that is the same cell, what is read here has a derivative that would be lost")
+        .help("pass the data as an argument whose type is `Differentiable`; it may be `Const`")
 }
 
 fn partly_inert(loc: Option<SourceLoc>) -> Error {

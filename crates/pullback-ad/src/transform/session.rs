@@ -167,12 +167,15 @@ impl Session<'_> {
         let mut written = HashSet::new();
         for id in &self.facts.functions {
             let func = self.module.func(*id);
+            let takes_part = self.takes_part(*id);
             let object = |v: Value| self.facts.object(*id, v);
             for inst in func.blocks().flat_map(|b| &func.block(b).insts) {
                 let op = &func.inst(*inst).op;
                 match op {
                     Op::Store { ptr, .. } => written.extend(object(*ptr)),
                     Op::Copy { dst, .. } | Op::Fill { dst, .. } => written.extend(object(*dst)),
+                    // A function that takes no part gives memory back at once.
+                    Op::Dealloc { ptr, .. } if !takes_part => written.extend(object(*ptr)),
                     Op::Call(Callee::Direct(callee), args, _) => {
                         let target = self.module.func(*callee);
                         let rule = self.request.rule(*callee);
