@@ -5,8 +5,8 @@ pub use crate::abi::{
     LayoutFn, Mode, Request,
 };
 pub use crate::differentiable::{
-    ActiveResult, Aside, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitFloats,
-    Writable, corresponding, layout_of, make_zero,
+    ActiveResult, Aside, Differentiable, In, MakeZero, Mismatch, Part, Path, Ref, Same, ShadowOf, SharedWritable,
+    Sharing, VisitFloats, Writable, corresponding, layout_of, make_zero,
 };
 pub use crate::rt::{Noted, Tape, note, release_spare};
 
@@ -136,12 +136,16 @@ pub fn unknown_layout<T>() -> &'static Layout {
     const { &Layout::new::<T>("unknown", const { &[Field::unknown(0, size_of::<T>())] }) }
 }
 
+/// That `S` is `T` with some `&` replaced by `&mut`, as `P` says. (It is said of types, and not of the values, whose lifetimes differ.)
+pub const fn shadow_of<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P>() {}
+
 /// Panic unless `shadow` fits `primal`, the argument `name`. In reverse mode, note what of it to put aside.
 ///
-/// `S` is `T` with some `&` replaced by `&mut`.
+/// # Safety
+/// `S` is `T` with some `&` replaced by `&mut`, and other lifetimes.
 #[track_caller]
 #[inline]
-pub fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S, aside: Option<&Aside>) {
+pub unsafe fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S, aside: Option<&Aside>) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
     if T::CHECKED {
         // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
@@ -158,9 +162,24 @@ fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&As
     }
 }
 
-/// A shadow that may be written: the bound that a reverse-mode shadow has to meet.
-pub fn writable<S: Writable>(shadow: &mut S) -> *mut () {
+/// A shadow that may be written: the bound that a reverse-mode shadow has to meet. If cells of it are put aside, it has them to itself,
+/// or this panics.
+#[track_caller]
+#[inline]
+pub fn writable<S: Writable>(name: &str, shadow: &mut S, aside: &Aside) -> *mut () {
+    if aside.has_cells() {
+        own_cells(name, shadow, aside);
+    }
     (&raw mut *shadow).cast()
+}
+
+/// The walk that finds who owns the cells of a shadow.
+#[track_caller]
+#[inline(never)]
+fn own_cells<S: Writable>(name: &str, shadow: &S, aside: &Aside) {
+    if let Err(mismatch) = shadow.check_shadow(shadow, &Path::argument(name).finding_owners(aside)) {
+        panic!("{mismatch}");
+    }
 }
 
 /// A result without indirection, whose cotangent can be given by value: it owns all it reaches, and that is nothing.
@@ -171,7 +190,8 @@ impl<T: MakeZero + Copy> FlatResult for T {}
 /// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be another
 /// variant, its cotangent is zero.
 pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
-    check("return", seed, seed, Some(aside));
+    // SAFETY: the type is the same.
+    unsafe { check("return", seed, seed, Some(aside)) }
 }
 
 /// The zero gradient of an `Active` argument.

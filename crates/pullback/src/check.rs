@@ -286,9 +286,12 @@ impl Random {
 /// A copy of a value, made of a zero shadow and the value's floats.
 fn copy<X: ToZero<Zero: BorrowMut<X>> + ?Sized>(x: &X) -> X::Zero {
     let mut copy = x.to_zero();
-    let place: *mut X = copy.borrow_mut();
-    // SAFETY: the shadow has the shape of `x`, whose floats are only read.
-    unsafe { Runs::of(x, (&raw const *x).cast_mut()).copy_to(&Runs::of(x, place)) };
+    let places = Runs::of_value(copy.borrow_mut());
+    // SAFETY: a value has its own shape. Its floats are only read.
+    let floats = unsafe { Runs::of(x, (&raw const *x).cast_mut()) };
+    assert!(floats.fit(&places), "a value has changed its shape while it was copied");
+    // SAFETY: the lists fit, and nobody else refers to the copy.
+    unsafe { floats.copy_to(&places) };
     copy
 }
 

@@ -11,6 +11,7 @@ mod inactive;
 mod owning;
 mod path;
 mod pointers;
+mod shadow_of;
 mod shared;
 mod values;
 
@@ -22,6 +23,7 @@ pub use aside::{Aside, Part};
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
 pub use path::{Access, Mismatch, Path};
+pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;
 
 /// A type whose values can have derivatives.
@@ -46,7 +48,7 @@ pub use shared::Sharing;
 /// # Safety
 /// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever an access
 /// that is in bounds for the primal might not be for the shadow. If [`PLAIN`](Self::PLAIN) is true, all that is not padding is
-/// floats. [`floats`](Self::floats) visits floats of `self` with places that lie in the same way in a shadow.
+/// floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is. [`floats`](Self::floats) visits floats of `self` with places that lie in the same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
@@ -61,6 +63,10 @@ pub unsafe trait Differentiable {
 
     /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value of it.
     const PLAIN: bool;
+
+    /// Whether the type is or holds an enum, so that what lies where in its memory depends on a variant. What is behind pointers is not
+    /// meant.
+    const VARIANTS: bool;
 
     /// Check that `shadow` has the shape of `self`: the same lengths and variants throughout.
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch>;
@@ -102,12 +108,16 @@ pub(crate) const fn layout_fn<T: Differentiable + ?Sized>() -> LayoutFn {
 /// A type that owns all it reaches, so that a shadow of its values can be made and handed back by value.
 ///
 /// [`derive(Differentiable)`](derive@crate::Differentiable) implements it for types that hold no references.
+///
+/// # Safety
+/// What [`zero_like`](Self::zero_like) returns has the shape of `self`, as [`check_shadow`](Differentiable::check_shadow) says. A
+/// derivative writes every float that is reached from it: they may be written, and nothing else refers to them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not own its floats, so no gradient of it can be returned by value",
     label = "this type holds a reference, or is not `Differentiable`",
     note = "an argument that is or holds a reference is `Duplicated`, or `Dual` in forward mode; `Active` is for values"
 )]
-pub trait MakeZero: Differentiable + Sized {
+pub unsafe trait MakeZero: Differentiable + Sized {
     /// A deep copy with every float zero and everything else as in `self`. `sharing` remembers which shared values were
     /// copied, so that what is one value in `self` is one value in the copy.
     fn zero_like(&self, sharing: &mut Sharing) -> Self;
@@ -153,11 +163,14 @@ pub unsafe trait Writable: Differentiable {
 pub unsafe trait SharedWritable: Writable {}
 
 /// A value of which [`make_zero`] makes a shadow: owned values, slices and strings.
+///
+/// It is implemented for all types that are [`MakeZero`], for slices of such, and for `str`, and cannot be implemented for others:
+/// derivatives rely on what [`to_zero`](Self::to_zero) returns, and on how that is borrowed.
 #[diagnostic::on_unimplemented(
     message = "`make_zero` cannot make a shadow of `{Self}`",
     note = "it takes a value that owns its floats, or a slice: for `x: &[f64]` write `make_zero(x)`"
 )]
-pub trait ToZero: Differentiable {
+pub trait ToZero: Differentiable + sealed::Sealed {
     /// The shadow: `Self`, or a `Vec` for a slice.
     type Zero;
 
@@ -165,11 +178,19 @@ pub trait ToZero: Differentiable {
     fn to_zero(&self) -> Self::Zero;
 }
 
+/// The types that are [`ToZero`].
+mod sealed {
+    pub trait Sealed {}
+    impl<T: super::MakeZero> Sealed for T {}
+    impl<T: super::MakeZero> Sealed for [T] {}
+    impl Sealed for str {}
+}
+
 impl<T: MakeZero> ToZero for T {
     type Zero = T;
 
     fn to_zero(&self) -> T {
-        self.zero_like(&mut Sharing::default())
+        self.zero_like(&mut Sharing::new())
     }
 }
 
@@ -177,7 +198,7 @@ impl<T: MakeZero> ToZero for [T] {
     type Zero = Vec<T>;
 
     fn to_zero(&self) -> Vec<T> {
-        let mut sharing = Sharing::default();
+        let mut sharing = Sharing::new();
         self.iter().map(|value| value.zero_like(&mut sharing)).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! What a closure captures is a constant. The function is called by a shim with everything by pointer, as for an attribute, and
 //! what is asked for stands in a constant of the generic function: each function that is passed has an instance of its own.
 
-use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker};
+use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker, seed};
 use crate::abi::{Activity, Arg, Mode, Request};
 use crate::differentiable::{Aside, Differentiable, MakeZero, ToZero, layout_of};
 use crate::rt::{Mark, Tape};
@@ -61,7 +61,8 @@ where
     F: Fn(&X) -> Y,
 {
     built_by_driver::<F>();
-    check("x", &x, &dx, None);
+    // SAFETY: the type is the same.
+    unsafe { check("x", &x, &dx, None) };
     let mut out = MaybeUninit::<Y>::uninit();
     let mut tangent = MaybeUninit::<Y>::uninit();
     // SAFETY: the driver puts the derivative of the shim there, which has this signature and writes value and tangent. (It writes
@@ -95,7 +96,8 @@ where
     built_by_driver::<F>();
     let mut gradient = x.to_zero();
     let mut aside = Aside::default();
-    let (mut out, mut seed) = (MaybeUninit::<Y>::uninit(), Y::ONE);
+    let (mut out, mut cotangent) = (MaybeUninit::<Y>::uninit(), Y::ONE);
+    seed(&cotangent, &aside);
     let mut tape = Tape::new();
     // SAFETY: the driver puts the derivative of the shim there, which has this signature and writes the value. The shadow has the shape
     // of `x`, and nobody else uses it.
@@ -111,7 +113,7 @@ where
                 *const (),
                 unsafe extern "C-unwind" fn(*mut Tape, *const F, *const &X, *mut *mut X, *mut Y, *mut Y),
             >(marker(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Reverse, 0) }));
-        derivative(&mut tape, &f, &x, &mut shadow, out.as_mut_ptr(), &mut seed);
+        derivative(&mut tape, &f, &x, &mut shadow, out.as_mut_ptr(), &mut cotangent);
         out.assume_init()
     };
     drop(tape);
@@ -198,12 +200,14 @@ struct Sweep<'a, X: ToZero + ?Sized, Y, F> {
     state: State,
     /// The floats of the value's shadow, to which a cotangent is added.
     cotangent: Runs,
+    /// The floats of the shadow of `x`, in the shape that `x` had before the forward sweep.
+    gradient: Runs,
     _result: Pinned<MaybeUninit<Y>>,
     _place: Pinned<*mut X>,
     /// What of the shadow is set to zero as long as it is used; it is put back before that is dropped.
     _aside: Aside,
     /// The shadow of `x`, whose floats are zero between sweeps.
-    shadow: Pinned<X::Zero>,
+    _shadow: Pinned<X::Zero>,
 }
 
 /// What was done with a tape.
@@ -228,8 +232,9 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         let result = Pinned::new(MaybeUninit::<Y>::zeroed());
         // SAFETY: the driver puts the forward sweep there, which has this signature and writes the value. The shadow has the shape of
         // `x`, and all places are there as long as the tape.
-        let (y, cotangent, mark) = unsafe {
+        let (y, cotangent, gradient, mark) = unsafe {
             check("x", &x, place.0.as_ref(), Some(&aside));
+            let gradient = Runs::of(x, *place.0.as_ptr());
             if !aside.is_empty() {
                 Aside::reaches((*place.0.as_ptr()).cast());
                 aside.clear();
@@ -244,11 +249,12 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             forward(tape.0.as_ptr(), function, &x, place.0.as_ptr(), out.as_mut_ptr(), result.0.as_ptr().cast());
             let y = out.assume_init();
             let cotangent = Runs::of(&y, result.0.as_ptr().cast());
-            (y, cotangent, (*tape.0.as_ptr()).mark())
+            (y, cotangent, gradient, (*tape.0.as_ptr()).mark())
         };
         let (_aside, _result, _place) = (aside, result, place);
         let _function = PhantomData;
-        (y, Sweep { x, _function, tape, mark, state: State::Fresh, cotangent, _result, _place, _aside, shadow })
+        let state = State::Fresh;
+        (y, Sweep { x, _function, tape, mark, state, cotangent, gradient, _result, _place, _aside, _shadow: shadow })
     }
 
     fn tape(&mut self) -> &mut Tape {
@@ -269,13 +275,18 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
     fn backward(&mut self, mut dy: Y) -> X::Zero {
         let seed = Runs::of_value(&mut dy);
         assert!(seed.fit(&self.cotangent), "a cotangent has another shape than the value: other lengths or variants");
+        let mut gradient = self.x.to_zero();
+        let places = Runs::of_value(gradient.borrow_mut());
+        assert!(
+            self.gradient.fit(&places),
+            "the argument of `vjp` has changed its shape since: a cell holds another variant"
+        );
         if self.state == State::Used {
             let mark = &self.mark;
             // SAFETY: nobody else uses it.
             unsafe { self.tape.0.as_mut() }.rewind(mark);
         }
         self.state = State::Broken;
-        let mut gradient = self.x.to_zero();
         // SAFETY: the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still there, and nobody else uses them.
         unsafe {
             seed.add_to(&self.cotangent);
@@ -284,8 +295,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
                 const { &request::<X, Y, F>(Mode::Reverse, Request::SPLIT) },
             ));
             reverse(self.tape.0.as_ptr());
-            let shadow: *mut X = (*self.shadow.0.as_ptr()).borrow_mut();
-            Runs::of(self.x, shadow).add_to(&Runs::of_value(gradient.borrow_mut()));
+            self.gradient.add_to(&places);
         }
         self.state = State::Used;
         gradient

@@ -140,6 +140,118 @@ fn in_a_cell_with_several_owners() {
     }
 }
 
+/// No variant of it is all zeros.
+#[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
+#[repr(u8)]
+enum Either {
+    Float(f64) = 3,
+    Number(u64) = 4,
+}
+
+fn scaled(either: &Cell<Either>, x: f64) -> f64 {
+    match either.get() {
+        Either::Float(value) => value * x,
+        Either::Number(number) => number as f64 * x,
+    }
+}
+
+#[autodiff(d_either, Reverse, Duplicated, Active, Active)]
+fn either(either: &Rc<Cell<Either>>, x: f64) -> f64 {
+    scaled(either, x)
+}
+
+#[autodiff(d_eithers, Reverse, Duplicated, Active, Active)]
+fn eithers(eithers: &[Rc<Cell<Either>>], x: f64) -> f64 {
+    eithers.iter().map(|either| scaled(either, x)).sum()
+}
+
+#[derive(Differentiable)]
+struct Lent<'a> {
+    either: &'a Cell<Either>,
+}
+
+#[autodiff(d_lent, Reverse, Duplicated, Active, Active)]
+fn lent(lent: Lent<'_>, x: f64) -> f64 {
+    scaled(lent.either, x)
+}
+
+#[autodiff(d_listed, Reverse, Duplicated, Active, Active)]
+fn listed(listed: &[&Cell<Either>], x: f64) -> f64 {
+    listed.iter().map(|either| scaled(either, x)).sum()
+}
+
+fn told(f: impl FnOnce()) -> String {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it is told");
+    panic.downcast_ref::<String>().expect("a message").clone()
+}
+
+fn counted_either(either: Either) -> Rc<Cell<Either>> {
+    Rc::new(Cell::new(either))
+}
+
+/// Whoever else sees the cell would find an enum of no variant in it, while the derivative runs.
+#[test]
+fn a_cell_that_is_put_aside_is_the_shadows_alone() {
+    let primal = counted_either(Either::Number(5));
+    let message = told(|| drop(d_either(&primal, &mut primal.clone(), 2.0)));
+    assert!(
+        message.contains("the cell `either` holds an enum, and something that is no shadow may refer to it"),
+        "{message}"
+    );
+    let mut shadow = counted_either(Either::Number(5));
+    let weak = Rc::downgrade(&shadow);
+    told(|| drop(d_either(&primal, &mut shadow, 2.0)));
+    drop(weak);
+    assert_eq!(d_either(&primal, &mut shadow, 2.0), (5.0, 10.0));
+
+    // All owners in the shadows, as in the primal.
+    let all = [shadow.clone(), shadow.clone(), shadow];
+    let mut shadows = all.clone();
+    told(|| drop(d_eithers(&all, &mut shadows, 2.0)));
+    let primals = [Either::Number(5); 3].map(counted_either);
+    drop(all);
+    assert_eq!(d_eithers(&primals, &mut shadows, 2.0), (15.0, 30.0));
+    assert_eq!(shadows[0].get(), Either::Number(5));
+
+    let (cell, other) = (Cell::new(Either::Number(5)), Cell::new(Either::Number(5)));
+    let message = told(|| drop(d_lent(Lent { either: &cell }, &mut Lent { either: &other }, 2.0)));
+    assert!(message.contains("the cell `lent.either` holds an enum"), "{message}");
+}
+
+#[test]
+fn a_cell_that_is_lent_as_mutable_is_the_shadows_alone() {
+    let (cell, mut float, mut number) =
+        (Cell::new(Either::Float(5.0)), Cell::new(Either::Float(0.0)), Cell::new(Either::Number(3)));
+    let primals = [&cell, &Cell::new(Either::Number(3))];
+    assert_eq!(d_listed(&primals, &mut [&mut float, &mut number], 2.0), (8.0, 16.0));
+    assert_eq!((float.get(), number.get()), (Either::Float(2.0), Either::Number(3)));
+}
+
+#[derive(Differentiable)]
+struct Outcome<'a> {
+    of: &'a Result<u64, Cell<f64>>,
+}
+
+#[autodiff(d_outcome, Reverse, Duplicated, Active, Active)]
+fn outcome(outcome: &Outcome<'_>, x: f64) -> f64 {
+    match outcome.of {
+        Ok(number) => *number as f64 * x,
+        Err(value) => {
+            value.set(value.get() * x);
+            value.get()
+        }
+    }
+}
+
+/// `&Ok(7)` is a constant: it lies where nothing can be written.
+#[test]
+fn a_number_behind_a_shared_reference_is_not_written() {
+    assert_eq!(d_outcome(&Outcome { of: &Ok(7) }, &mut Outcome { of: &Ok(7) }, 2.0), (7.0, 14.0));
+    let (primal, shadow) = (Err(Cell::new(3.0)), Err(Cell::new(0.0)));
+    assert_eq!(d_outcome(&Outcome { of: &primal }, &mut Outcome { of: &shadow }, 2.0), (3.0, 6.0));
+    assert_eq!(shadow, Err(Cell::new(2.0)));
+}
+
 /// The floats of `Pair` lie where `List` and `Text` have pointers, capacities and lengths.
 #[derive(Clone, PartialEq, Debug, Differentiable)]
 enum Data {

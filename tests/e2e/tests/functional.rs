@@ -1,6 +1,7 @@
 //! Derivatives of functions and closures that are passed to a function.
 
 use pullback::{Differentiable, grad, jvp, make_zero, rrule, value_and_grad, vjp};
+use std::cell::Cell;
 use std::rc::Rc;
 
 #[test]
@@ -226,4 +227,28 @@ fn captures_are_dropped_with_the_pullback() {
     assert_eq!(pullback(1.0), 2.0);
     drop(pullback);
     assert_eq!(Rc::strong_count(&held), 1);
+}
+
+#[derive(Differentiable, Clone, Copy, PartialEq, Debug)]
+enum Pieces {
+    Two([f64; 2]),
+    One(u64, f64),
+}
+
+/// The pullback is given no other memory than that which the forward sweep has seen.
+#[test]
+fn the_argument_of_a_pullback_keeps_its_shape() {
+    let x = [Cell::new(Pieces::Two([2.0, 3.0]))];
+    let (value, pullback) = vjp(
+        |x: &[Cell<Pieces>; 1]| match x[0].get() {
+            Pieces::Two([a, b]) => a * b,
+            Pieces::One(_, a) => a,
+        },
+        &x,
+    );
+    assert_eq!((value, pullback(1.0)), (6.0, [Cell::new(Pieces::Two([3.0, 2.0]))]));
+    x[0].set(Pieces::One(1, 2.0));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pullback(1.0))).expect_err("it is told");
+    let message = panic.downcast_ref::<&str>().copied();
+    assert_eq!(message, Some("the argument of `vjp` has changed its shape since: a cell holds another variant"));
 }

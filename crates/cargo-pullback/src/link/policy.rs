@@ -58,11 +58,14 @@ const INACTIVE: &[&str] = &[
 /// What the wrapper of a derivative does besides calling it.
 const BOOKKEEPING: &[&str] = &[
     "pullback::__private::walk",
+    "pullback::__private::own_cells",
     // The two ways in which rustc names a method.
     "pullback::differentiable::aside::Aside::reaches",
     "pullback::differentiable::aside::Aside>::reaches",
     "pullback::differentiable::aside::Aside::put_aside",
     "pullback::differentiable::aside::Aside>::put_aside",
+    "pullback::differentiable::aside::Aside::compare_owners",
+    "pullback::differentiable::aside::Aside>::compare_owners",
     "pullback::differentiable::aside::Aside::finish",
     "pullback::differentiable::aside::Aside>::finish",
     "pullback::rt::saved::note",

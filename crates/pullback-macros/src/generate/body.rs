@@ -4,6 +4,8 @@
 //! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
 //! let mut aside = Aside::default();
 //! check("y", &y, &d0_0, Some(&aside));                        // panics if a shadow does not fit; nothing is written yet
+//! let s0_0 = writable("y", &mut d0_0, &aside);                // its place
+//! aside.assert_alone();                                       // panics if something else sees what is put aside
 //! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
@@ -86,7 +88,7 @@ impl Body<'_> {
         };
         let lanes = self.plan.attribute.width.lanes();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
-            let Some(Shadow { parameters, passing, .. }) = &self.signature.shadows[index] else { continue };
+            let Some(Shadow { parameters, passing, ty, change }) = &self.signature.shadows[index] else { continue };
             let (name, bindings) = (&argument.name, &self.lanes[index]);
             let label = &argument.label;
             tokens.extend(match (&parameters[..], passing) {
@@ -107,11 +109,41 @@ impl Body<'_> {
                 Passing::Value | Passing::Stacked => quote!(),
             };
             let span = argument.ty.span();
-            for binding in bindings {
-                tokens.extend(
-                    quote_spanned!(span=> ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting);),
-                );
+            if let Some(change) = change {
+                let primal = &argument.ty;
+                tokens.extend(quote_spanned!(span=> ::pullback::__private::shadow_of::<#primal, #ty, #change>();));
             }
+            // SAFETY: the shadow's type is the argument's, but for references that were made mutable, and types in which they were: of those
+            // it is said above.
+            for binding in bindings {
+                tokens.extend(quote_spanned! {span=>
+                    unsafe { ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting) };
+                });
+            }
+        }
+        if self.plan.attribute.mode == Mode::Reverse {
+            tokens.extend(self.written());
+        }
+        tokens
+    }
+
+    /// The places of the shadows that are written, which nothing but the derivative sees.
+    fn written(&self) -> TokenStream {
+        let aside = &self.aside;
+        let mut tokens = TokenStream::new();
+        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
+            let Some(Shadow { passing, .. }) = &self.signature.shadows[index] else { continue };
+            let (label, span) = (&argument.label, argument.ty.span());
+            let by_reference = matches!(passing, Passing::Reference).then(|| quote!(*));
+            for (number, lane) in self.lanes[index].iter().enumerate() {
+                let shadow = local(&format!("s{index}_{number}"));
+                tokens.extend(quote_spanned! {span=>
+                    let #shadow = ::pullback::__private::writable(#label, &mut #by_reference #lane, &#aside);
+                });
+            }
+        }
+        if !tokens.is_empty() {
+            tokens.extend(quote!(#aside.assert_alone();));
         }
         tokens
     }
@@ -128,7 +160,7 @@ impl Body<'_> {
             match (self.plan.roles[index], self.plan.attribute.mode) {
                 (Role::Active, _) => tokens.extend(quote_spanned! {span=>
                     #(let mut #lanes = ::pullback::__private::zero(&*#place);)*
-                    #(::pullback::__private::check(#label, &*#place, &#lanes, ::core::option::Option::Some(&#aside));)*
+                    #(unsafe { ::pullback::__private::check(#label, &*#place, &#lanes, ::core::option::Option::Some(&#aside)) };)*
                 }),
                 // A tangent that is passed by value is moved into the derivative, as its primal is.
                 (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => tokens.extend(quote! {
@@ -148,7 +180,10 @@ impl Body<'_> {
         let shadows = match self.plan.result {
             ResultRole::Const => quote!(),
             ResultRole::One(_) => {
-                quote_spanned!(span=> #(let mut #lanes = <#result as ::pullback::ActiveResult>::ONE;)*)
+                quote_spanned! {span=>
+                    #(let mut #lanes = <#result as ::pullback::ActiveResult>::ONE;)*
+                    #(::pullback::__private::seed(&#lanes, &#aside);)*
+                }
             }
             ResultRole::Seeded(_) => {
                 let seed = &self.signature.seed;
@@ -212,31 +247,27 @@ impl Body<'_> {
             quote!(let mut #tape = ::pullback::__private::Tape::new();)
         });
         let place_of = |lane: &Ident| quote!((&raw mut #lane).cast::<()>());
-        let (mut shadows, mut notes, mut reached) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut places, mut notes, mut reached) = (Vec::new(), Vec::new(), Vec::new());
         for (index, place) in arguments.iter().enumerate() {
             values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
             let lanes = self.lanes[index].iter();
             let span = self.plan.function.arguments[index].ty.span();
             match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
                 (Role::Const, _, _) => {}
-                (_, Mode::Reverse, Some(Shadow { passing, .. })) => {
-                    let by_reference = matches!(passing, Passing::Reference).then(|| quote!(*));
-                    for (number, lane) in lanes.enumerate() {
+                (_, Mode::Reverse, Some(_)) => {
+                    for (number, _) in lanes.enumerate() {
                         let (shadow, note) =
                             (local(&format!("s{index}_{number}")), local(&format!("n{index}_{number}")));
-                        shadows.push(quote_spanned! {span=>
-                            let #shadow = ::pullback::__private::writable(&mut #by_reference #lane);
-                            let mut #note = ::core::mem::MaybeUninit::uninit();
-                        });
+                        places.push(quote!(let mut #note = ::core::mem::MaybeUninit::uninit();));
                         notes.push(quote_spanned!(span=> ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);));
                         values.push(quote!(#shadow));
                         reached.push(quote!(#shadow));
                     }
                 }
                 _ => {
-                    let places: Vec<TokenStream> = lanes.map(place_of).collect();
-                    values.extend(places.iter().cloned());
-                    reached.extend(places);
+                    let shadows: Vec<TokenStream> = lanes.map(place_of).collect();
+                    values.extend(shadows.iter().cloned());
+                    reached.extend(shadows);
                 }
             }
         }
@@ -270,7 +301,7 @@ impl Body<'_> {
         quote! {
             #tape_binding
             unsafe {
-                #(#shadows)*
+                #(#places)*
                 #clear
                 #notes
                 let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(

@@ -31,6 +31,11 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     };
     let check = check(definition);
     let plain = plain(definition);
+    let types = definition.differentiable_fields().map(|field| &field.ty);
+    let variants = match definition.shape {
+        Shape::Enum(_) => quote! { true },
+        Shape::Struct(_) => quote! { false #(|| <#types as ::pullback::Differentiable>::VARIANTS)* },
+    };
     let floats = floats(definition);
     quote! {
         // SAFETY: the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
@@ -40,6 +45,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
                 ::pullback::__private::Layout::new::<Self>(#label, const { &[#(#fields),*] });
             const CHECKED: bool = #checked;
             const PLAIN: bool = #plain;
+            const VARIANTS: bool = #variants;
 
             #[allow(unused_variables, clippy::all)]
             fn check_shadow(
@@ -157,7 +163,13 @@ fn check(definition: &TypeDef) -> TokenStream {
                     }
                 },
             );
-            quote!(#(#checks)* ::core::result::Result::Ok(()))
+            // All fields there are: an attribute below the derive may have added some.
+            let members = fields.iter().map(|field| &field.member);
+            quote! {
+                let Self { #(#members: _),* } = self;
+                #(#checks)*
+                ::core::result::Result::Ok(())
+            }
         }
         Shape::Enum(variants) if variants.is_empty() => quote!(match *self {}),
         Shape::Enum(variants) => {
@@ -202,7 +214,7 @@ fn check_arm(variant: &Variant) -> TokenStream {
         quote_spanned!(field.ty.span()=> ::pullback::__private::Part::#kind(#part))
     });
     quote! {
-        (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* .. }) => {
+        (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* }) => {
             path.variant(shadow, &[#(#parts),*]);
             let path = &path.field(#label);
             #(#checks)*
@@ -257,8 +269,9 @@ fn make_zero(definition: &TypeDef) -> TokenStream {
         }
     };
     quote! {
+        // SAFETY: every field is such a value, or a clone without floats.
         #[automatically_derived]
-        impl #parameters ::pullback::MakeZero for #name #arguments #where_clause {
+        unsafe impl #parameters ::pullback::MakeZero for #name #arguments #where_clause {
             #[allow(unused_variables, clippy::all)]
             fn zero_like(&self, sharing: &mut ::pullback::__private::Sharing) -> Self {
                 #body

@@ -30,6 +30,10 @@ pub struct Shadow {
     /// Its parameters: one, or one for each lane.
     pub parameters: Vec<Ident>,
     pub passing: Passing,
+    /// The type of its place.
+    pub ty: Type,
+    /// What was done to the types in the argument's type to get there, if anything.
+    pub change: Option<TokenStream>,
 }
 
 /// What lies between a shadow's parameter and its place.
@@ -79,7 +83,7 @@ impl Signature {
                 }
                 _ => Shadow::of(ty, role, attribute.mode),
             };
-            shadows.push(shadow.map(|(place, passing)| {
+            shadows.push(shadow.map(|(place, change, passing)| {
                 is_unsafe |= matches!(ty, Type::Ptr(_));
                 let one = match passing {
                     Passing::Value | Passing::Stacked => place.to_token_stream(),
@@ -95,9 +99,9 @@ impl Signature {
                 let is_array = attribute.family == Family::Pullback
                     && attribute.width != Width::Single
                     && passing != Passing::Stacked;
-                let ty = if is_array { quote!([#one; #lanes]) } else { one };
-                inputs.extend(parameters.iter().map(|parameter| quote!(#parameter: #ty)));
-                Shadow { parameters, passing }
+                let parameter_type = if is_array { quote!([#one; #lanes]) } else { one };
+                inputs.extend(parameters.iter().map(|parameter| quote!(#parameter: #parameter_type)));
+                Shadow { parameters, passing, ty: place, change }
             }));
         }
         let seed = matches!(plan.result, ResultRole::Seeded(_)).then(|| {
@@ -117,24 +121,28 @@ impl Signature {
 }
 
 impl Shadow {
-    /// The type of the place of a shadow, and how it is passed.
-    fn of(ty: &Type, role: Role, mode: Mode) -> Option<(Type, Passing)> {
+    /// The type of the place of a shadow, what was done to get there, and how it is passed.
+    fn of(ty: &Type, role: Role, mode: Mode) -> Option<(Type, Option<TokenStream>, Passing)> {
         match (role, mode) {
             (Role::Const | Role::Active, _) => None,
-            (Role::Stacked(_), _) => Some((ty.clone(), Passing::Stacked)),
-            (Role::Shadowed(_), Mode::Forward) => Some((ty.clone(), Passing::Value)),
+            (Role::Stacked(_), _) => Some((ty.clone(), None, Passing::Stacked)),
+            (Role::Shadowed(_), Mode::Forward) => Some((ty.clone(), None, Passing::Value)),
             (Role::Shadowed(_), Mode::Reverse) => Some(match (as_reference(ty), ty) {
                 (Some(reference), _) => {
-                    let elem = Box::new(writable(&reference.elem));
-                    let mutability = Some(Default::default());
+                    let (elem, change) = writable(&reference.elem);
+                    let (elem, mutability) = (Box::new(elem), Some(Default::default()));
                     let reference = TypeReference { lifetime: None, mutability, elem, ..reference.clone() };
-                    (Type::Reference(reference), Passing::Value)
+                    let change = change.map(|change| quote!(::pullback::__private::Ref<#change>));
+                    (Type::Reference(reference), change, Passing::Value)
                 }
                 (None, Type::Ptr(pointer)) => {
                     let elem = &pointer.elem;
-                    (parse_quote!(*mut #elem), Passing::Value)
+                    (parse_quote!(*mut #elem), None, Passing::Value)
                 }
-                (None, _) => (writable(ty), Passing::Reference),
+                (None, _) => {
+                    let (ty, change) = writable(ty);
+                    (ty, change, Passing::Reference)
+                }
             }),
         }
     }

@@ -97,13 +97,16 @@ fn the_seeds_example() {
             ::pullback::__private::built_by_driver::<()>();
             let mut aside = ::pullback::__private::Aside::default();
             let mut d1_0 = d_y;
-            ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&aside));
+            unsafe { ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&aside)) };
+            let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &aside);
+            aside.assert_alone();
             let a0 = ::core::mem::ManuallyDrop::new(x);
             let mut d0_0 = ::pullback::__private::zero(&*a0);
-            ::pullback::__private::check("x", &*a0, &d0_0, ::core::option::Option::Some(&aside));
+            unsafe { ::pullback::__private::check("x", &*a0, &d0_0, ::core::option::Option::Some(&aside)) };
             let a1 = ::core::mem::ManuallyDrop::new(y);
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
+            ::pullback::__private::seed(&d2_0, &aside);
             let shim: fn(*const _, *const _, *mut _) =
                 |a0, a1, out| unsafe { ::core::ptr::write(out, f(::core::ptr::read(a0), ::core::ptr::read(a1))) };
             if false {
@@ -111,7 +114,6 @@ fn the_seeds_example() {
             }
             let mut tape = ::pullback::__private::Tape::new();
             unsafe {
-                let s1_0 = ::pullback::__private::writable(&mut d1_0);
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
                 if !aside.is_empty() {
                     ::pullback::__private::Aside::reaches((&raw mut d0_0).cast::<()>());

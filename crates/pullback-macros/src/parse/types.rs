@@ -1,5 +1,7 @@
 //! What can be seen of a type by its syntax. An alias hides it; then the trait bounds of the expansion say what is wrong.
 
+use proc_macro2::TokenStream;
+use quote::quote;
 use syn::{GenericArgument, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
 
 /// The names of types without floats.
@@ -83,38 +85,64 @@ pub fn is_slice_reference(ty: &Type) -> bool {
     as_reference(ty).is_some_and(|reference| matches!(&*reference.elem, Type::Slice(_)))
 }
 
-/// The type of a shadow that is written: shared references to floats become mutable ones.
-pub fn writable(ty: &Type) -> Type {
+/// The type of a shadow that is written, in which shared references to floats are mutable ones. If it is another type, also what was
+/// done to get there, as `pullback::__private::ShadowOf` has it.
+pub fn writable(ty: &Type) -> (Type, Option<TokenStream>) {
     let mut ty = ty.clone();
-    make_writable(&mut ty);
-    ty
+    let change = make_writable(&mut ty);
+    (ty, change)
 }
 
-fn make_writable(ty: &mut Type) {
+/// Nothing was done.
+fn same() -> TokenStream {
+    quote!(::pullback::__private::Same)
+}
+
+/// What was done to get a writable type, if anything was.
+fn make_writable(ty: &mut Type) -> Option<TokenStream> {
     match ty {
         Type::Reference(reference) if !is_inactive(&reference.elem) => {
             reference.mutability = Some(Default::default());
-            make_writable(&mut reference.elem);
+            let elem = make_writable(&mut reference.elem).unwrap_or_else(same);
+            Some(quote!(::pullback::__private::Ref<#elem>))
         }
-        Type::Slice(slice) => make_writable(&mut slice.elem),
-        Type::Array(array) => make_writable(&mut array.elem),
-        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(make_writable),
+        Type::Slice(slice) => inside(&mut [&mut slice.elem]),
+        Type::Array(array) => inside(&mut [&mut array.elem]),
+        Type::Tuple(tuple) => {
+            let fields = each(&mut tuple.elems.iter_mut().collect::<Vec<_>>())?;
+            Some(quote!((#(#fields,)*)))
+        }
         Type::Paren(inner) => make_writable(&mut inner.elem),
         Type::Group(inner) => make_writable(&mut inner.elem),
         Type::Path(path) if path.qself.is_none() => {
-            let Some(last) = path.path.segments.last_mut() else { return };
-            if let PathArguments::AngleBracketed(arguments) = &mut last.arguments
-                && ["Vec", "Box", "Option", "Result"].iter().any(|name| last.ident == name)
-            {
-                for argument in &mut arguments.args {
-                    if let GenericArgument::Type(ty) = argument {
-                        make_writable(ty);
-                    }
-                }
+            let last = path.path.segments.last_mut()?;
+            let PathArguments::AngleBracketed(arguments) = &mut last.arguments else { return None };
+            if !["Vec", "Box", "Option", "Result"].iter().any(|name| last.ident == name) {
+                return None;
             }
+            let types = arguments.args.iter_mut().filter_map(|argument| match argument {
+                GenericArgument::Type(ty) => Some(ty),
+                _ => None,
+            });
+            inside(&mut types.collect::<Vec<_>>())
         }
-        _ => {}
+        _ => None,
     }
+}
+
+/// What was done inside of a type.
+fn inside(types: &mut [&mut Type]) -> Option<TokenStream> {
+    let changes = each(types)?;
+    Some(match &changes[..] {
+        [one] => quote!(::pullback::__private::In<#one>),
+        _ => quote!(::pullback::__private::In<(#(#changes,)*)>),
+    })
+}
+
+/// What was done to each type, if anything was done to one of them.
+fn each(types: &mut [&mut Type]) -> Option<Vec<TokenStream>> {
+    let changes: Vec<Option<TokenStream>> = types.iter_mut().map(|ty| make_writable(ty)).collect();
+    changes.iter().any(Option::is_some).then(|| changes.into_iter().map(|change| change.unwrap_or_else(same)).collect())
 }
 
 #[cfg(test)]
@@ -125,14 +153,22 @@ mod tests {
 
     #[test]
     fn shared_references_to_floats_become_mutable() {
-        let cases: [(Type, Type); 4] = [
-            (parse_quote!(&[f64]), parse_quote!(&mut [f64])),
-            (parse_quote!(&'a [&'a [f64]]), parse_quote!(&'a mut [&'a mut [f64]])),
-            (parse_quote!((Vec<&f64>, &str, &[usize])), parse_quote!((Vec<&mut f64>, &str, &[usize]))),
-            (parse_quote!(Params<&f64>), parse_quote!(Params<&f64>)),
+        let cases: [(Type, Type, &str); 5] = [
+            (parse_quote!(&[f64]), parse_quote!(&mut [f64]), "Ref<Same>"),
+            (parse_quote!(&'a [&'a [f64]]), parse_quote!(&'a mut [&'a mut [f64]]), "Ref<In<Ref<Same>>>"),
+            (
+                parse_quote!((Vec<&f64>, &str, &[usize])),
+                parse_quote!((Vec<&mut f64>, &str, &[usize])),
+                "(In<Ref<Same>>,Same,Same,)",
+            ),
+            (parse_quote!(Result<&f64, u8>), parse_quote!(Result<&mut f64, u8>), "In<(Ref<Same>,Same,)>"),
+            (parse_quote!(Params<&f64>), parse_quote!(Params<&f64>), "Same"),
         ];
-        for (primal, shadow) in cases {
-            assert_eq!(writable(&primal).to_token_stream().to_string(), shadow.to_token_stream().to_string());
+        for (primal, shadow, change) in cases {
+            let (ty, made) = writable(&primal);
+            assert_eq!(ty.to_token_stream().to_string(), shadow.to_token_stream().to_string());
+            let made = made.unwrap_or_else(same).to_string();
+            assert_eq!(made.replace(":: pullback :: __private :: ", "").replace(' ', ""), change);
         }
     }
 }

@@ -8,11 +8,17 @@
 //!
 //! An enum behind a shared reference stays what it is. But a function may move it, without a look at its variant, to where the
 //! caller asks for the cotangent of a float, and that goes back to where it was: so numbers are kept and put back there, too.
+//!
+//! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has the shadow to
+//! itself. In a cell it need not: another `Rc` may lead there, even the primal's. So where something is noted in a cell, a second walk
+//! finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its owners in the shadows, and no `&` is on the way; else
+//! that is a mismatch.
 
-use super::path::Access;
+use super::path::{Access, Mismatch, Path};
 use super::{Differentiable, layout_of};
 use crate::abi::{Field, Kind, Layout, LayoutFn};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
@@ -20,10 +26,28 @@ use std::ops::Range;
 /// until this is dropped.
 #[derive(Debug, Default)]
 pub struct Aside {
-    /// In the order in which they were noted. One value with two owners is noted twice.
-    spans: ManuallyDrop<RefCell<Vec<Span>>>,
+    noted: ManuallyDrop<RefCell<Noted>>,
     /// What the spans held, one after the other, once they are cleared.
     bytes: ManuallyDrop<Vec<u8>>,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    /// In the order in which they were noted. One value with two owners is noted twice.
+    spans: Vec<Span>,
+    /// The shared values of the shadows by their addresses, if something that was noted is in a cell.
+    owners: Option<HashMap<*const (), Owners>>,
+}
+
+/// How many owners of a shared value there are.
+#[derive(Debug)]
+struct Owners {
+    /// In all shadows.
+    met: usize,
+    /// All in all, if that can be told.
+    all: Option<usize>,
+    /// What is said if there are others, if there may not be any.
+    guard: Option<Mismatch>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,39 +82,90 @@ fn skipped_layout<T>() -> &'static Layout {
 
 impl Aside {
     /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
-    pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access) {
-        if access == Access::Shared {
-            // Where there are no floats, nobody adds anything, and the memory may be one that cannot be written.
-            let numbers = parts.iter().any(|part| holds((part.layout)(), &[Kind::Inactive]));
-            if !numbers || !holds(layout_of::<T>(), &[Kind::F32, Kind::F64]) {
-                return;
-            }
-        }
+    pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, in_cell: bool) {
         let start = (&raw const *shadow).cast::<u8>().cast_mut();
-        let mut kept = Vec::new();
-        for part in parts {
-            keep(part.start.addr() - start.addr(), (part.layout)(), &mut kept);
+        let mut noted = self.noted.borrow_mut();
+        if in_cell {
+            noted.owners.get_or_insert_default();
         }
-        kept.sort_unstable_by_key(|range| range.start);
-        let mut spans = self.spans.borrow_mut();
         let mut note = |bytes: Range<usize>| {
             if !bytes.is_empty() {
                 // SAFETY: within `shadow`.
-                spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), access });
+                noted.spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), access });
             }
         };
-        let mut end = 0;
-        for range in kept {
-            note(end..range.start);
-            end = range.end;
+        let ranges = |is_meant: fn(Kind) -> bool| {
+            let mut ranges = Vec::new();
+            for part in parts {
+                find(part.start.addr() - start.addr(), (part.layout)(), is_meant, &mut ranges);
+            }
+            ranges.sort_unstable_by_key(|range: &Range<usize>| range.start);
+            ranges
+        };
+        match access {
+            // Where there are no floats, nobody adds anything.
+            Access::Shared if !holds(layout_of::<T>(), &[Kind::F32, Kind::F64]) => {}
+            Access::Shared => ranges(|kind| kind == Kind::Inactive).into_iter().for_each(note),
+            Access::Exclusive => {
+                let mut end = 0;
+                // An enum within is noted by its own check.
+                for range in ranges(|kind| kind != Kind::Inactive) {
+                    note(end..range.start);
+                    end = range.end;
+                }
+                note(end..size_of::<T>());
+            }
         }
-        note(end..size_of::<T>());
     }
 
     /// Whether nothing was noted.
     #[inline]
     pub fn is_empty(&mut self) -> bool {
-        self.spans.get_mut().is_empty()
+        self.noted.get_mut().spans.is_empty()
+    }
+
+    /// Whether something that was noted is in a cell.
+    #[inline]
+    pub fn has_cells(&self) -> bool {
+        // SAFETY: nothing borrows it between the calls of methods.
+        unsafe { (*self.noted.as_ptr()).owners.is_some() }
+    }
+
+    /// A shadow owns the shared value at `address`, which has so many owners, if that can be told. Whether it is met for the first time.
+    pub(super) fn meet(&self, address: *const (), all: Option<usize>) -> bool {
+        let mut noted = self.noted.borrow_mut();
+        let owners = noted.owners.get_or_insert_default().entry(address).or_insert(Owners { met: 0, all, guard: None });
+        owners.met += 1;
+        owners.met == 1
+    }
+
+    /// Nothing but shadows may own the shared value at `address`, which is met: it holds the cell to which `path` leads.
+    pub(super) fn guard(&self, address: *const (), path: &Path<'_>) {
+        let mut noted = self.noted.borrow_mut();
+        if let Some(owners) = noted.owners.get_or_insert_default().get_mut(&address) {
+            owners.guard.get_or_insert_with(|| path.not_alone());
+        }
+    }
+
+    /// Panic if something else than the shadows that were met owns a cell in which something was noted.
+    #[track_caller]
+    #[inline]
+    pub fn assert_alone(&self) {
+        if self.has_cells() {
+            self.compare_owners();
+        }
+    }
+
+    #[track_caller]
+    #[inline(never)]
+    fn compare_owners(&self) {
+        for owners in self.noted.borrow().owners.iter().flat_map(HashMap::values) {
+            if let Owners { met, all, guard: Some(mismatch) } = owners
+                && *all != Some(*met)
+            {
+                panic!("{mismatch}");
+            }
+        }
     }
 
     /// Let the compiler know that what `shadow` points to, and what that leads to, may be written where it does not see it. Spans are
@@ -107,7 +182,7 @@ impl Aside {
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
     #[inline]
     pub unsafe fn clear(&mut self) {
-        if !self.spans.get_mut().is_empty() {
+        if !self.noted.get_mut().spans.is_empty() {
             // SAFETY: asked of the caller.
             unsafe { self.put_aside() }
         }
@@ -116,7 +191,7 @@ impl Aside {
     /// # Safety: as of [`clear`](Self::clear).
     #[inline(never)]
     unsafe fn put_aside(&mut self) {
-        for &Span { start, length, access } in self.spans.get_mut().iter() {
+        for &Span { start, length, access } in self.noted.get_mut().spans.iter() {
             // SAFETY: asked of the caller. The bytes are read where they may be padding: as bytes that nobody looks at.
             unsafe {
                 let at = self.bytes.len();
@@ -135,7 +210,7 @@ impl Drop for Aside {
     /// If nothing was noted, it is as if this were not there.
     #[inline]
     fn drop(&mut self) {
-        if self.spans.get_mut().capacity() > 0 {
+        if self.noted.get_mut().spans.capacity() > 0 {
             self.finish();
         }
     }
@@ -148,7 +223,7 @@ impl Aside {
         self.put_back();
         // SAFETY: this is dropped once.
         unsafe {
-            ManuallyDrop::drop(&mut self.spans);
+            ManuallyDrop::drop(&mut self.noted);
             ManuallyDrop::drop(&mut self.bytes);
         }
     }
@@ -162,10 +237,16 @@ impl Aside {
             return;
         }
         // Backwards, so that of two notes of the same bytes the first has the last word.
-        for &Span { start, length, .. } in self.spans.get_mut().iter().rev() {
+        for &Span { start, length, access } in self.noted.get_mut().spans.iter().rev() {
+            let bytes = &self.bytes[end - length..end];
             end -= length;
-            // SAFETY: as asked by `clear`, which filled `bytes` from these spans.
-            unsafe { start.copy_from_nonoverlapping(self.bytes.as_ptr().add(end), length) };
+            // SAFETY: as asked by `clear`, which filled `bytes` from these spans. Behind a shared reference they are numbers, which can be
+            // compared, and may lie in memory that cannot be written: then nobody has.
+            unsafe {
+                if access == Access::Exclusive || std::slice::from_raw_parts(start, length) != bytes {
+                    start.copy_from_nonoverlapping(bytes.as_ptr(), length);
+                }
+            }
         }
         self.bytes.clear();
     }
@@ -179,24 +260,28 @@ fn holds(layout: &Layout, kinds: &[Kind]) -> bool {
     })
 }
 
-/// The ranges of floats, pointers and enums in a value of `layout` at `offset`. An enum within is noted by its own check.
-fn keep(offset: usize, layout: &Layout, kept: &mut Vec<Range<usize>>) {
+/// The ranges of what is of a kind that `is_meant`, in a value of `layout` at `offset`.
+fn find(offset: usize, layout: &Layout, is_meant: fn(Kind) -> bool, ranges: &mut Vec<Range<usize>>) {
     for field in layout.fields() {
         let start = offset + field.offset();
         let size = match field.kind() {
             Kind::F32 => size_of::<f32>(),
             Kind::F64 => size_of::<f64>(),
             Kind::Pointer => size_of::<*const ()>(),
-            Kind::Opaque => field.count(),
-            Kind::Inactive | Kind::Payload | Kind::Unknown | Kind::Cell => continue,
+            Kind::Opaque | Kind::Inactive | Kind::Unknown => field.count(),
+            Kind::Payload | Kind::Cell => continue,
             Kind::Nested => {
                 let inner = field.layout().expect("a nested field has a layout")();
                 for index in 0..field.count() {
-                    keep(start + index * inner.size(), inner, kept);
+                    find(start + index * inner.size(), inner, is_meant, ranges);
                 }
                 continue;
             }
         };
-        kept.push(start..start + size);
+        // A skipped field is no float, whatever it is.
+        let kind = if field.kind() == Kind::Unknown { Kind::Inactive } else { field.kind() };
+        if is_meant(kind) {
+            ranges.push(start..start + size);
+        }
     }
 }

@@ -12,6 +12,7 @@ macro_rules! inactive {
             const LAYOUT: Layout = Layout::new::<Self>($name, const { &[Field::inactive(0, size_of::<Self>())] });
             const CHECKED: bool = false;
             const PLAIN: bool = size_of::<Self>() == 0;
+            const VARIANTS: bool = false;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
@@ -20,7 +21,8 @@ macro_rules! inactive {
             unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
         }
 
-        impl$(<$P>)? MakeZero for $T {
+        // SAFETY: no floats.
+        unsafe impl$(<$P>)? MakeZero for $T {
             fn zero_like(&self, _: &mut Sharing) -> Self {
                 Clone::clone(self)
             }
@@ -64,6 +66,7 @@ unsafe impl Differentiable for str {
     const LAYOUT: Layout = u8::LAYOUT;
     const CHECKED: bool = false;
     const PLAIN: bool = false;
+    const VARIANTS: bool = false;
 
     fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
         Ok(())

@@ -17,6 +17,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     // Not `T::CHECKED`: a recursive type would ask itself.
     const CHECKED: bool = true;
     const PLAIN: bool = false;
+    const VARIANTS: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, path)
@@ -31,19 +32,22 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     }
 }
 
-impl<T: MakeZero> MakeZero for Box<T> {
+// SAFETY: a box of its own, of such a value.
+unsafe impl<T: MakeZero> MakeZero for Box<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         Box::new((**self).zero_like(sharing))
     }
 }
 
-impl<T: MakeZero> MakeZero for Box<[T]> {
+// SAFETY: a box of its own, of as many such values.
+unsafe impl<T: MakeZero> MakeZero for Box<[T]> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         self.iter().map(|value| value.zero_like(sharing)).collect()
     }
 }
 
-impl MakeZero for Box<str> {
+// SAFETY: no floats.
+unsafe impl MakeZero for Box<str> {
     fn zero_like(&self, _: &mut Sharing) -> Self {
         self.clone()
     }
@@ -90,6 +94,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     );
     const CHECKED: bool = true;
     const PLAIN: bool = false;
+    const VARIANTS: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self[..].check_shadow(&shadow[..], path)?;
@@ -113,7 +118,8 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     }
 }
 
-impl<T: MakeZero> MakeZero for Vec<T> {
+// SAFETY: a vector of its own, of as many such values.
+unsafe impl<T: MakeZero> MakeZero for Vec<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         let mut zero = Vec::with_capacity(self.capacity());
         zero.extend(self.iter().map(|value| value.zero_like(sharing)));
@@ -137,6 +143,7 @@ unsafe impl Differentiable for String {
     );
     const CHECKED: bool = false;
     const PLAIN: bool = false;
+    const VARIANTS: bool = false;
 
     fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
         Ok(())
@@ -145,7 +152,8 @@ unsafe impl Differentiable for String {
     unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
 }
 
-impl MakeZero for String {
+// SAFETY: no floats.
+unsafe impl MakeZero for String {
     fn zero_like(&self, _: &mut Sharing) -> Self {
         self.as_str().to_zero()
     }

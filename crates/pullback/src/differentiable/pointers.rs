@@ -36,6 +36,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&");
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = false;
+    const VARIANTS: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, &path.shared())
@@ -60,6 +61,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = false;
+    const VARIANTS: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, path)
@@ -86,6 +88,7 @@ macro_rules! raw_pointers {
             const LAYOUT: Layout = pointer_layout::<Self, T>($name);
             const CHECKED: bool = false;
             const PLAIN: bool = false;
+            const VARIANTS: bool = false;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())

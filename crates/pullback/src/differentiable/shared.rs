@@ -8,7 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Which shared values [`make_zero`](crate::make_zero) has copied, and to where.
-#[derive(Debug, Default)]
+///
+/// Values are known by their addresses. So there is one of these for each walk through a value, which is borrowed for as long, and only
+/// [`ToZero`](crate::ToZero) makes one.
+#[derive(Debug)]
 pub struct Sharing {
     /// None in most types: a map that is empty asks the thread for the keys of its hashes all the same.
     copies: Option<HashMap<*const (), Copy>>,
@@ -19,6 +22,12 @@ pub struct Sharing {
 struct Copy {
     shadow: *const (),
     release: unsafe fn(*const ()),
+}
+
+impl Sharing {
+    pub(super) const fn new() -> Self {
+        Sharing { copies: None }
+    }
 }
 
 impl Drop for Sharing {
@@ -64,9 +73,14 @@ macro_rules! counted {
             // Not `T::CHECKED`: a recursive type would ask itself.
             const CHECKED: bool = true;
             const PLAIN: bool = false;
+            const VARIANTS: bool = false;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-                T::check_shadow(self, shadow, &path.shared())
+                let owners = if $P::weak_count(shadow) == 0 { Some($P::strong_count(shadow)) } else { None };
+                match path.counted($P::as_ptr(shadow).cast(), owners) {
+                    Some(path) => T::check_shadow(self, shadow, &path),
+                    None => Ok(()),
+                }
             }
 
             unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
@@ -82,12 +96,14 @@ macro_rules! counted {
             }
         }
 
-        impl<T: MakeZero> MakeZero for $P<T> {
+        // SAFETY: a counted value of its own, which only owners in the same zero share.
+        unsafe impl<T: MakeZero> MakeZero for $P<T> {
             fn zero_like(&self, sharing: &mut Sharing) -> Self {
                 let primal = $P::as_ptr(self).cast::<()>();
                 if let Some(copy) = sharing.copies.as_ref().and_then(|copies| copies.get(&primal)) {
                     let shadow = copy.shadow.cast::<T>();
-                    // SAFETY: one address has one owner type, so this came from `into_raw` below, and its count is still held.
+                    // SAFETY: the value that is walked through is borrowed, so one address has one owner type. This came from
+                    // `into_raw` below, and its count is still held.
                     return unsafe {
                         $P::increment_strong_count(shadow);
                         $P::from_raw(shadow)

@@ -16,6 +16,7 @@ macro_rules! floats {
             const LAYOUT: Layout = Layout::new::<$T>(stringify!($T), &[Field::$T(0)]);
             const CHECKED: bool = false;
             const PLAIN: bool = true;
+            const VARIANTS: bool = false;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
@@ -34,7 +35,8 @@ macro_rules! floats {
             }
         }
 
-        impl MakeZero for $T {
+        // SAFETY: a float.
+        unsafe impl MakeZero for $T {
             fn zero_like(&self, _: &mut Sharing) -> Self {
                 0.0
             }
@@ -55,6 +57,7 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const LAYOUT: Layout = Layout::new::<Self>("array", const { &[Field::nested(0, N, layout_fn::<T>())] });
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
+    const VARIANTS: bool = T::VARIANTS;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self[..].check_shadow(&shadow[..], path)
@@ -66,7 +69,8 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     }
 }
 
-impl<T: MakeZero, const N: usize> MakeZero for [T; N] {
+// SAFETY: as many such values.
+unsafe impl<T: MakeZero, const N: usize> MakeZero for [T; N] {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         std::array::from_fn(|index| self[index].zero_like(sharing))
     }
@@ -82,6 +86,7 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     const LAYOUT: Layout = T::LAYOUT;
     const CHECKED: bool = true;
     const PLAIN: bool = T::PLAIN;
+    const VARIANTS: bool = T::VARIANTS;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.same_length(self.len(), shadow.len())?;
@@ -114,6 +119,7 @@ macro_rules! tuples {
             ] });
             const CHECKED: bool = $first::CHECKED $(|| $T::CHECKED)*;
             const PLAIN: bool = $first::PLAIN $(&& $T::PLAIN)*;
+            const VARIANTS: bool = $first::VARIANTS $(|| $T::VARIANTS)*;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
                 self.$first_index.check_shadow(&shadow.$first_index, &path.field(stringify!($first_index)))?;
@@ -131,7 +137,8 @@ macro_rules! tuples {
             }
         }
 
-        impl<$first: MakeZero $(, $T: MakeZero)*> MakeZero for ($first, $($T,)*) {
+        // SAFETY: such values.
+        unsafe impl<$first: MakeZero $(, $T: MakeZero)*> MakeZero for ($first, $($T,)*) {
             fn zero_like(&self, sharing: &mut Sharing) -> Self {
                 (self.$first_index.zero_like(sharing), $(self.$index.zero_like(sharing),)*)
             }
@@ -171,6 +178,7 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
     );
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
+    const VARIANTS: bool = T::VARIANTS;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self.start.check_shadow(&shadow.start, &path.field("start"))?;
@@ -186,7 +194,8 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
     }
 }
 
-impl<T: MakeZero> MakeZero for Range<T> {
+// SAFETY: two such values.
+unsafe impl<T: MakeZero> MakeZero for Range<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         self.start.zero_like(sharing)..self.end.zero_like(sharing)
     }
@@ -203,11 +212,12 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     );
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
+    const VARIANTS: bool = T::VARIANTS;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         // SAFETY: the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
         let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
-        primal.check_shadow(shadow, &path.cell())
+        primal.check_shadow(shadow, &path.cell(T::VARIANTS)?)
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
@@ -216,7 +226,8 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     }
 }
 
-impl<T: MakeZero + Copy> MakeZero for Cell<T> {
+// SAFETY: such a value in a cell of its own.
+unsafe impl<T: MakeZero + Copy> MakeZero for Cell<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         Cell::new(self.get().zero_like(sharing))
     }
@@ -242,6 +253,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     );
     const CHECKED: bool = true;
     const PLAIN: bool = false;
+    const VARIANTS: bool = true;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
@@ -266,7 +278,8 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     }
 }
 
-impl<T: MakeZero> MakeZero for Option<T> {
+// SAFETY: the same variant, of such a value.
+unsafe impl<T: MakeZero> MakeZero for Option<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         self.as_ref().map(|value| value.zero_like(sharing))
     }
@@ -291,6 +304,7 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     );
     const CHECKED: bool = true;
     const PLAIN: bool = false;
+    const VARIANTS: bool = true;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
@@ -318,7 +332,8 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 }
 
-impl<T: MakeZero, E: MakeZero> MakeZero for Result<T, E> {
+// SAFETY: the same variant, of such a value.
+unsafe impl<T: MakeZero, E: MakeZero> MakeZero for Result<T, E> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         match self {
             Ok(value) => Ok(value.zero_like(sharing)),
