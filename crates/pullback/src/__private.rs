@@ -5,8 +5,9 @@ pub use crate::abi::{
     LayoutFn, Mode, Request,
 };
 pub use crate::differentiable::{
-    ActiveResult, Aside, Differentiable, In, MakeZero, Mismatch, Part, Path, Ref, Same, ShadowOf, SharedWritable,
-    Sharing, VisitFloats, Writable, corresponding, layout_of, make_zero,
+    ActiveResult, Aside, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Mismatch, NoClone, Part, Path,
+    Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, layout_of,
+    make_zero,
 };
 pub use crate::rt::{Noted, Tape, note, release_spare};
 
@@ -75,6 +76,8 @@ pub mod rules {
     }
 }
 
+use crate::abi::Kind;
+use crate::differentiable::{Names, ShadowKind};
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, needs_drop, size_of};
 
@@ -101,12 +104,57 @@ impl<T: Differentiable> LayoutOf<T> {
 
 /// The layout of a type that takes no part in derivatives.
 pub trait AnyLayout {
+    /// What the type is.
+    type Value;
+    /// Bytes about which nothing is known.
+    const LAYOUT: LayoutFn;
+
+    /// Of the cells in it nothing is known, either: the driver refuses to read floats that may lie in cells which have a shadow.
+    #[inline]
+    fn name(_: &'static str, _: &Self::Value, _: &Congruence) {}
+}
+
+impl<T> AnyLayout for LayoutOf<T> {
+    type Value = T;
+    const LAYOUT: LayoutFn = unknown_layout::<T>;
+}
+
+/// The layout of a skipped field of an enum: if it is known to hold no floats, nothing else has to be known of it. As [`LayoutOf`], with
+/// [`AnySkipped`] for the others.
+#[derive(Debug)]
+pub struct SkippedOf<T>(PhantomData<T>);
+
+impl<T: Differentiable> SkippedOf<T> {
+    /// The layout of a field of a type that takes part elsewhere.
+    pub const LAYOUT: LayoutFn = if holds_no_float(&T::LAYOUT) { inactive_layout::<T> } else { unknown_layout::<T> };
+}
+
+/// The layout of a skipped field of any type.
+pub trait AnySkipped {
     /// Bytes about which nothing is known.
     const LAYOUT: LayoutFn;
 }
 
-impl<T> AnyLayout for LayoutOf<T> {
+impl<T> AnySkipped for SkippedOf<T> {
     const LAYOUT: LayoutFn = unknown_layout::<T>;
+}
+
+/// Whether a layout by itself says that there are no floats.
+const fn holds_no_float(layout: &Layout) -> bool {
+    let mut fields = layout.fields();
+    while let [field, rest @ ..] = fields {
+        match field.kind() {
+            Kind::Inactive => {}
+            Kind::Pointer if field.layout().is_none() => {}
+            _ => return false,
+        }
+        fields = rest;
+    }
+    true
+}
+
+fn inactive_layout<T>() -> &'static Layout {
+    const { &Layout::new::<T>("skipped", const { &[Field::inactive(0, size_of::<T>())] }) }
 }
 
 /// Whether `T` is a reference where the attribute stands: an alias may hide one. As [`LayoutOf`], with [`NoReference`] for the others.
@@ -145,20 +193,38 @@ pub const fn shadow_of<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P>() {}
 /// `S` is `T` with some `&` replaced by `&mut`, and other lifetimes.
 #[track_caller]
 #[inline]
-pub unsafe fn check<T: Differentiable, S>(name: &str, primal: &T, shadow: &S, aside: Option<&Aside>) {
+pub unsafe fn check<T: Differentiable, S>(
+    name: &'static str,
+    primal: &T,
+    shadow: &S,
+    aside: Option<&Aside>,
+    (congruence, lane): (&Congruence, usize),
+) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
     if T::CHECKED {
         // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
-        walk(name, primal, shadow, aside);
+        let kind = if aside.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
+        walk(name, primal, shadow, aside, Some(Names { congruence, argument: name, lane, shadow: kind }));
     }
 }
 
 /// The walk through a value that has something to check. A derivative of a derivative calls it as it is.
 #[track_caller]
-fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&Aside>) {
-    if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside)) {
+fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&Aside>, names: Option<Names<'_>>) {
+    if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside).naming(names)) {
         panic!("{mismatch}");
+    }
+}
+
+impl<T: Differentiable> LayoutOf<T> {
+    /// Note the cells that an argument without a shadow reaches, if its type says where they are.
+    #[inline]
+    pub fn name(argument: &'static str, value: &T, congruence: &Congruence) {
+        if T::CHECKED {
+            let names = Names { congruence, argument, lane: 0, shadow: ShadowKind::Missing };
+            walk(argument, value, value, None, Some(names));
+        }
     }
 }
 
@@ -190,8 +256,9 @@ impl<T: MakeZero + Copy> FlatResult for T {}
 /// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be another
 /// variant, its cotangent is zero.
 pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
-    // SAFETY: the type is the same.
-    unsafe { check("return", seed, seed, Some(aside)) }
+    if R::CHECKED {
+        walk("return", seed, seed, Some(aside), None);
+    }
 }
 
 /// The zero gradient of an `Active` argument.
@@ -199,9 +266,9 @@ pub fn zero<T: MakeZero>(value: &T) -> T {
     make_zero(value)
 }
 
-/// The activity of a result that is not returned. One that has to be dropped is needed for that.
-pub const fn unneeded<R>() -> Activity {
-    if needs_drop::<R>() { Activity::Duplicated } else { Activity::DuplicatedNoNeed }
+/// The activity of a result that is not returned. One that has to be dropped, or has parts for its tangent, is needed for that.
+pub const fn unneeded<R: Differentiable>() -> Activity {
+    if needs_drop::<R>() || R::CONSTANTS { Activity::Duplicated } else { Activity::DuplicatedNoNeed }
 }
 
 /// Drop a result that is not returned.

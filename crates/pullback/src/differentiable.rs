@@ -6,6 +6,8 @@
 //! it.
 
 mod aside;
+mod congruence;
+mod constants;
 mod floats;
 mod inactive;
 mod owning;
@@ -20,9 +22,12 @@ mod tests;
 
 use crate::abi::{Layout, LayoutFn};
 pub use aside::{Aside, Part};
+pub use congruence::Congruence;
+pub use constants::{CloneOf, Constants, NoClone, VisitConstants};
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
 pub use path::{Access, Mismatch, Path};
+pub(crate) use path::{Names, ShadowKind};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;
 
@@ -48,7 +53,9 @@ pub use shared::Sharing;
 /// # Safety
 /// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever an access
 /// that is in bounds for the primal might not be for the shadow. If [`PLAIN`](Self::PLAIN) is true, all that is not padding is
-/// floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is. [`floats`](Self::floats) visits floats of `self` with places that lie in the same way in a shadow.
+/// floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is; if [`CELLS`](Self::CELLS)
+/// is false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by [`constants`](Self::constants), which visits all
+/// that the layout calls unknown; if [`INERT`](Self::INERT) is true, there are no floats and no pointers. [`floats`](Self::floats) visits floats of `self` with places that lie in the same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
@@ -68,6 +75,17 @@ pub unsafe trait Differentiable {
     /// meant.
     const VARIANTS: bool;
 
+    /// Whether there are cells in the value itself: memory that may be written through a shared reference. What is behind pointers is not
+    /// meant.
+    const CELLS: bool;
+
+    /// Whether there may be parts that carry no derivative and have to be values of their own in a tangent: strings, skipped fields. It
+    /// may be true where there are none.
+    const CONSTANTS: bool;
+
+    /// Whether the value itself holds neither floats nor pointers, and no cells.
+    const INERT: bool;
+
     /// Check that `shadow` has the shape of `self`: the same lengths and variants throughout.
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch>;
 
@@ -79,6 +97,15 @@ pub unsafe trait Differentiable {
     /// # Safety
     /// `shadow` has the shape of `self`, as far as pointers go; nothing that is behind them is used by anybody else.
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V);
+
+    /// Visit each part that carries no derivative and is owned by `self`, or is behind a mutable reference, together with its place in
+    /// the shadow.
+    ///
+    /// # Safety
+    /// As for [`floats`](Self::floats).
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        let _ = (shadow, visit);
+    }
 
     /// [`floats`](Self::floats) of values in a row.
     ///

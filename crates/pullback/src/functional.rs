@@ -5,7 +5,7 @@
 
 use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker, seed};
 use crate::abi::{Activity, Arg, Mode, Request};
-use crate::differentiable::{Aside, Differentiable, MakeZero, ToZero, layout_of};
+use crate::differentiable::{Aside, Congruence, Constants, Differentiable, MakeZero, ToZero, layout_of};
 use crate::rt::{Mark, Tape};
 use crate::rules::runs::Runs;
 use std::borrow::BorrowMut;
@@ -62,7 +62,10 @@ where
 {
     built_by_driver::<F>();
     // SAFETY: the type is the same.
-    unsafe { check("x", &x, &dx, None) };
+    let mut congruence = Congruence::default();
+    unsafe { check("x", &x, &dx, None, (&congruence, 0)) };
+    congruence.assert_congruent();
+    let constants = Constants::default();
     let mut out = MaybeUninit::<Y>::uninit();
     let mut tangent = MaybeUninit::<Y>::uninit();
     // SAFETY: the driver puts the derivative of the shim there, which has this signature and writes value and tangent. (It writes
@@ -73,7 +76,9 @@ where
                 marker(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Forward, 0) }),
             );
         derivative(&f, &x, &dx, out.as_mut_ptr(), tangent.as_mut_ptr());
-        (out.assume_init(), tangent.assume_init())
+        let out = out.assume_init();
+        constants.complete(&raw const out, tangent.as_mut_ptr());
+        (out, tangent.assume_init())
     }
 }
 
@@ -103,7 +108,7 @@ where
     // of `x`, and nobody else uses it.
     let y = unsafe {
         let mut shadow: *mut X = gradient.borrow_mut();
-        check("x", &x, &shadow, Some(&aside));
+        check("x", &x, &shadow, Some(&aside), (&Congruence::default(), 0));
         if !aside.is_empty() {
             Aside::reaches(shadow.cast());
             aside.clear();
@@ -233,7 +238,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         // SAFETY: the driver puts the forward sweep there, which has this signature and writes the value. The shadow has the shape of
         // `x`, and all places are there as long as the tape.
         let (y, cotangent, gradient, mark) = unsafe {
-            check("x", &x, place.0.as_ref(), Some(&aside));
+            check("x", &x, place.0.as_ref(), Some(&aside), (&Congruence::default(), 0));
             let gradient = Runs::of(x, *place.0.as_ptr());
             if !aside.is_empty() {
                 Aside::reaches((*place.0.as_ptr()).cast());

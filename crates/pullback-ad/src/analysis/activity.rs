@@ -523,7 +523,10 @@ impl Analysis<'_> {
         let (objects, at) = (&self.facts.objects, self.facts.place(id, ptr, align));
         let some =
             |property| objects.is_marked(object, property) && objects.some_marked(object, property, &at, ty.size());
-        some(Property::PartlyInert) || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
+        let mut variants = objects.opaque(object).iter().filter(|opaque| opaque.skips);
+        variants.any(|opaque| holds_float(ty) && at.overlaps(ty.size(), &opaque.at.into(), opaque.bytes))
+            || some(Property::PartlyInert)
+            || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
     }
 
     /// What cannot be differentiated is an error at its place.

@@ -116,6 +116,8 @@ pub struct Opaque {
     pub kinds: Kinds,
     /// At how many places floats may lie, at most.
     pub floats: u64,
+    /// Whether some variant has a skipped field in which floats may lie.
+    pub skips: bool,
 }
 
 /// What a layout says of some bytes besides what they hold.

@@ -34,7 +34,10 @@ pub(super) fn fill(
             FieldKind::Pointer(pointee) => {
                 let content = facts.objects.cell(object, at, 8);
                 facts.objects.see(content, Kinds::PTR);
-                let Some(pointee) = pointee else { continue };
+                let Some(pointee) = pointee else {
+                    facts.objects.mark(object, at, 8, Property::Inert);
+                    continue;
+                };
                 let target = match path.iter().find(|(layout, _)| *layout == pointee) {
                     Some((_, target)) => *target,
                     None => {

@@ -48,7 +48,24 @@ pub(super) fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
 
 /// The opaque bytes of a layout, which lie at a place of an object.
 pub(super) fn opaque(layouts: &Layouts, layout: LayoutId, at: Residue, bytes: u64) -> Opaque {
-    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout) }
+    let skips = layouts.get(layout).fields.iter().any(|field| match field.kind {
+        FieldKind::Payload(inner) => may_skip_floats(layouts, inner, &mut vec![layout]),
+        _ => false,
+    });
+    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips }
+}
+
+/// Whether a value of this layout has bytes that take no part, in which a float may lie.
+fn may_skip_floats(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
+    if path.contains(&layout) {
+        return false;
+    }
+    path.push(layout);
+    layouts.get(layout).fields.iter().any(|field| match field.kind {
+        FieldKind::Unknown(bytes) => bytes >= 4,
+        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => may_skip_floats(layouts, inner, path),
+        _ => false,
+    })
 }
 
 /// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats have them at the
@@ -188,7 +205,7 @@ mod tests {
     fn object(kinds: Kinds) -> (Objects, ObjId) {
         let mut objects = Objects::default();
         let id = objects.add(Origins { args: vec![0], variant: true, ..Origins::default() });
-        objects.add_opaque(id, Opaque { at: Residue::strided(0, 24), bytes: 24, kinds, floats: 3 });
+        objects.add_opaque(id, Opaque { at: Residue::strided(0, 24), bytes: 24, kinds, floats: 3, skips: false });
         (objects, id)
     }
 

@@ -40,6 +40,8 @@ struct Body<'a> {
     out: Ident,
     tape: Ident,
     aside: Ident,
+    congruence: Ident,
+    constants: Ident,
     shim: Ident,
 }
 
@@ -55,6 +57,8 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
         out: local("out"),
         tape: local("tape"),
         aside: local("aside"),
+        congruence: local("congruence"),
+        constants: local("constants"),
         shim: local("shim"),
     };
     let (checks, places) = (body.checks(), body.places());
@@ -86,6 +90,10 @@ impl Body<'_> {
                 quote!(::core::option::Option::Some(&#aside)),
             ),
         };
+        let congruence = &self.congruence;
+        if self.has_shadows() {
+            tokens.extend(quote!(let mut #congruence = ::pullback::__private::Congruence::default();));
+        }
         let lanes = self.plan.attribute.width.lanes();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let Some(Shadow { parameters, passing, ty, change }) = &self.signature.shadows[index] else { continue };
@@ -115,16 +123,51 @@ impl Body<'_> {
             }
             // SAFETY: the shadow's type is the argument's, but for references that were made mutable, and types in which they were: of those
             // it is said above.
-            for binding in bindings {
+            for (lane, binding) in bindings.iter().enumerate() {
                 tokens.extend(quote_spanned! {span=>
-                    unsafe { ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting) };
+                    unsafe { ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #lane)) };
                 });
             }
         }
-        if self.plan.attribute.mode == Mode::Reverse {
-            tokens.extend(self.written());
+        for (argument, _) in
+            self.plan.function.arguments.iter().zip(&self.plan.roles).filter(|(_, r)| **r == Role::Const)
+        {
+            let (label, name, ty) = (&argument.label, &argument.name, &argument.ty);
+            if self.has_shadows() {
+                tokens.extend(quote! {{
+                    #[allow(unused_imports)]
+                    use ::pullback::__private::AnyLayout as _;
+                    ::pullback::__private::LayoutOf::<#ty>::name(#label, &#name, &#congruence);
+                }});
+            }
+        }
+        match self.plan.attribute.mode {
+            Mode::Reverse => tokens.extend(self.written()),
+            Mode::Forward => tokens.extend(self.examined()),
+        }
+        if self.has_shadows() {
+            tokens.extend(quote!(#congruence.assert_congruent();));
         }
         tokens
+    }
+
+    /// Whether all that carries no derivative can be taken out of the tangents.
+    fn examined(&self) -> TokenStream {
+        let mut tokens = TokenStream::new();
+        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
+            if self.signature.shadows[index].is_some() {
+                let (label, name, lanes) = (&argument.label, &argument.name, &self.lanes[index]);
+                tokens.extend(quote_spanned! {argument.ty.span()=>
+                    #(unsafe { ::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes) };)*
+                });
+            }
+        }
+        tokens
+    }
+
+    /// Whether any argument has a shadow.
+    fn has_shadows(&self) -> bool {
+        self.plan.roles.iter().any(|role| *role != Role::Const)
     }
 
     /// The places of the shadows that are written, which nothing but the derivative sees.
@@ -151,7 +194,9 @@ impl Body<'_> {
     /// The places of the arguments, and of the gradients of `Active` ones.
     fn places(&self) -> TokenStream {
         let mut tokens = TokenStream::new();
-        let aside = &self.aside;
+        let Body { aside, congruence, constants, .. } = self;
+        let numbers: Vec<usize> = (0..self.plan.attribute.width.lanes()).collect();
+        let mut taken = TokenStream::new();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let (name, place, lanes) = (&argument.name, &self.arguments[index], &self.lanes[index]);
             let label = &argument.label;
@@ -160,13 +205,29 @@ impl Body<'_> {
             match (self.plan.roles[index], self.plan.attribute.mode) {
                 (Role::Active, _) => tokens.extend(quote_spanned! {span=>
                     #(let mut #lanes = ::pullback::__private::zero(&*#place);)*
-                    #(unsafe { ::pullback::__private::check(#label, &*#place, &#lanes, ::core::option::Option::Some(&#aside)) };)*
+                    #(unsafe {
+                        ::pullback::__private::check(
+                            #label, &*#place, &#lanes, ::core::option::Option::Some(&#aside), (&#congruence, #numbers),
+                        )
+                    };)*
                 }),
                 // A tangent that is passed by value is moved into the derivative, as its primal is.
-                (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => tokens.extend(quote! {
-                    #(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*
-                }),
+                (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => {
+                    tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
+                    taken.extend(quote_spanned! {span=>
+                        #(#constants.take(&*#place, &raw mut *#lanes);)*
+                    });
+                }
                 _ => {}
+            }
+        }
+        if self.plan.roles.contains(&Role::Active) {
+            tokens.extend(quote!(#congruence.assert_congruent();));
+        }
+        if self.plan.attribute.mode == Mode::Forward {
+            tokens.extend(quote!(let mut #constants = ::pullback::__private::Constants::default();));
+            if !taken.is_empty() {
+                tokens.extend(quote!(unsafe { #taken }));
             }
         }
         tokens
@@ -298,6 +359,10 @@ impl Body<'_> {
                 }
             }
         });
+        let completed = matches!(self.plan.result, ResultRole::Tangent(_)).then(|| {
+            let (lanes, constants) = (&self.lanes[arguments.len()], &self.constants);
+            quote!(#(#constants.complete(#out.as_ptr(), #lanes.as_mut_ptr());)*)
+        });
         quote! {
             #tape_binding
             unsafe {
@@ -308,6 +373,7 @@ impl Body<'_> {
                     ::pullback::__private::marker(#shim as *const (), const { #request }),
                 );
                 #derivative(#(#values),*);
+                #completed
             }
             #done
         }

@@ -36,7 +36,20 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
         Shape::Enum(_) => quote! { true },
         Shape::Struct(_) => quote! { false #(|| <#types as ::pullback::Differentiable>::VARIANTS)* },
     };
-    let floats = floats(definition);
+    let types: Vec<&Type> = definition.differentiable_fields().map(|field| &field.ty).collect();
+    let skips = definition.fields().any(|field| field.role == FieldRole::Skipped);
+    let cells = quote! { false #(|| <#types as ::pullback::Differentiable>::CELLS)* };
+    let has_constants = if skips {
+        quote!(true)
+    } else {
+        quote! { false #(|| <#types as ::pullback::Differentiable>::CONSTANTS)* }
+    };
+    let inert = if skips {
+        quote!(false)
+    } else {
+        quote! { true #(&& <#types as ::pullback::Differentiable>::INERT)* }
+    };
+    let (floats, constants) = (floats(definition), constants(definition));
     quote! {
         // SAFETY: the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
         #[automatically_derived]
@@ -46,6 +59,9 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
             const CHECKED: bool = #checked;
             const PLAIN: bool = #plain;
             const VARIANTS: bool = #variants;
+            const CELLS: bool = #cells;
+            const CONSTANTS: bool = #has_constants;
+            const INERT: bool = #inert;
 
             #[allow(unused_variables, clippy::all)]
             fn check_shadow(
@@ -59,6 +75,16 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
             #[allow(unused_variables, clippy::all)]
             unsafe fn floats<Visitor: ::pullback::__private::VisitFloats>(&self, shadow: *mut Self, visit: &mut Visitor) {
                 unsafe { #floats }
+            }
+
+            #[allow(unused_variables, unused_imports, clippy::all)]
+            unsafe fn constants<Visitor: ::pullback::__private::VisitConstants>(
+                &self,
+                shadow: *mut Self,
+                visit: &mut Visitor,
+            ) {
+                use ::pullback::__private::NoClone as _;
+                unsafe { #constants }
             }
         }
     }
@@ -89,7 +115,41 @@ fn floats(definition: &TypeDef) -> TokenStream {
             );
         }
     };
-    let takes_part = |field: &&Field| field.role == FieldRole::Differentiable;
+    visit_fields(definition, |field| field.role == FieldRole::Differentiable, visit)
+}
+
+/// The visit of every part that carries no derivative.
+fn constants(definition: &TypeDef) -> TokenStream {
+    let visit = |field: &Field, place: TokenStream| {
+        let ty = &field.ty;
+        let there = quote!(::pullback::__private::corresponding(self, #place, shadow));
+        match field.role {
+            FieldRole::Differentiable => {
+                quote_spanned!(ty.span()=> ::pullback::Differentiable::constants(#place, #there, visit);)
+            }
+            FieldRole::Skipped => {
+                quote_spanned!(ty.span()=> visit.part::<#ty>(#place, #there, ::pullback::__private::CloneOf::<#ty>::CLONE);)
+            }
+        }
+    };
+    let visits = visit_fields(definition, |_| true, visit);
+    match definition.shape {
+        Shape::Enum(_) => quote! {
+            visit.enter_variant();
+            #visits
+            visit.leave();
+        },
+        Shape::Struct(_) => visits,
+    }
+}
+
+/// A visit of fields, in whatever variant the value is.
+fn visit_fields(
+    definition: &TypeDef,
+    is_meant: impl Fn(&Field) -> bool,
+    visit: impl Fn(&Field, TokenStream) -> TokenStream,
+) -> TokenStream {
+    let takes_part = |field: &&Field| is_meant(field);
     match &definition.shape {
         Shape::Struct(fields) => fields
             .iter()
@@ -140,13 +200,15 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
 fn variant_fields(variants: &[Variant]) -> Vec<TokenStream> {
     let fields = variants.iter().enumerate().flat_map(|(i, variant)| variant.fields.iter().map(move |f| (i, f)));
     let payloads = fields.map(|(variant, Field { ty, role, .. })| {
-        let ty = match role {
-            FieldRole::Differentiable => quote!(#ty),
-            FieldRole::Skipped => quote!(()),
+        let layout = match role {
+            FieldRole::Differentiable => quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>),
+            FieldRole::Skipped => quote_spanned! {ty.span()=> {
+                #[allow(unused_imports)]
+                use ::pullback::__private::AnySkipped as _;
+                ::pullback::__private::SkippedOf::<#ty>::LAYOUT
+            }},
         };
-        quote_spanned! {ty.span()=>
-            ::pullback::__private::Field::payload(#variant, ::pullback::__private::layout_of::<#ty>)
-        }
+        quote!(::pullback::__private::Field::payload(#variant, #layout))
     });
     let opaque = quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()));
     [opaque].into_iter().chain(payloads).collect()
@@ -216,7 +278,7 @@ fn check_arm(variant: &Variant) -> TokenStream {
     quote! {
         (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* }) => {
             path.variant(shadow, &[#(#parts),*]);
-            let path = &path.field(#label);
+            let path = &path.field(#label).hidden();
             #(#checks)*
             ::core::result::Result::Ok(())
         }

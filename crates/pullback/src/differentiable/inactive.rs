@@ -1,5 +1,6 @@
 //! Types without floats. They take part as what lies beside floats: their shadows hold copies.
 
+use super::path::Access;
 use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, VisitFloats, Writable};
 use crate::abi::{Field, Layout};
 use std::marker::PhantomData;
@@ -13,6 +14,9 @@ macro_rules! inactive {
             const CHECKED: bool = false;
             const PLAIN: bool = size_of::<Self>() == 0;
             const VARIANTS: bool = false;
+            const CELLS: bool = false;
+            const CONSTANTS: bool = false;
+            const INERT: bool = true;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
@@ -64,12 +68,16 @@ inactive! {
 // SAFETY: no floats; a derivative never looks into a string's shadow.
 unsafe impl Differentiable for str {
     const LAYOUT: Layout = u8::LAYOUT;
-    const CHECKED: bool = false;
+    const CHECKED: bool = true;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
+    const CELLS: bool = false;
+    const CONSTANTS: bool = false;
+    const INERT: bool = true;
 
-    fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
-        Ok(())
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        // What the derivative writes to one it writes to the other, too, and both stay text.
+        if path.is_mirrored() && path.access() == Access::Exclusive { path.same_text(self, shadow) } else { Ok(()) }
     }
 
     unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}

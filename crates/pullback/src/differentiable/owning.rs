@@ -3,8 +3,8 @@
 use super::path::Access;
 use super::pointers::pointer_fields;
 use super::{
-    Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, ToZero, VisitFloats, Writable, layout_fn,
-    pointee,
+    Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable,
+    layout_fn, pointee,
 };
 use crate::abi::{Field, Layout};
 use std::mem::{ManuallyDrop, size_of};
@@ -18,8 +18,14 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     const CHECKED: bool = true;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
+    const CELLS: bool = false;
+    const CONSTANTS: bool = true;
+    const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        if T::CELLS {
+            path.piece(&**self, &**shadow);
+        }
         T::check_shadow(self, shadow, path)
     }
 
@@ -29,6 +35,11 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
             visit.pointer(shadow.cast());
             T::floats(self, pointee(&**self, shadow.cast()), visit);
         }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { T::constants(self, pointee(&**self, shadow.cast()), visit) }
     }
 }
 
@@ -95,11 +106,17 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const CHECKED: bool = true;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
+    const CELLS: bool = false;
+    const CONSTANTS: bool = true;
+    const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        if T::CELLS {
+            path.piece(&self[..], &shadow[..]);
+        }
         self[..].check_shadow(&shadow[..], path)?;
-        if path.access() == Access::Exclusive && size_of::<T>() > 0 {
-            path.enough_capacity(self.capacity(), shadow.capacity())?;
+        if path.access() == Access::Exclusive && size_of::<T>() > 0 && !path.is_constant() {
+            path.fitting_capacity(self.capacity(), shadow.capacity())?;
             let spare = self.capacity() - self.len();
             // SAFETY: the capacity of the shadow reaches that far; nobody looks at spare capacity, so nobody sees it written.
             // A derivative that lets the vector grow into it reads these bytes as the shadow of what is pushed.
@@ -116,6 +133,27 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
             T::floats_in_row(self, pointer.read(), visit);
         }
     }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        if T::CONSTANTS {
+            // SAFETY: asked of the caller; the word is the one that holds the address.
+            unsafe {
+                let first = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() }).read();
+                for (index, value) in self.iter().enumerate() {
+                    value.constants(first.add(index), visit);
+                }
+            }
+        }
+    }
+}
+
+/// Where a string's text is.
+///
+/// # Safety
+/// `string` is the place of a string, or of zeros.
+pub(super) unsafe fn text_address(string: *const String) -> *const u8 {
+    // SAFETY: asked of the caller; the word is the one that holds the address.
+    unsafe { string.cast::<*const u8>().add(const { vec_pointer_word::<u8>() }).read() }
 }
 
 // SAFETY: a vector of its own, of as many such values.
@@ -141,21 +179,36 @@ unsafe impl Differentiable for String {
             &vec_fields::<u8>(Field::inactive_pointer(at * WORD), at)
         },
     );
-    const CHECKED: bool = false;
+    const CHECKED: bool = true;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
+    const CELLS: bool = false;
+    const CONSTANTS: bool = true;
+    const INERT: bool = false;
 
-    fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
+    fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        // In an enum the derivative finds it only where the program does, and treats it like all else.
+        if path.is_mirrored() && path.in_variant() {
+            path.fitting_capacity(self.capacity(), shadow.capacity())?;
+            path.same_text(self, shadow)?;
+        }
         Ok(())
     }
 
     unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { visit.text(self, shadow) }
+    }
 }
 
 // SAFETY: no floats.
 unsafe impl MakeZero for String {
     fn zero_like(&self, _: &mut Sharing) -> Self {
-        self.as_str().to_zero()
+        let mut zero = String::with_capacity(self.capacity());
+        zero.push_str(self);
+        zero
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Differentiable;
 use super::aside::{Aside, Part};
+use super::congruence::{Congruence, Piece};
 use std::fmt;
 
 /// Whether the primal function may change the shape of what the check looks at.
@@ -23,8 +24,33 @@ pub struct Path<'a> {
     access: Access,
     /// Whether it leads through a cell.
     in_cell: bool,
+    /// Whether it leads through an enum, in which nobody knows where things lie.
+    in_variant: bool,
     /// What is done on the way.
     task: Task<'a>,
+    /// Where the names of shared memory are noted.
+    names: Option<Names<'a>>,
+}
+
+/// Where the names of shared memory are noted, for one shadow of one argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    pub congruence: &'a Congruence,
+    pub argument: &'static str,
+    /// The number of the direction.
+    pub lane: usize,
+    pub shadow: ShadowKind,
+}
+
+/// What a shadow is to the derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ShadowKind {
+    /// In reverse mode floats are added to, and pointers changed for a while.
+    Cotangent,
+    /// In forward mode all that is written to the primal is written there, too, and what is given back is given back there.
+    Tangent,
+    /// There is none. The argument stands for it.
+    Missing,
 }
 
 /// What a walk through a shadow does beside the check.
@@ -58,7 +84,85 @@ impl<'a> Path<'a> {
             step: Step::Argument(name),
             access: Access::Exclusive,
             in_cell: false,
+            in_variant: false,
             task: Task::Nothing,
+            names: None,
+        }
+    }
+
+    /// The same way, on which the names of shared memory are noted.
+    pub(crate) const fn naming(self, names: Option<Names<'a>>) -> Self {
+        Path { names, ..self }
+    }
+
+    /// The same way, of which nobody knows where in an enum it leads.
+    pub const fn hidden(self) -> Self {
+        Path { in_variant: true, ..self }
+    }
+
+    /// Whether it leads through an enum.
+    pub(super) const fn in_variant(&self) -> bool {
+        self.in_variant
+    }
+
+    const fn is(&self, kind: ShadowKind) -> bool {
+        match self.names {
+            Some(names) => names.shadow as u8 == kind as u8,
+            None => false,
+        }
+    }
+
+    /// Whether what is done to the primal is done to the shadow, too: in forward mode.
+    pub(super) const fn is_mirrored(&self) -> bool {
+        self.is(ShadowKind::Tangent)
+    }
+
+    /// Whether there is no shadow to write to.
+    pub(super) const fn is_constant(&self) -> bool {
+        self.is(ShadowKind::Missing)
+    }
+
+    /// Note memory that others may have names of.
+    pub(super) fn piece<T: ?Sized>(&self, primal: &T, shadow: &T) {
+        self.piece_of((&raw const *primal).cast::<()>(), (&raw const *shadow).cast::<()>(), size_of_val(primal));
+    }
+
+    /// Note so many bytes that others may have names of.
+    pub(super) fn piece_of<T>(&self, primal: *const T, shadow: *const T, bytes: usize) {
+        if let Some(Names { congruence, argument, lane, shadow: kind }) = self.names {
+            let shadow = (kind != ShadowKind::Missing).then_some(shadow.addr());
+            congruence.note(Piece { argument, lane, primal: primal.addr(), shadow, bytes });
+        }
+    }
+
+    /// The strong and weak counts of a shared value and of its shadow, and where they lie, in forward mode. Where the derivative may end
+    /// the value they have to be the same; else their difference stays as it is.
+    pub(super) fn same_counts(
+        &self,
+        primal: [usize; 2],
+        shadow: [usize; 2],
+        ours: *const [usize; 2],
+        theirs: *mut [usize; 2],
+    ) -> Result<(), Mismatch> {
+        match (self.access, self.names) {
+            (Access::Exclusive, _) if primal != shadow => {
+                let owners = |counts: [usize; 2]| format!("{} owners and {} weak references", counts[0], counts[1]);
+                Err(self.mismatch("has", owners(primal), owners(shadow)))
+            }
+            (Access::Shared, Some(names)) => {
+                names.congruence.note_counts(ours, theirs);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails unless two texts are the same.
+    pub(super) fn same_text(&self, primal: &str, shadow: &str) -> Result<(), Mismatch> {
+        if primal == shadow {
+            Ok(())
+        } else {
+            Err(self.mismatch("is", format_args!("{primal:?}"), format_args!("{shadow:?}")))
         }
     }
 
@@ -92,14 +196,16 @@ impl<'a> Path<'a> {
     }
 
     /// The shared value at `address` that the `Rc` or `Arc` that `self` leads to points to. There are `owners` of it, or it cannot be
-    /// told. `None` if the walk has been there.
-    pub(super) fn counted(&'a self, address: *const (), owners: Option<usize>) -> Option<Self> {
+    /// told. `can_end`: the primal can find out that it has the only one. `None` if the walk has been there.
+    pub(super) fn counted(&'a self, address: *const (), owners: Option<usize>, can_end: bool) -> Option<Self> {
         if let Task::FindOwners(aside) = self.task
             && !aside.meet(address, owners)
         {
             return None;
         }
-        Some(self.step(Step::Counted(address), Access::Shared))
+        // Who has the only owner has the value: `Rc::get_mut`, or `try_unwrap`.
+        let access = if can_end && self.is_mirrored() { self.access } else { Access::Shared };
+        Some(self.step(Step::Counted(address), access))
     }
 
     /// What the cell that `self` leads to holds. Fails if `variants`, which an enum in it may have, are put aside, and something else
@@ -132,7 +238,7 @@ impl<'a> Path<'a> {
     }
 
     const fn step(&'a self, step: Step<'a>, access: Access) -> Self {
-        Path { parent: Some(self), step, access, in_cell: self.in_cell, task: self.task }
+        Path { parent: Some(self), step, access, ..*self }
     }
 
     /// `shadow` is an enum, and `parts` are the fields of its variant.
@@ -161,9 +267,10 @@ impl<'a> Path<'a> {
         if primal == shadow { Ok(()) } else { Err(self.mismatch("has length", primal, shadow)) }
     }
 
-    /// Fails unless the shadow's capacity reaches that of the primal.
-    pub(super) fn enough_capacity(&self, primal: usize, shadow: usize) -> Result<(), Mismatch> {
-        if primal <= shadow { Ok(()) } else { Err(self.mismatch("has capacity", primal, shadow)) }
+    /// Fails unless the shadow's capacity reaches that of the primal. In forward mode memory is given back with the primal's capacity.
+    pub(super) fn fitting_capacity(&self, primal: usize, shadow: usize) -> Result<(), Mismatch> {
+        let fits = if self.is_mirrored() { primal == shadow } else { primal <= shadow };
+        if fits { Ok(()) } else { Err(self.mismatch("has capacity", primal, shadow)) }
     }
 
     /// Fails: the variants differ.

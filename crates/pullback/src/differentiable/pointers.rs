@@ -1,6 +1,8 @@
 //! References and raw pointers. A pointer to a slice is two words: the address, then the length.
 
-use super::{Differentiable, Mismatch, Path, SharedWritable, VisitFloats, Writable, layout_fn, pointee};
+use super::{
+    Differentiable, Mismatch, Path, SharedWritable, VisitConstants, VisitFloats, Writable, layout_fn, pointee,
+};
 use crate::abi::{Field, Layout};
 use std::mem::size_of;
 
@@ -37,8 +39,14 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
+    const CELLS: bool = false;
+    const CONSTANTS: bool = T::INERT;
+    const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+        if T::CELLS {
+            path.piece(&**self, &**shadow);
+        }
         T::check_shadow(self, shadow, &path.shared())
     }
 
@@ -47,6 +55,13 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
         unsafe {
             visit.pointer(shadow.cast());
             T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+        }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        if T::INERT {
+            // SAFETY: asked of the caller.
+            unsafe { visit.reference(self, shadow) }
         }
     }
 }
@@ -62,6 +77,10 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
+    const CELLS: bool = false;
+    // Not `T::CONSTANTS`: a recursive type would ask itself.
+    const CONSTANTS: bool = true;
+    const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         T::check_shadow(self, shadow, path)
@@ -73,6 +92,11 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
             visit.pointer(shadow.cast());
             T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
         }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe { visit.borrowed::<T>(&raw const **self, pointee(&raw const **self, shadow.cast())) }
     }
 }
 
@@ -89,6 +113,9 @@ macro_rules! raw_pointers {
             const CHECKED: bool = false;
             const PLAIN: bool = false;
             const VARIANTS: bool = false;
+            const CELLS: bool = false;
+            const CONSTANTS: bool = false;
+            const INERT: bool = false;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())

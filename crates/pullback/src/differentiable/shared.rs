@@ -1,6 +1,8 @@
 //! Values with several owners: `Rc` and `Arc`. What is shared in the primal is shared in the same way in the shadow.
 
-use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, VisitFloats, Writable, layout_fn};
+use super::{
+    Differentiable, MakeZero, Mismatch, Path, SharedWritable, VisitConstants, VisitFloats, Writable, layout_fn,
+};
 use crate::abi::{Field, Layout};
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -65,7 +67,7 @@ fn counted_layout<T: Differentiable>() -> &'static Layout {
 }
 
 macro_rules! counted {
-    ($($P:ident)*) => {$(
+    ($($P:ident, plain counts: $plain:literal;)*) => {$(
         // SAFETY: a pointer to the counts and the value, which is checked.
         unsafe impl<T: Differentiable> Differentiable for $P<T> {
             const LAYOUT: Layout =
@@ -74,10 +76,27 @@ macro_rules! counted {
             const CHECKED: bool = true;
             const PLAIN: bool = false;
             const VARIANTS: bool = false;
+            const CELLS: bool = false;
+            const CONSTANTS: bool = true;
+            const INERT: bool = false;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
+                // SAFETY: the pointer is to the counts and the value, of which only the counts are read.
+                let counted = |owner: &Self| unsafe { (&raw const *owner).cast::<*mut Counted<T>>().read() };
+                let (ours, theirs) = (counted(self), counted(shadow));
+                if T::CELLS || path.is_mirrored() {
+                    path.piece_of(ours, theirs, size_of::<Counted<T>>());
+                }
+                if path.is_mirrored() && $plain {
+                    path.same_counts(
+                        [$P::strong_count(self), $P::weak_count(self)],
+                        [$P::strong_count(shadow), $P::weak_count(shadow)],
+                        ours.cast(),
+                        theirs.cast(),
+                    )?;
+                }
                 let owners = if $P::weak_count(shadow) == 0 { Some($P::strong_count(shadow)) } else { None };
-                match path.counted($P::as_ptr(shadow).cast(), owners) {
+                match path.counted($P::as_ptr(shadow).cast(), owners, $plain) {
                     Some(path) => T::check_shadow(self, shadow, &path),
                     None => Ok(()),
                 }
@@ -91,6 +110,17 @@ macro_rules! counted {
                     unsafe {
                         let counted = shadow.cast::<*mut Counted<T>>().read();
                         T::floats(self, &raw mut (*counted).value, visit);
+                    }
+                }
+            }
+
+            unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+                // SAFETY: asked of the caller; the pointer is to the counts and the value.
+                unsafe {
+                    let counted = shadow.cast::<*mut Counted<T>>().read();
+                    if visit.counted(counted.cast_const().cast()) {
+                        T::constants(self, &raw mut (*counted).value, visit);
+                        visit.leave();
                     }
                 }
             }
@@ -126,4 +156,8 @@ macro_rules! counted {
         unsafe impl<T: SharedWritable> SharedWritable for $P<T> {}
     )*};
 }
-counted!(Rc Arc);
+counted! {
+    Rc, plain counts: true;
+    // Nothing but atomics change its counts, and these have no derivative.
+    Arc, plain counts: false;
+}

@@ -1,8 +1,8 @@
 //! Floats, and what holds values in place: arrays, tuples, ranges, cells, `Option`, `Result`.
 
 use super::{
-    ActiveResult, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitFloats, Writable,
-    corresponding, layout_fn,
+    ActiveResult, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitConstants, VisitFloats,
+    Writable, corresponding, layout_fn,
 };
 use crate::abi::{Field, Layout};
 use std::cell::Cell;
@@ -17,6 +17,9 @@ macro_rules! floats {
             const CHECKED: bool = false;
             const PLAIN: bool = true;
             const VARIANTS: bool = false;
+            const CELLS: bool = false;
+            const CONSTANTS: bool = false;
+            const INERT: bool = false;
 
             fn check_shadow(&self, _: &Self, _: &Path<'_>) -> Result<(), Mismatch> {
                 Ok(())
@@ -58,6 +61,9 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
     const VARIANTS: bool = T::VARIANTS;
+    const CELLS: bool = T::CELLS;
+    const CONSTANTS: bool = T::CONSTANTS;
+    const INERT: bool = T::INERT;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self[..].check_shadow(&shadow[..], path)
@@ -66,6 +72,15 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: asked of the caller.
         unsafe { T::floats_in_row(self, shadow.cast(), visit) }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        if T::CONSTANTS {
+            for (index, value) in self.iter().enumerate() {
+                // SAFETY: asked of the caller.
+                unsafe { value.constants(shadow.cast::<T>().add(index), visit) }
+            }
+        }
     }
 }
 
@@ -87,6 +102,9 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     const CHECKED: bool = true;
     const PLAIN: bool = T::PLAIN;
     const VARIANTS: bool = T::VARIANTS;
+    const CELLS: bool = T::CELLS;
+    const CONSTANTS: bool = T::CONSTANTS;
+    const INERT: bool = T::INERT;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.same_length(self.len(), shadow.len())?;
@@ -101,6 +119,15 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: asked of the caller.
         unsafe { T::floats_in_row(self, shadow.cast(), visit) }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        if T::CONSTANTS {
+            for (index, value) in self.iter().enumerate() {
+                // SAFETY: asked of the caller.
+                unsafe { value.constants(shadow.cast::<T>().add(index), visit) }
+            }
+        }
     }
 }
 
@@ -120,6 +147,9 @@ macro_rules! tuples {
             const CHECKED: bool = $first::CHECKED $(|| $T::CHECKED)*;
             const PLAIN: bool = $first::PLAIN $(&& $T::PLAIN)*;
             const VARIANTS: bool = $first::VARIANTS $(|| $T::VARIANTS)*;
+            const CELLS: bool = $first::CELLS $(|| $T::CELLS)*;
+            const CONSTANTS: bool = $first::CONSTANTS $(|| $T::CONSTANTS)*;
+            const INERT: bool = $first::INERT $(&& $T::INERT)*;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
                 self.$first_index.check_shadow(&shadow.$first_index, &path.field(stringify!($first_index)))?;
@@ -133,6 +163,15 @@ macro_rules! tuples {
                 unsafe {
                     self.$first_index.floats(corresponding(self, &self.$first_index, shadow), visit);
                     $(self.$index.floats(corresponding(self, &self.$index, shadow), visit);)*
+                }
+            }
+
+            #[inline]
+            unsafe fn constants<Visitor: VisitConstants>(&self, shadow: *mut Self, visit: &mut Visitor) {
+                // SAFETY: asked of the caller.
+                unsafe {
+                    self.$first_index.constants(corresponding(self, &self.$first_index, shadow), visit);
+                    $(self.$index.constants(corresponding(self, &self.$index, shadow), visit);)*
                 }
             }
         }
@@ -179,6 +218,9 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
     const VARIANTS: bool = T::VARIANTS;
+    const CELLS: bool = T::CELLS;
+    const CONSTANTS: bool = T::CONSTANTS;
+    const INERT: bool = T::INERT;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         self.start.check_shadow(&shadow.start, &path.field("start"))?;
@@ -190,6 +232,14 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
         unsafe {
             self.start.floats(corresponding(self, &self.start, shadow), visit);
             self.end.floats(corresponding(self, &self.end, shadow), visit);
+        }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        // SAFETY: asked of the caller.
+        unsafe {
+            self.start.constants(corresponding(self, &self.start, shadow), visit);
+            self.end.constants(corresponding(self, &self.end, shadow), visit);
         }
     }
 }
@@ -213,6 +263,9 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
     const VARIANTS: bool = T::VARIANTS;
+    const CELLS: bool = true;
+    const CONSTANTS: bool = false;
+    const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         // SAFETY: the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
@@ -254,12 +307,17 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     const CHECKED: bool = true;
     const PLAIN: bool = false;
     const VARIANTS: bool = true;
+    const CELLS: bool = T::CELLS;
+    const CONSTANTS: bool = T::CONSTANTS;
+    const INERT: bool = T::INERT;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
             (Some(primal), Some(part)) => {
                 path.variant(shadow, &[Part::of(part)]);
-                primal.check_shadow(part, &path.field("Some"))
+                let path = path.field("Some");
+                let path = if size_of::<Self>() == size_of::<T>() { path } else { path.hidden() };
+                primal.check_shadow(part, &path)
             }
             (None, None) => {
                 path.variant(shadow, &[]);
@@ -274,6 +332,20 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
         if let Some(value) = self {
             // SAFETY: asked of the caller.
             unsafe { value.floats(corresponding(self, value, shadow), visit) }
+        }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        let Some(value) = self else { return };
+        // The layout says where the content of an option with a niche is.
+        let hidden = size_of::<Self>() != size_of::<T>();
+        if hidden {
+            visit.enter_variant();
+        }
+        // SAFETY: asked of the caller.
+        unsafe { value.constants(corresponding(self, value, shadow), visit) }
+        if hidden {
+            visit.leave();
         }
     }
 }
@@ -305,16 +377,19 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     const CHECKED: bool = true;
     const PLAIN: bool = false;
     const VARIANTS: bool = true;
+    const CELLS: bool = T::CELLS || E::CELLS;
+    const CONSTANTS: bool = T::CONSTANTS || E::CONSTANTS;
+    const INERT: bool = T::INERT && E::INERT;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         match (self, shadow) {
             (Ok(primal), Ok(part)) => {
                 path.variant(shadow, &[Part::of(part)]);
-                primal.check_shadow(part, &path.field("Ok"))
+                primal.check_shadow(part, &path.field("Ok").hidden())
             }
             (Err(primal), Err(part)) => {
                 path.variant(shadow, &[Part::of(part)]);
-                primal.check_shadow(part, &path.field("Err"))
+                primal.check_shadow(part, &path.field("Err").hidden())
             }
             (Ok(_), Err(_)) => Err(path.different_variants("Ok", "Err")),
             (Err(_), Ok(_)) => Err(path.different_variants("Err", "Ok")),
@@ -329,6 +404,18 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
                 Err(error) => error.floats(corresponding(self, error, shadow), visit),
             }
         }
+    }
+
+    unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        visit.enter_variant();
+        // SAFETY: asked of the caller.
+        unsafe {
+            match self {
+                Ok(value) => value.constants(corresponding(self, value, shadow), visit),
+                Err(error) => error.constants(corresponding(self, error, shadow), visit),
+            }
+        }
+        visit.leave();
     }
 }
 

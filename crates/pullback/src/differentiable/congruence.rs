@@ -1,0 +1,244 @@
+//! Whether shared memory has the same names in the shadows as in the primals.
+//!
+//! Two references to one cell, or two clones of an `Rc`, are two names of one value. The engine follows each name with a shadow of its own: what is
+//! written by one name and read by the other has a derivative only if both names lead to one shadow, too. So the check of
+//! shadows notes each piece of memory that may have several names, with its shadow; when all arguments are checked, the
+//! notes are compared, before anything is written:
+//!
+//! - the same primal memory has the same shadow, and the same shadow stands for the same primal memory;
+//! - a shadow is not itself primal memory;
+//! - what a `Const` argument reaches has no shadow by another argument.
+//!
+//! In forward mode the derivative writes the counts of a primal's `Rc` to its shadow, too. Behind a shared reference the two may have
+//! different counts, of which the difference is noted, and is added again when the derivative is through.
+
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+
+/// What is noted. Nothing is, and nothing is done, for arguments without cells and counts.
+#[derive(Debug, Default)]
+pub struct Congruence {
+    noted: ManuallyDrop<RefCell<Noted>>,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    pieces: Vec<Piece>,
+    counts: Vec<Counts>,
+}
+
+/// Memory that may have several names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub argument: &'static str,
+    /// The number of the direction that the shadow is for.
+    pub lane: usize,
+    pub primal: usize,
+    /// `None`: it is constant.
+    pub shadow: Option<usize>,
+    pub bytes: usize,
+}
+
+/// The counts of a shared value and of its shadow, strong and weak.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    primal: *const [usize; 2],
+    shadow: *mut [usize; 2],
+    /// How many more the shadow has.
+    more: [usize; 2],
+}
+
+impl Piece {
+    /// From the primal to the shadow.
+    fn distance(&self) -> Option<usize> {
+        self.shadow.map(|shadow| shadow.wrapping_sub(self.primal))
+    }
+}
+
+/// Addresses, how many bytes there are, and the piece they belong to.
+type Span<'a> = (usize, usize, &'a Piece);
+
+impl Congruence {
+    /// Note memory that may have several names.
+    pub(super) fn note(&self, piece: Piece) {
+        if piece.bytes > 0 {
+            self.noted.borrow_mut().pieces.push(piece);
+        }
+    }
+
+    /// Note the counts of a shared value that the derivative cannot end.
+    pub(super) fn note_counts(&self, primal: *const [usize; 2], shadow: *mut [usize; 2]) {
+        // SAFETY: whoever checks a shadow has both.
+        let (ours, theirs) = unsafe { (primal.read(), shadow.read()) };
+        let more = [theirs[0].wrapping_sub(ours[0]), theirs[1].wrapping_sub(ours[1])];
+        self.noted.borrow_mut().counts.push(Counts { primal, shadow, more });
+    }
+
+    /// Whether nothing was noted.
+    #[inline]
+    pub fn is_empty(&mut self) -> bool {
+        let noted = self.noted.get_mut();
+        noted.pieces.is_empty() && noted.counts.is_empty()
+    }
+
+    /// Panic if names and shadows do not correspond.
+    #[track_caller]
+    #[inline]
+    pub fn assert_congruent(&mut self) {
+        if !self.noted.get_mut().pieces.is_empty() {
+            self.compare();
+        }
+    }
+
+    /// The comparison, in a function that a derivative of a derivative calls as it is.
+    #[track_caller]
+    #[inline(never)]
+    fn compare(&mut self) {
+        if let Some(message) = mismatch(&self.noted.get_mut().pieces) {
+            panic!("{message}");
+        }
+    }
+}
+
+impl Drop for Congruence {
+    /// If nothing was noted, it is as if this were not there.
+    #[inline]
+    fn drop(&mut self) {
+        let noted = self.noted.get_mut();
+        if noted.pieces.capacity() > 0 || noted.counts.capacity() > 0 {
+            self.finish();
+        }
+    }
+}
+
+impl Congruence {
+    /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
+    #[inline(never)]
+    fn finish(&mut self) {
+        for Counts { primal, shadow, more } in self.noted.get_mut().counts.drain(..) {
+            // SAFETY: they are borrowed as long as the derivative runs, so both are still there; a count is not written by another thread.
+            unsafe {
+                let now = primal.read();
+                shadow.write([now[0].wrapping_add(more[0]), now[1].wrapping_add(more[1])]);
+            }
+        }
+        // SAFETY: this is dropped once.
+        unsafe { ManuallyDrop::drop(&mut self.noted) };
+    }
+}
+
+/// What does not correspond.
+fn mismatch(pieces: &[Piece]) -> Option<String> {
+    let mut primals: Vec<Span> = pieces.iter().map(|piece| (piece.primal, piece.bytes, piece)).collect();
+    let mut shadows: Vec<Span> = pieces.iter().filter_map(|piece| Some((piece.shadow?, piece.bytes, piece))).collect();
+    primals.sort_by_key(|span| span.0);
+    shadows.sort_by_key(|span| span.0);
+    let same = |a: &Piece, b: &Piece| a.lane != b.lane || a.distance() == b.distance();
+    if let Some((a, b)) =
+        overlapping(&primals, &primals, |a, b| !same(a, b) || a.shadow.is_none() != b.shadow.is_none())
+    {
+        let (a, b) = in_order(a, b);
+        return Some(format!(
+            "arguments `{a}` and `{b}` share memory that may be written, but their shadows do not: one is `Const`, or the shadows are \
+             different ones\nhelp: what is one value in the arguments is one value in their shadows"
+        ));
+    }
+    let differ = |a: &Piece, b: &Piece| a.lane != b.lane || a.distance() != b.distance();
+    if let Some((a, b)) = overlapping(&shadows, &shadows, differ) {
+        let (a, b) = in_order(a, b);
+        return Some(format!(
+            "the shadows of `{a}` and `{b}` share memory, but the arguments do not\n\
+             help: what are two values in the arguments are two values in their shadows"
+        ));
+    }
+    overlapping(&shadows, &primals, |_, _| true).map(|(a, b)| {
+        let (a, b) = (a.argument, b.argument);
+        format!("the shadow of `{a}` is memory of argument `{b}` itself\nhelp: `pullback::make_zero` makes a shadow")
+    })
+}
+
+/// The arguments of two pieces, in the order in which they were noted.
+fn in_order<'a>(a: &'a Piece, b: &'a Piece) -> (&'static str, &'static str) {
+    let (first, second) = if std::ptr::from_ref(a) <= std::ptr::from_ref(b) { (a, b) } else { (b, a) };
+    (first.argument, second.argument)
+}
+
+/// Two pieces with overlapping addresses, one of each list, for which `wrong` holds. The lists are sorted.
+fn overlapping<'a>(
+    a: &[Span<'a>],
+    b: &[Span<'a>],
+    wrong: impl Fn(&Piece, &Piece) -> bool,
+) -> Option<(&'a Piece, &'a Piece)> {
+    // Those of either list that may reach what comes next.
+    let (mut open_a, mut open_b): (Vec<&Span>, Vec<&Span>) = (Vec::new(), Vec::new());
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    loop {
+        let from_a = match (a.peek(), b.peek()) {
+            (None, None) => return None,
+            (Some(x), Some(y)) => x.0 <= y.0,
+            (next, _) => next.is_some(),
+        };
+        let (next, open, others) =
+            if from_a { (a.next()?, &mut open_a, &mut open_b) } else { (b.next()?, &mut open_b, &mut open_a) };
+        others.retain(|other| other.0 + other.1 > next.0);
+        if let Some(found) = others.iter().find(|other| wrong(other.2, next.2)) {
+            return Some((found.2, next.2));
+        }
+        // One that is as the last, and ends no later, adds nothing.
+        let is_new = open.last().is_none_or(|last| {
+            last.0 + last.1 < next.0 + next.1 || last.2.distance() != next.2.distance() || last.2.lane != next.2.lane
+        });
+        if is_new {
+            open.push(next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(argument: &'static str, primal: usize, shadow: impl Into<Option<usize>>, bytes: usize) -> Piece {
+        Piece { argument, lane: 0, primal, shadow: shadow.into(), bytes }
+    }
+
+    #[test]
+    fn one_value_has_one_shadow() {
+        assert_eq!(mismatch(&[piece("a", 100, 500, 32), piece("b", 100, 500, 32)]), None);
+        assert_eq!(mismatch(&[piece("a", 100, 500, 32), piece("b", 116, 516, 8), piece("c", 200, 600, 8)]), None);
+        assert!(mismatch(&[piece("a", 100, 500, 32), piece("b", 100, 600, 32)]).unwrap().contains("`a` and `b` share"));
+        assert!(mismatch(&[piece("a", 100, 500, 32), piece("b", 116, 500, 8)]).is_some());
+        assert!(mismatch(&[piece("a", 100, 500, 32), piece("b", 300, 516, 8)]).unwrap().contains("the shadows of"));
+    }
+
+    #[test]
+    fn a_shadow_is_not_a_primal() {
+        assert!(mismatch(&[piece("a", 100, 100, 32)]).unwrap().contains("the shadow of `a` is memory of argument `a`"));
+        assert!(mismatch(&[piece("a", 100, 308, 32), piece("b", 300, 700, 32)]).is_some());
+        assert_eq!(mismatch(&[piece("a", 100, 132, 32)]), None);
+    }
+
+    #[test]
+    fn constants_share_nothing_with_others() {
+        assert!(mismatch(&[piece("a", 100, 500, 32), piece("b", 116, None, 8)]).is_some());
+        assert!(mismatch(&[piece("a", 100, 500, 32), piece("b", 516, None, 8)]).is_some());
+        assert_eq!(mismatch(&[piece("a", 100, None, 32), piece("b", 116, None, 8)]), None);
+    }
+
+    #[test]
+    fn each_direction_has_shadows_of_its_own() {
+        let second = Piece { lane: 1, ..piece("a", 100, 700, 32) };
+        assert_eq!(mismatch(&[piece("a", 100, 500, 32), second]), None);
+        let second = Piece { lane: 1, ..piece("a", 100, 500, 32) };
+        assert!(mismatch(&[piece("a", 100, 500, 32), second]).is_some());
+    }
+
+    #[test]
+    fn many_names_are_compared_in_little_time() {
+        let start = std::time::Instant::now();
+        let many: Vec<Piece> =
+            (0..200_000).map(|i| piece("a", 1000 + i % 1000 * 8, (1 << 40) + i % 1000 * 8, 8)).collect();
+        assert_eq!(mismatch(&many), None);
+        assert!(start.elapsed().as_secs() < 5);
+    }
+}

@@ -1,0 +1,355 @@
+//! What of a tangent carries no derivative: strings, and fields with `#[pullback(skip)]`.
+//!
+//! The engine knows nothing of such parts but where they lie. In forward mode it gives them the bits of the primal's: a derivative that lets
+//! the primal's `String` grow leaves the address of the new memory in the shadow, too. So the wrapper of a forward derivative
+//!
+//! - takes such parts out of each shadow that the derivative may change, before it runs ([`Constants::take`]);
+//! - puts clones of the primal's there when it is through, also by a panic, and in the tangents of results;
+//! - drops what it took out.
+//!
+//! What is behind a shared reference stays as it is, and is left alone. In an enum the engine does not know where a string lies, and
+//! treats it like all else: it is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
+
+use super::Differentiable;
+use super::owning::text_address;
+use std::any::type_name;
+use std::collections::HashSet;
+use std::mem::{ManuallyDrop, needs_drop};
+
+/// Makes another value.
+pub type CloneFn<T> = fn(&T) -> T;
+
+/// What is done with each part of a value that carries no derivative, and with its place in a shadow.
+pub trait VisitConstants {
+    /// A skipped field. Without `clone` no other value of its type can be made.
+    ///
+    /// # Safety
+    /// `primal` holds a value. `shadow` is a place for one.
+    unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, clone: Option<CloneFn<T>>);
+
+    /// A string.
+    ///
+    /// # Safety
+    /// As for [`part`](Self::part).
+    unsafe fn text(&mut self, primal: *const String, shadow: *mut String);
+
+    /// A shared reference to what holds neither floats nor pointers.
+    ///
+    /// # Safety
+    /// As for [`part`](Self::part).
+    unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+        let _ = (primal, shadow);
+    }
+
+    /// What a mutable reference points to.
+    ///
+    /// # Safety
+    /// As for [`part`](Self::part), as long as the derivative runs.
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T);
+
+    /// Whether to look at a shared value, whose shadow is at this address.
+    fn counted(&mut self, shadow: *const ()) -> bool;
+
+    /// What follows lies in an enum, where nobody knows, until it is [left](Self::leave).
+    fn enter_variant(&mut self);
+
+    /// The end of an enum, or of a shared value.
+    fn leave(&mut self);
+}
+
+/// The parts that were taken out of shadows, and where others have to be put.
+#[derive(Default)]
+pub struct Constants {
+    taken: ManuallyDrop<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    parts: Vec<Box<dyn Erased>>,
+    /// What is borrowed by the derivative, and has other parts when it is through.
+    borrowed: Vec<Box<dyn Fn(&mut Adopt<'_>)>>,
+    /// Shared values of shadows that came with the arguments.
+    counted: HashSet<*const ()>,
+}
+
+/// A value of some type.
+trait Erased {}
+impl<T> Erased for T {}
+
+impl std::fmt::Debug for Constants {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Constants").finish_non_exhaustive()
+    }
+}
+
+impl Constants {
+    /// Panic if there is a part in an argument that cannot be taken out of its shadow.
+    ///
+    /// # Safety
+    /// `shadow` is the place of a shadow that fits `primal`.
+    #[track_caller]
+    #[inline]
+    pub unsafe fn examine<T: Differentiable>(name: &str, primal: &T, shadow: *mut T) {
+        if T::CONSTANTS {
+            // SAFETY: asked of the caller.
+            unsafe { examine_parts(name, primal, shadow) }
+        }
+    }
+
+    /// Take all parts out of the shadow of an argument, which was [examined](Self::examine).
+    ///
+    /// # Safety
+    /// `shadow` is the place of a shadow that fits `primal`. The derivative is called next; until this is dropped, nothing else uses the two.
+    #[inline]
+    pub unsafe fn take<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
+        if T::CONSTANTS {
+            // SAFETY: asked of the caller.
+            unsafe { self.take_parts(primal, shadow) }
+        }
+    }
+
+    /// # Safety: as of [`take`](Self::take).
+    #[inline(never)]
+    unsafe fn take_parts<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
+        // SAFETY: asked of the caller.
+        unsafe { primal.constants(shadow, &mut Take { taken: &mut self.taken, variants: 0 }) };
+    }
+
+    /// Put parts of its own into the tangent of a result.
+    ///
+    /// # Safety
+    /// `tangent` is what a derivative made of what is at `value`. That is there if `T` may have such parts.
+    #[inline]
+    pub unsafe fn complete<T: Differentiable>(&self, value: *const T, tangent: *mut T) {
+        if T::CONSTANTS {
+            // SAFETY: asked of the caller.
+            unsafe { self.complete_parts(&*value, tangent) }
+        }
+    }
+
+    /// # Safety: as of [`complete`](Self::complete).
+    #[inline(never)]
+    unsafe fn complete_parts<T: Differentiable>(&self, value: &T, tangent: *mut T) {
+        let mut adopt = Adopt { known: &self.taken.counted, met: HashSet::new(), inside: Vec::new() };
+        // SAFETY: asked of the caller.
+        unsafe { value.constants(tangent, &mut adopt) };
+    }
+}
+
+/// # Safety: as of [`Constants::examine`].
+#[track_caller]
+#[inline(never)]
+unsafe fn examine_parts<T: Differentiable>(name: &str, primal: &T, shadow: *mut T) {
+    let mut examine = Examine::default();
+    // SAFETY: asked of the caller. This pass writes nothing.
+    unsafe { primal.constants(shadow, &mut examine) };
+    if let Some(why) = examine.obstacle {
+        panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
+    }
+}
+
+impl Drop for Constants {
+    /// If nothing was taken, it is as if this were not there.
+    #[inline]
+    fn drop(&mut self) {
+        if self.taken.parts.capacity() > 0 || self.taken.borrowed.capacity() > 0 || self.taken.counted.capacity() > 0 {
+            self.finish();
+        }
+    }
+}
+
+impl Constants {
+    /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
+    #[inline(never)]
+    fn finish(&mut self) {
+        let mut adopt = Adopt { known: &self.taken.counted, met: HashSet::new(), inside: Vec::new() };
+        for borrowed in &self.taken.borrowed {
+            borrowed(&mut adopt);
+        }
+        // SAFETY: this is dropped once.
+        unsafe { ManuallyDrop::drop(&mut self.taken) };
+    }
+}
+
+/// Finds what stands in the way.
+#[derive(Default)]
+struct Examine {
+    obstacle: Option<String>,
+    /// The enums, and shared values, around what is visited.
+    inside: Vec<Inside>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Variant,
+    Counted,
+}
+
+impl Examine {
+    fn object<T>(&mut self, why: &str) {
+        self.obstacle.get_or_insert_with(|| format!("it holds a `{}` {why}", type_name::<T>()));
+    }
+}
+
+impl VisitConstants for Examine {
+    unsafe fn part<T>(&mut self, _: *const T, _: *mut T, clone: Option<CloneFn<T>>) {
+        if size_of::<T>() == 0 {
+            return;
+        }
+        if clone.is_none() {
+            self.object::<T>("in a skipped field, which cannot be cloned for the tangent");
+        } else if needs_drop::<T>() && self.inside.contains(&Inside::Variant) {
+            self.object::<T>("in a skipped field of an enum, where it cannot be found");
+        } else if needs_drop::<T>() && self.inside.contains(&Inside::Counted) {
+            self.object::<T>("in a skipped field behind an `Rc`, which others may own");
+        }
+    }
+
+    unsafe fn text(&mut self, _: *const String, _: *mut String) {
+        if self.inside.contains(&Inside::Counted) {
+            self.object::<String>("behind an `Rc`, which others may own");
+        }
+    }
+
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
+        // SAFETY: asked of the caller.
+        unsafe { (*primal).constants(shadow, self) }
+    }
+
+    fn counted(&mut self, _: *const ()) -> bool {
+        self.inside.push(Inside::Counted);
+        true
+    }
+
+    fn enter_variant(&mut self) {
+        self.inside.push(Inside::Variant);
+    }
+
+    fn leave(&mut self) {
+        self.inside.pop();
+    }
+}
+
+/// Takes parts out of a shadow. Where they were are the bits of the primal's.
+struct Take<'a> {
+    taken: &'a mut Taken,
+    variants: usize,
+}
+
+impl VisitConstants for Take<'_> {
+    unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, _: Option<CloneFn<T>>) {
+        if needs_drop::<T>() {
+            // SAFETY: asked of the caller. What was there is taken over; the bits that are there now are put away before the shadow is used.
+            unsafe {
+                let part: Box<dyn Erased> = Box::new(shadow.read());
+                // SAFETY: a value that was part of a shadow is dropped before the derivative returns to who lent the shadow.
+                self.taken.parts.push(std::mem::transmute::<Box<dyn Erased + '_>, Box<dyn Erased>>(part));
+                primal.copy_to_nonoverlapping(shadow, 1);
+            }
+        }
+    }
+
+    unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
+        if self.variants == 0 {
+            // SAFETY: asked of the caller.
+            unsafe { self.part(primal, shadow, Some(String::clone)) }
+        }
+    }
+
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
+        // SAFETY: asked of the caller.
+        let adopt = move |adopt: &mut Adopt<'_>| unsafe { (*primal).constants(shadow, adopt) };
+        let adopt: Box<dyn Fn(&mut Adopt<'_>)> = Box::new(adopt);
+        // SAFETY: it is called before the derivative returns to who lent both.
+        self.taken.borrowed.push(unsafe { std::mem::transmute::<Box<dyn Fn(&mut Adopt<'_>) + '_>, _>(adopt) });
+        // SAFETY: asked of the caller.
+        unsafe { (*primal).constants(shadow, self) }
+    }
+
+    fn counted(&mut self, shadow: *const ()) -> bool {
+        self.taken.counted.insert(shadow);
+        false
+    }
+
+    fn enter_variant(&mut self) {
+        self.variants += 1;
+    }
+
+    fn leave(&mut self) {
+        self.variants -= 1;
+    }
+}
+
+/// Puts clones of a primal's parts into a shadow.
+struct Adopt<'a> {
+    /// Shared values that have parts of their own.
+    known: &'a HashSet<*const ()>,
+    met: HashSet<*const ()>,
+    inside: Vec<Inside>,
+}
+
+impl VisitConstants for Adopt<'_> {
+    unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, clone: Option<CloneFn<T>>) {
+        if let Some(clone) = clone {
+            // SAFETY: asked of the caller. What is there are bits of the primal's.
+            unsafe { shadow.write(clone(&*primal)) }
+        }
+    }
+
+    unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
+        // SAFETY: asked of the caller.
+        unsafe {
+            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made.
+            let address = text_address(shadow);
+            let own = self.inside.contains(&Inside::Variant) && !address.is_null() && address != text_address(primal);
+            if !own {
+                shadow.write((*primal).clone());
+            }
+        }
+    }
+
+    unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+        // SAFETY: asked of the caller. Whoever has the primal's may have it twice.
+        unsafe { shadow.write(*primal) }
+    }
+
+    // Each has its own turn.
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, _: *const T, _: *mut T) {}
+
+    fn counted(&mut self, shadow: *const ()) -> bool {
+        let new = !self.known.contains(&shadow) && self.met.insert(shadow);
+        if new {
+            self.inside.push(Inside::Counted);
+        }
+        new
+    }
+
+    fn enter_variant(&mut self) {
+        self.inside.push(Inside::Variant);
+    }
+
+    fn leave(&mut self) {
+        self.inside.pop();
+    }
+}
+
+/// How another value of `T` is made, if `T` is `Clone` where the derive stands; as `LayoutOf` for layouts.
+#[derive(Debug)]
+pub struct CloneOf<T>(std::marker::PhantomData<T>);
+
+impl<T: Clone> CloneOf<T> {
+    /// By its `Clone`.
+    pub const CLONE: Option<CloneFn<T>> = Some(T::clone);
+}
+
+/// A type that is not `Clone`.
+pub trait NoClone: Sized {
+    /// What stands behind `CloneOf`.
+    type Value;
+    /// None.
+    const CLONE: Option<CloneFn<Self::Value>> = None;
+}
+
+impl<T> NoClone for CloneOf<T> {
+    type Value = T;
+}

@@ -1,0 +1,182 @@
+//! Tangents are Rust values: whatever a forward derivative does to its primal, each string, vector and count of a tangent is its own.
+
+use pullback::{Differentiable, autodiff, jvp, make_zero};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+fn message<R>(f: impl FnOnce() -> R) -> String {
+    std::panic::set_hook(Box::new(|_| {}));
+    let panic = catch_unwind(AssertUnwindSafe(f)).err().expect("it should have panicked");
+    panic.downcast_ref::<String>().cloned().unwrap_or_else(|| panic.downcast_ref::<&str>().unwrap().to_string())
+}
+
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+struct Named {
+    w: f64,
+    name: String,
+    #[pullback(skip)]
+    tags: Vec<String>,
+}
+
+fn named(w: f64, name: &str) -> Named {
+    Named { w, name: name.to_owned(), tags: vec![name.repeat(2), "tag".to_owned()] }
+}
+
+#[autodiff(t_consumed, Forward, Dual, Dual)]
+fn consumed(s: Named) -> f64 {
+    s.w * s.w
+}
+
+#[test]
+fn a_string_that_is_dropped() {
+    // Other lengths and capacities than the primal's.
+    assert_eq!(t_consumed(named(3.0, "a long name, on the heap"), named(1.0, "b")), (9.0, 6.0));
+    assert_eq!(t_consumed(named(3.0, ""), named(1.0, "another long name, on the heap")), (9.0, 6.0));
+}
+
+#[autodiff(t_grown, Forward, Dual)]
+fn grown(s: &mut Named) {
+    s.w *= s.w;
+    s.name.push_str(" and more, so that it has to grow beyond what it had");
+    s.tags.push("new".to_owned());
+}
+
+#[test]
+fn a_string_that_grows() {
+    let (mut s, mut d) = (named(3.0, "a"), named(1.0, "b"));
+    t_grown(&mut s, &mut d);
+    assert_eq!(s.name, "a and more, so that it has to grow beyond what it had");
+    assert_eq!(d, Named { w: 6.0, ..s.clone() });
+    d.name.push('!');
+    assert_ne!(d.name, s.name);
+}
+
+#[autodiff(t_swapped, Forward, Dual, Dual)]
+fn swapped(a: &mut Named, b: &mut Named) {
+    std::mem::swap(a, b);
+    a.w *= 2.0;
+    *b = Named { w: a.w * b.w, name: format!("{}", b.name.len()), tags: vec![] };
+}
+
+#[test]
+fn values_that_change_places() {
+    let (mut a, mut b) = (named(3.0, "a name"), named(5.0, "b"));
+    let (mut da, mut db) = (named(1.0, "another one for the tangent"), named(10.0, ""));
+    t_swapped(&mut a, &mut da, &mut b, &mut db);
+    assert_eq!((a.w, b.w), (10.0, 30.0));
+    assert_eq!(da, Named { w: 20.0, ..a.clone() });
+    assert_eq!(db, Named { w: 20.0 * 3.0 + 10.0 * 1.0, ..b.clone() });
+}
+
+#[autodiff(t_grown_or_not, Forward, Dual)]
+fn grown_or_not(s: &mut Named) {
+    s.name.push_str(" and more, so that it has to grow beyond what it had");
+    s.w *= s.w;
+    assert!(s.w < 0.0, "too late");
+}
+
+#[test]
+fn a_panic_after_a_string_has_grown() {
+    let (mut s, mut d) = (named(3.0, "a"), named(1.0, "b"));
+    assert_eq!(message(|| t_grown_or_not(&mut s, &mut d)), "too late");
+    assert_eq!(s.name, d.name);
+    drop((s, d));
+}
+
+#[test]
+fn results_that_are_not_only_floats() {
+    let f = |x: &f64| (x * x, format!("n{}", 1), "static", vec![1usize, 2]);
+    let (y, dy) = jvp(f, &3.0, &1.0);
+    assert_eq!(y, (9.0, "n1".to_owned(), "static", vec![1, 2]));
+    assert_eq!(dy, (6.0, "n1".to_owned(), "static", vec![1, 2]));
+    let g = |x: &f64| if *x > 0.0 { Ok(x * x) } else { Err(format!("{} is negative", -1)) };
+    assert_eq!(jvp(g, &3.0, &1.0), (Ok(9.0), Ok(6.0)));
+    let (y, dy) = jvp(g, &-3.0, &1.0);
+    assert_eq!((y.clone(), dy), (y.clone(), y));
+    let h = |x: &f64| Named { w: x * x, name: "x".repeat(*x as usize), tags: vec![format!("{}", 3)] };
+    let (y, dy) = jvp(h, &3.0, &1.0);
+    assert_eq!(dy, Named { w: 6.0, ..y });
+}
+
+#[autodiff(t_pushed, Forward, Dual, Dual)]
+fn pushed(v: &mut Vec<f64>, x: f64) {
+    v.push(x * x);
+}
+
+#[test]
+fn a_vector_with_another_capacity() {
+    let mut v = Vec::with_capacity(8);
+    v.push(1.0);
+    let mut d = vec![2.0];
+    let said = message(|| t_pushed(&mut v, &mut d, 3.0, 1.0));
+    assert!(said.contains("`v` has capacity 8, its shadow has capacity 1"), "{said}");
+    let mut d = make_zero(&v);
+    t_pushed(&mut v, &mut d, 3.0, 1.0);
+    assert_eq!((v, d), (vec![1.0, 9.0], vec![0.0, 6.0]));
+}
+
+#[autodiff(t_ended, Forward, Dual, Dual)]
+fn ended(r: Rc<Cell<f64>>) -> f64 {
+    r.set(r.get() * 2.0);
+    r.get() * r.get()
+}
+
+#[test]
+fn an_rc_that_is_dropped() {
+    let (r, d) = (Rc::new(Cell::new(3.0)), Rc::new(Cell::new(1.0)));
+    let (keep_r, keep_d) = (r.clone(), d.clone());
+    assert_eq!(t_ended(r, d), (36.0, 24.0));
+    assert_eq!((Rc::strong_count(&keep_r), Rc::strong_count(&keep_d)), (1, 1));
+    assert_eq!((keep_r.get(), keep_d.get()), (6.0, 2.0));
+    // The tangent has an owner more than the primal: it must not end with it.
+    let d = keep_d.clone();
+    let said = message(|| t_ended(Rc::new(Cell::new(3.0)), d));
+    assert!(said.contains("`r` has 1 owners and 0 weak references, its shadow has 2 owners"), "{said}");
+}
+
+#[autodiff(t_shared, Forward, Dual, Dual, Dual)]
+fn shared(all: &mut Vec<Rc<Cell<f64>>>, r: &Rc<Cell<f64>>) -> f64 {
+    all.push(r.clone());
+    all.iter().map(|r| r.get() * r.get()).sum()
+}
+
+#[test]
+fn counts_behind_a_reference_stay_apart() {
+    let (r, d) = (Rc::new(Cell::new(3.0)), Rc::new(Cell::new(1.0)));
+    let more = [d.clone(), d.clone()];
+    let (mut all, mut d_all) = (Vec::with_capacity(4), Vec::with_capacity(4));
+    assert_eq!(t_shared(&mut all, &mut d_all, &r, &d), (9.0, 6.0));
+    assert_eq!((Rc::strong_count(&r), Rc::strong_count(&d)), (2, 4));
+    drop(more);
+    drop(d);
+    assert_eq!((Rc::strong_count(&d_all[0]), d_all[0].get()), (1, 1.0));
+}
+
+#[autodiff(d_two, Reverse, Duplicated, Duplicated, Active)]
+#[autodiff(t_two, Forward, Dual, Dual, Dual)]
+#[autodiff(d_other, Reverse, Duplicated, Const, Active)]
+fn two(a: &[Cell<f64>], b: &[Cell<f64>]) -> f64 {
+    a[0].set(a[0].get() * b[0].get());
+    b[0].get()
+}
+
+/// What is one value in the arguments is one in their shadows, and the other way round.
+#[test]
+fn names_of_shared_memory() {
+    let cells = [Cell::new(3.0), Cell::new(4.0)];
+    let one = |x: f64| [Cell::new(x), Cell::new(0.0)];
+    let (mut da, mut db) = (one(0.0), one(0.0));
+    let said = message(|| d_two(&cells, &mut da, &cells, &mut db));
+    assert!(said.contains("arguments `a` and `b` share memory"), "{said}");
+    let said = message(|| d_other(&cells, &mut da, &cells[..1]));
+    assert!(said.contains("arguments `a` and `b` share memory"), "{said}");
+    let said = message(|| t_two(&cells, &one(1.0), &one(2.0), &cells));
+    assert!(said.contains("the shadow of `b` is memory of argument `a` itself"), "{said}");
+    let d = one(1.0);
+    let said = message(|| t_two(&cells, &d, &one(2.0), &d));
+    assert!(said.contains("the shadows of `a` and `b` share memory"), "{said}");
+    // The same for both is right.
+    assert_eq!(t_two(&cells, &d, &cells, &d), (9.0, 6.0));
+    assert_eq!((cells[0].get(), d[0].get()), (9.0, 6.0));
+}
