@@ -354,3 +354,53 @@ int main() { return one_error(2.3) < 1e-6 && two_error(2.3) < 1e-6 ? 0 : 1; }
         assert!(std::process::Command::new(program).status().unwrap().success(), "{order:?}");
     }
 }
+
+/// The derivative of a function with target features is compiled with them, and one without is not, in the same crate.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn target_features() {
+    let main = "\
+use pullback::autodiff;
+
+#[autodiff(d_wide, Reverse, Duplicated, Active)]
+#[target_feature(enable = \"avx2,fma\")]
+fn wide(x: &[f64]) -> f64 {
+    x.iter().map(|a| a * a).sum()
+}
+
+#[autodiff(d_narrow, Reverse, Duplicated, Active)]
+fn narrow(x: &[f64]) -> f64 {
+    x.iter().map(|a| a * a).sum()
+}
+
+fn main() {
+    let x = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let (mut narrow, mut wide) = ([0.0; 5], [2.0, 4.0, 6.0, 8.0, 10.0]);
+    let value = d_narrow(&x, &mut narrow);
+    if is_x86_feature_detected!(\"avx2\") && is_x86_feature_detected!(\"fma\") {
+        wide = [0.0; 5];
+        // SAFETY: the CPU has the features.
+        assert_eq!(unsafe { d_wide(&x, &mut wide) }, value);
+    }
+    println!(\"{narrow:?} {wide:?}\");
+}
+";
+    let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", main)]);
+    for profile in ["dev", "release"] {
+        let saved = tempfile::tempdir().unwrap();
+        let save = [("PULLBACK_SAVE", saved.path().to_str().unwrap())];
+        let run = project.cargo_with(&format!("pullback run --profile {profile}"), &save);
+        assert_eq!(run.stdout(), "[2.0, 4.0, 6.0, 8.0, 10.0] [2.0, 4.0, 6.0, 8.0, 10.0]\n", "{profile}");
+        let files = std::fs::read_dir(saved.path()).unwrap().flatten().map(|file| file.path());
+        let text: String = files
+            .filter(|file| file.to_string_lossy().ends_with(".derivative.ll"))
+            .map(|file| std::fs::read_to_string(file).unwrap())
+            .collect();
+        let body = |name: &str| {
+            text.split(&format!("@__pullback_reverse_{name}.")).nth(1).unwrap().split("\n}").next().unwrap()
+        };
+        assert!(body("wide").contains("<4 x double>"), "{profile}: {}", body("wide"));
+        assert!(body("narrow").contains("<2 x double>"), "{profile}: {}", body("narrow"));
+        assert!(!body("narrow").contains("<4 x double>"), "{profile}: {}", body("narrow"));
+    }
+}

@@ -1,5 +1,6 @@
 //! Attributes of functions, parameters and calls, by name.
 
+use crate::error::Result;
 use crate::ffi::{AttrRef, ValueRef, llvm};
 use crate::kinds::FUNCTION_INDEX;
 use crate::module::Module;
@@ -8,6 +9,9 @@ use pullback_ir::{FuncAttrs, MemoryEffects};
 /// What a parameter's attributes say about how it is passed; caller and callee have to agree on these.
 pub(crate) const ABI_ATTRIBUTES: [&str; 8] =
     ["zeroext", "signext", "inreg", "byval", "sret", "inalloca", "swiftself", "noext"];
+
+/// The attribute with target features.
+const FEATURES: &str = "target-features";
 
 impl Module {
     /// The number of an attribute in this LLVM; `None` if it does not know it.
@@ -24,6 +28,24 @@ impl Module {
     pub(crate) fn call_attribute(&self, call: ValueRef, index: u32, name: &str) -> Option<AttrRef> {
         let kind = self.attribute_kind(name)?;
         llvm!(self.api(), LLVMGetCallSiteEnumAttribute(call, index, kind)).some()
+    }
+
+    /// The target features that a function is compiled with besides the usual ones, as LLVM writes them.
+    pub fn target_features(&self, function: &str) -> Option<String> {
+        self.string_attribute(self.function_named(function)?, FEATURES)
+    }
+
+    /// Compile a function with these target features.
+    pub fn set_target_features(&mut self, function: &str, features: &str) -> Result<()> {
+        let attribute = self.new_string_attribute(FEATURES, features);
+        llvm!(self.api(), LLVMAddAttributeAtIndex(self.symbol(function)?, FUNCTION_INDEX, attribute));
+        Ok(())
+    }
+
+    pub(crate) fn new_string_attribute(&self, name: &str, value: &str) -> AttrRef {
+        let ((name, name_len), (value, value_len)) =
+            ((name.as_ptr().cast(), name.len() as u32), (value.as_ptr().cast(), value.len() as u32));
+        llvm!(self.api(), LLVMCreateStringAttribute(self.raw_context(), name, name_len, value, value_len))
     }
 
     pub(crate) fn has_attribute(&self, function: ValueRef, name: &str) -> bool {

@@ -63,16 +63,7 @@ impl Module {
     pub(crate) fn take_float_calls(&self) {
         for (call, _) in self.float_calls().into_iter().filter(|(call, _)| !self.is_kept(*call)) {
             self.set_builtin(call, false);
-            let attribute = llvm!(
-                self.api(),
-                LLVMCreateStringAttribute(
-                    self.raw_context(),
-                    FOR_NOW.as_ptr().cast(),
-                    FOR_NOW.len() as u32,
-                    c"".as_ptr(),
-                    0
-                )
-            );
+            let attribute = self.new_string_attribute(FOR_NOW, "");
             llvm!(self.api(), LLVMAddCallSiteAttribute(call, FUNCTION_INDEX, attribute));
         }
     }

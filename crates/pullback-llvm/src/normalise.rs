@@ -150,7 +150,7 @@ impl Module {
     /// Mark what is to be inlined; returns the functions that catch panics, which no pass may touch.
     fn mark_for_inlining(&self, roots: &HashSet<ValueRef>, options: &NormaliseOptions) -> Result<HashSet<ValueRef>> {
         let recursive = self.recursive_functions();
-        let features = roots.iter().map(|r| self.features(*r)).next().unwrap_or_default();
+        let features = roots.iter().map(|r| self.features(*r)).reduce(|a, b| &a & &b).unwrap_or_default();
         let mut catching = HashSet::new();
         for function in self.raw_functions() {
             if self.is_declaration(function) {

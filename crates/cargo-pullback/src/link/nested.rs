@@ -118,13 +118,14 @@ impl Inner {
                     self.count += 1;
                     asked.request.nested = true;
                     let symbol = format!("{NAME}_{}_{}", self.count, asked.request.name.replace(' ', "_"));
-                    Task::new(id, asked.clone(), asked.shim, symbol)
+                    Task::new(id, w, asked.clone(), asked.shim, symbol)
                 })
                 .collect();
             let shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
             // The shims may be in a module of their own until all bodies are there.
             let mut part = w.clone_module();
             super::rules::bring_bodies(program, &mut part, self)?;
+            super::work::set_features(&mut part, &tasks)?;
             part.retain_reachable(&shims)?;
             let ready = match prepare(program, part, &shims, rules, self, trace)? {
                 Ok(ready) => ready,

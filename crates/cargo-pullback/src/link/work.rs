@@ -87,13 +87,18 @@ pub struct Task {
     pub symbol: String,
     /// The marker calls of all modules that ask for the same.
     calls: Vec<(ModuleId, CallSite)>,
+    /// The target features of the functions with these calls, where they are the same. Nobody else calls the derivative. The shim itself
+    /// has none: it is what rustc makes of a closure to give it an address.
+    pub features: Option<String>,
 }
 
 impl Task {
     /// A request of one module.
-    pub fn new(module: ModuleId, asked: Asked, shim: String, symbol: String) -> Self {
-        let calls = asked.calls.iter().map(|call| (module, call.clone())).collect();
-        Task { module, asked, shim, symbol, calls }
+    pub fn new(id: ModuleId, module: &Module, asked: Asked, shim: String, symbol: String) -> Self {
+        let features: BTreeSet<_> = asked.calls.iter().map(|call| module.target_features(&call.caller)).collect();
+        let features = if features.len() == 1 { features.into_iter().next().flatten() } else { None };
+        let calls = asked.calls.iter().map(|call| (id, call.clone())).collect();
+        Task { module: id, asked, shim, symbol, calls, features }
     }
 
     /// The function, for messages.
@@ -137,11 +142,14 @@ pub fn work(
             let is_own = module.find_symbol(&asked.shim).is_some_and(|s| s.linkage == Linkage::Internal);
             let shim = if is_own { format!("{}.{tag}", asked.shim) } else { asked.shim.clone() };
             let symbol = symbol(&asked, &tag, i);
-            let task = Task::new(*id, asked, shim, symbol);
+            let task = Task::new(*id, &module, asked, shim, symbol);
             let same = |other: &&mut Task| other.shim == task.shim && other.asked.request == task.asked.request;
             match tasks.iter_mut().find(same).filter(|_| task.asked.request.split) {
                 // Both sweeps are of one derivative, wherever they are called.
-                Some(same) => same.calls.extend(task.calls),
+                Some(same) => {
+                    same.features = same.features.take().filter(|features| task.features.as_ref() == Some(features));
+                    same.calls.extend(task.calls);
+                }
                 None => tasks.push(task),
             }
         }
@@ -157,26 +165,55 @@ pub fn work(
     let named = modules.iter().find(|(id, _)| *id == first.module);
     let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
-    let Made { module: mut d, applied } = match make(program, &name, &tasks, rules, trace)? {
-        Ok(made) => made,
-        Err(errors) => return Ok(Outcome::Failed(errors)),
-    };
     let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
-    let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
-    let mut saves = Vec::new();
-    for task in &tasks {
-        saves.push(has_shadows_saved(&d, &task.symbol)?);
-    }
-    let owners = trace.step("bring rules", || close(program, &mut d, &seen, &applied))?;
-    show_optimised(&d, &name, trace)?;
-
+    let (mut whole, mut owners, mut errors) = (None::<Module>, Vec::new(), Vec::new());
     let mut replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>> = HashMap::new();
-    for (task, saves) in tasks.into_iter().zip(saves) {
-        for (module, call) in &task.calls {
-            replacements.entry(*module).or_default().push((call.clone(), task.answer(call, saves)));
+    for tasks in by_features(tasks) {
+        let Made { module: mut d, applied } = match make(program, &name, &tasks, rules, trace)? {
+            Ok(made) => made,
+            Err(new) => {
+                errors.extend(new);
+                continue;
+            }
+        };
+        for task in &tasks {
+            let saves = has_shadows_saved(&d, &task.symbol)?;
+            for (module, call) in &task.calls {
+                replacements.entry(*module).or_default().push((call.clone(), task.answer(call, saves)));
+            }
+        }
+        let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
+        let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
+        owners.extend(trace.step("bring rules", || close(program, &mut d, &seen, &applied))?);
+        match &mut whole {
+            None => whole = Some(d),
+            Some(whole) => whole.link_in(d)?,
         }
     }
-    Ok(Outcome::Derived(Derived { replacements, module: d, symbols, owners, subjects }))
+    if !errors.is_empty() {
+        return Ok(Outcome::Failed(errors));
+    }
+    let module = whole.context("there is no request")?;
+    show_optimised(&module, &name, trace)?;
+    Ok(Outcome::Derived(Derived { replacements, module, symbols, owners, subjects }))
+}
+
+/// The requests in groups whose functions have the same target features: in the code of one, a function is inlined if it needs no more
+/// features than all that is differentiated with it.
+fn by_features(tasks: Vec<Task>) -> Vec<Vec<Task>> {
+    let mut groups: BTreeMap<Option<String>, Vec<Task>> = BTreeMap::new();
+    for task in tasks {
+        groups.entry(task.features.clone()).or_default().push(task);
+    }
+    groups.into_values().collect()
+}
+
+/// The module with the shim of a request. Where many small modules are made of a crate, it may be in another one than the request.
+fn home(program: &mut Program, task: &Task) -> Result<ModuleId> {
+    let shim = task.asked.shim.as_str();
+    let is_here = program.module(task.module)?.find_symbol(shim).is_some_and(|s| !s.is_declaration);
+    let found = if is_here { Some(task.module) } else { program.find(shim)? };
+    found.with_context(|| format!("no module defines `{}`", demangled(shim)))
 }
 
 /// The functions of these requests, each once.
@@ -303,8 +340,8 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
         });
         match made {
             Ok(id) => {
-                derivatives.push(id);
-                derivatives.extend(imported.ir.find(&reverse_sweep(&task.symbol)));
+                let later = imported.ir.find(&reverse_sweep(&task.symbol));
+                derivatives.push((task, [id].into_iter().chain(later).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
         }
@@ -318,7 +355,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     if !errors.is_empty() {
         return Ok(Err(errors));
     }
-    Ok(Ok(Made { module: emit(imported, &derivatives, tasks, trace)?, applied }))
+    Ok(Ok(Made { module: emit(imported, &derivatives, trace)?, applied }))
 }
 
 /// The policy, of a program that says itself which functions carry no derivative.
@@ -330,12 +367,7 @@ fn policy_with(applied: &Applied) -> impl Fn(&str) -> Policy + '_ {
 fn together(program: &mut Program, tasks: &[Task]) -> Result<Module> {
     let mut parts: BTreeMap<ModuleId, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for task in tasks {
-        // Where many small modules are made of a crate, the shim may be in another one than the request.
-        let shim = task.asked.shim.as_str();
-        let is_here = program.module(task.module)?.find_symbol(shim).is_some_and(|s| !s.is_declaration);
-        let found = if is_here { Some(task.module) } else { program.find(shim)? };
-        let module = found.with_context(|| format!("no module defines `{}`", demangled(shim)))?;
-        parts.entry(module).or_default().insert((shim, &task.shim));
+        parts.entry(home(program, task)?).or_default().insert((&task.asked.shim, &task.shim));
     }
     let mut whole: Option<Module> = None;
     for (module, shims) in parts {
@@ -350,15 +382,29 @@ fn together(program: &mut Program, tasks: &[Task]) -> Result<Module> {
             Some(whole) => whole.link_in(part)?,
         }
     }
-    whole.context("there is no request")
+    let mut whole = whole.context("there is no request")?;
+    set_features(&mut whole, tasks)?;
+    Ok(whole)
+}
+
+/// Let shims, and by them derivatives, be compiled with the target features of those who call the derivatives.
+pub fn set_features(module: &mut Module, tasks: &[Task]) -> Result<()> {
+    for task in tasks {
+        if let Some(features) = &task.features {
+            module.set_target_features(&task.shim, features)?;
+        }
+    }
+    Ok(())
 }
 
 /// Turn the derivatives into LLVM's IR; the module holds them, and what they reach.
-fn emit(mut imported: Imported, derivatives: &[FuncId], tasks: &[Task], trace: &mut Trace) -> Result<Module> {
+fn emit(mut imported: Imported, derivatives: &[(&Task, Vec<FuncId>)], trace: &mut Trace) -> Result<Module> {
     trace.step("export", || -> Result<Module> {
-        imported.export(derivatives, &tasks[0].shim)?;
+        for (task, functions) in derivatives {
+            imported.export(functions, &task.shim)?;
+        }
         let mut module = imported.into_module();
-        let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
+        let symbols: Vec<String> = derivatives.iter().flat_map(|(task, _)| task.symbols()).collect();
         module.retain_reachable(&symbols.iter().map(String::as_str).collect::<Vec<_>>())?;
         module.verify().context("the engine has made code that LLVM does not take; this is a bug in Pullback")?;
         Ok(module)

@@ -8,7 +8,7 @@
 //! aside.assert_alone();                                       // panics if something else sees what is put aside
 //! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
-//! let shim: fn(*const _, *mut _) = |a0, out| unsafe { write(out, f(read(a0))) };
+//! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
 //! let mut tape = Tape::new();
 //! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) }  // it may have to be put back, see `rt::saved`
 //! if !aside.is_empty() { Aside::reaches(…); aside.clear() }   // see `Aside`: what a shadow's enums hold beside floats
@@ -267,6 +267,8 @@ impl Body<'_> {
     /// The function that the driver differentiates, with everything by pointer. The call that never happens gives its arguments
     /// their types, lifetimes included. So do calls of the function with the shadows, one for each lane, for the tangents of its
     /// result: a tangent lives as long as the result that the function would have of the shadows.
+    /// A safe function is called outside of `unsafe`, so that it is rustc who says where it may be called: one with target features only in a
+    /// derivative that has them too.
     fn shim(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
         let function = &self.plan.function;
@@ -286,9 +288,14 @@ impl Body<'_> {
             });
             quote!(unsafe { #(#calls)* })
         });
+        let result = local("result");
+        let call = quote!(#path(#(#arguments),*));
+        let call = if function.is_unsafe { quote!(unsafe { #call }) } else { call };
         quote! {
-            let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| unsafe {
-                ::core::ptr::write(#out, #path(#(::core::ptr::read(#arguments)),*))
+            let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| {
+                #(let #arguments = unsafe { ::core::ptr::read(#arguments) };)*
+                let #result = #call;
+                unsafe { ::core::ptr::write(#out, #result) }
             };
             if false {
                 #shim(#(&raw const *#arguments,)* #out.as_mut_ptr());

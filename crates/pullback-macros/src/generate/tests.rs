@@ -18,7 +18,10 @@ fn a_function_without_arguments() {
         fn df() {
             ::pullback::__private::built_by_driver::<()>();
             let mut out = ::core::mem::MaybeUninit::<()>::uninit();
-            let shim: fn(*mut _) = |out| unsafe { ::core::ptr::write(out, f()) };
+            let shim: fn(*mut _) = |out| {
+                let result = f();
+                unsafe { ::core::ptr::write(out, result) }
+            };
             if false {
                 shim(out.as_mut_ptr());
             }
@@ -107,8 +110,12 @@ fn the_seeds_example() {
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
             ::pullback::__private::seed(&d2_0, &aside);
-            let shim: fn(*const _, *const _, *mut _) =
-                |a0, a1, out| unsafe { ::core::ptr::write(out, f(::core::ptr::read(a0), ::core::ptr::read(a1))) };
+            let shim: fn(*const _, *const _, *mut _) = |a0, a1, out| {
+                let a0 = unsafe { ::core::ptr::read(a0) };
+                let a1 = unsafe { ::core::ptr::read(a1) };
+                let result = f(a0, a1);
+                unsafe { ::core::ptr::write(out, result) }
+            };
             if false {
                 shim(&raw const *a0, &raw const *a1, out.as_mut_ptr());
             }

@@ -3,7 +3,9 @@
 use super::error;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
@@ -100,7 +102,7 @@ impl Function {
         Ok(Function {
             name: signature.ident,
             visibility,
-            attributes: attributes.into_iter().filter(holds_for_derivative).collect(),
+            attributes: attributes.iter().filter_map(for_derivative).collect(),
             generics,
             turbofish,
             is_unsafe: matches!(signature.safety, Safety::Unsafe(_)),
@@ -167,10 +169,23 @@ fn refuse(signature: &Signature) -> syn::Result<()> {
     Ok(())
 }
 
-/// Lint levels and conditions hold for the derivative too. Other attributes (`inline`, `no_mangle`, further `autodiff`s, the
-/// documentation) are about the function alone.
-fn holds_for_derivative(attribute: &Attribute) -> bool {
-    ["cfg", "allow", "expect", "warn", "deny", "deprecated"].iter().any(|name| attribute.path().is_ident(name))
+/// What an attribute of the function says of the derivative. Lint levels and conditions hold for it too, and so do target features: it may
+/// be called where the function may be. Other attributes (`inline`, `no_mangle`, further `autodiff`s, the documentation) are about
+/// the function alone.
+fn for_derivative(attribute: &Attribute) -> Option<Attribute> {
+    let holds = |path: &syn::Path| {
+        let name = path.get_ident().map(|name| name.unraw().to_string()).unwrap_or_default();
+        ["cfg", "allow", "expect", "warn", "deny", "deprecated", "target_feature"].contains(&name.as_str())
+    };
+    if !attribute.path().is_ident("cfg_attr") {
+        return holds(attribute.path()).then(|| attribute.clone());
+    }
+    // `cfg_attr(condition, attribute, …)`: those that hold, under the condition.
+    let parts = attribute.parse_args_with(Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated).ok()?;
+    let mut parts = parts.into_iter();
+    let condition = parts.next()?;
+    let held: Vec<syn::Meta> = parts.filter(|part| holds(part.path())).collect();
+    (!held.is_empty()).then(|| parse_quote!(#[cfg_attr(#condition, #(#held),*)]))
 }
 
 /// Gives each `impl Trait` a parameter of its own.
