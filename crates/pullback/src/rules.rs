@@ -39,6 +39,7 @@
 pub mod cblas;
 pub(crate) mod closure;
 pub(crate) mod cotangent;
+mod hyperbolic;
 #[cfg(feature = "libm")]
 pub mod libm;
 #[cfg(feature = "matrixmultiply")]

@@ -107,7 +107,7 @@ math! {
     sinh(x) = x.sinh(), at (0.3) (-2.0);
     cosh(x) = x.cosh(), at (0.3) (-2.0);
     tanh(x) = x.tanh(), at (0.3) (-2.0);
-    asinh(x) = x.asinh(), at (0.3) (-2.0);
+    asinh(x) = x.asinh(), at (0.3) (-2.0) (0.0) (-0.0) (1e-300);
     acosh(x) = x.acosh(), at (1.3) (3.0);
     atanh(x) = x.atanh(), at (0.3) (-0.7);
     floor(x) = x.floor() * x, at (1.3) (-1.3);
