@@ -267,6 +267,7 @@ fn composed(name: &str) -> &'static str {
         "sqrt(x²)" => "v9 = fmul v3, v3\n v10 = math.sqrt v9",
         "1/sqrt(x − x)" => "v9 = fsub v3, v3\n v11 = math.sqrt v9\n v10 = fdiv 1.0T, v11",
         "1/(1/x)" => "v9 = fdiv 1.0T, v3\n v10 = fdiv 1.0T, v9",
+        "pow(x, 0.5)" => "v10 = math.pow v3, 0.5T",
         "max(x, 1)" => "v10 = math.maxnum v3, 1.0T",
         "max(1, x)" => "v10 = math.maxnum 1.0T, v3",
         "min(x, 1)" => "v10 = math.minnum v3, 1.0T",

@@ -150,6 +150,7 @@ functions! {
     root_of_square = (x * x).sqrt();
     nothing_under_a_root = 1.0 / (x - x).sqrt();
     twice_reciprocal = x.recip().recip();
+    to_the_half = x.powf(0.5);
     at_least_one = x.max(1.0);
     one_or_more = T::max(1.0, x);
     at_most_one = x.min(1.0);
@@ -170,6 +171,7 @@ const SEVERAL: [(&str, &str); COMPOSITIONS.len()] = [
     ("sqrt(x²)", "root_of_square"),
     ("1/sqrt(x − x)", "nothing_under_a_root"),
     ("1/(1/x)", "twice_reciprocal"),
+    ("pow(x, 0.5)", "to_the_half"),
     ("max(x, 1)", "at_least_one"),
     ("max(1, x)", "one_or_more"),
     ("min(x, 1)", "at_most_one"),

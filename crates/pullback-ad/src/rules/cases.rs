@@ -136,7 +136,7 @@ pub struct Composition {
 
 /// What no function shows by itself.
 #[rustfmt::skip]
-pub const COMPOSITIONS: [Composition; 16] = [
+pub const COMPOSITIONS: [Composition; 17] = [
     // The operand that is not taken has an infinite tangent, or gives its own operand the cotangent 0·∞.
     Composition { name: "min(1, 1/x)",                      at: 0.0, forward: [0.0, 0.0], reverse: [NAN, 0.0] },
     Composition { name: "max(sqrt(x), 1)",                  at: 0.0, forward: [0.0, 0.0], reverse: [NAN, 0.0] },
@@ -153,6 +153,8 @@ pub const COMPOSITIONS: [Composition; 16] = [
     Composition { name: "1/sqrt(x − x)",                    at: 1.0, forward: [NAN, 0.0], reverse: [NAN, NAN] },
     // In reverse mode the cotangent of the inner quotient is zero.
     Composition { name: "1/(1/x)",                          at: 0.0, forward: [NAN, NAN], reverse: [NAN, 0.0] },
+    // A constant exponent is no other than one that varies.
+    Composition { name: "pow(x, 0.5)",                      at: 0.0, forward: [INF, INF], reverse: [INF, INF] },
     // Ties.
     Composition { name: "max(x, 1)",                        at: 1.0, forward: [1.0, 1.0], reverse: [1.0, 1.0] },
     Composition { name: "max(1, x)",                        at: 1.0, forward: [1.0, 1.0], reverse: [1.0, 1.0] },
