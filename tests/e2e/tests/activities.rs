@@ -7,7 +7,6 @@ use pullback_e2e::assert_close;
 #[autodiff(r_const_x, Reverse, Const, Active, Const, Active)]
 #[autodiff(r_only, Reverse, Active, Const, Duplicated, ActiveOnly)]
 #[autodiff(r_seeded, Reverse, Active, Const, Const, Duplicated)]
-#[autodiff(r_nothing, Reverse, Const, Const, Const, Const)]
 #[autodiff(f_all, Forward, Dual, Dual, Dual, Dual)]
 #[autodiff(f_only, Forward, Const, Dual, Const, DualOnly)]
 #[autodiff(f_duplicated, Forward, Duplicated, Const, DuplicatedOnly, Duplicated)]
@@ -29,7 +28,6 @@ fn reverse() {
     assert_eq!(r_only(2.0, 7.0, &Z, &mut dz), 43.0);
     assert_eq!(dz, [10.0, 6.0]);
     assert_eq!(r_seeded(2.0, 7.0, &Z, 10.0), (430.0, value));
-    assert_eq!(r_nothing(2.0, 7.0, &Z), value);
 }
 
 #[test]

@@ -24,6 +24,7 @@
 //! | [`trace`] | prints, times and saves what is asked for |
 
 mod bug;
+mod floatless;
 mod inputs;
 mod line;
 mod native;

@@ -29,7 +29,7 @@ use std::collections::{HashMap, HashSet};
 const NAME: &str = "pullback_inner";
 
 /// What the functional API calls what it is given.
-const CLOSURE: &str = "a closure";
+pub const CLOSURE: &str = "a closure";
 
 /// Functions of the run-time support, and the code that stands in for them in a derivative that is differentiated.
 const REPLACED: [(&str, &str); 4] = [

@@ -15,7 +15,6 @@
 //! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them; so
 //! are functions that ask for derivatives themselves.
 
-use super::bug;
 use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
 use super::policy::{demangled, is_support, policy};
@@ -25,6 +24,7 @@ use super::requests::{Asked, requests};
 use super::resolve::{Callees, resolve};
 use super::rules::{self, Applied, Rules};
 use super::trace::Trace;
+use super::{bug, floatless};
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
@@ -159,6 +159,10 @@ pub fn work(
         for task in &tasks {
             trace.print(&format!("request {}", task.symbol), &format!("{:#?}", task.asked));
         }
+    }
+    let errors: Vec<Rendered> = tasks.iter().filter_map(|task| floatless::refused(&task.asked)).collect();
+    if !errors.is_empty() {
+        return Ok(Outcome::Failed(errors));
     }
     let subjects = subjects(&tasks);
     let _step = trace.progress.begin("derivatives", &subjects);

@@ -79,6 +79,17 @@ impl Plan {
             }
             (Err(error), _) | (_, Err(error)) => return Err(error),
         };
+        let takes_or_returns = !roles.is_empty() || function.result.is_some();
+        if takes_or_returns && roles.iter().all(|role| *role == Role::Const) && result == ResultRole::Const {
+            return Err(error(
+                attribute.name.span(),
+                format_args!("`{}` would differentiate nothing: everything is `Const`", attribute.name),
+                match attribute.mode {
+                    Mode::Reverse => "mark what has a derivative `Active` or `Duplicated`",
+                    Mode::Forward => "mark what has a derivative `Dual`",
+                },
+            ));
+        }
         Ok(Plan {
             function: Function { associated: function.associated || attribute.associated, ..function },
             attribute,

@@ -1,0 +1,95 @@
+//! Requests that ask for a derivative where there is none: by arguments without floats, or of a result without floats.
+//!
+//! A type without floats may stand beside others, and in an instance of a generic function all of one argument may be without: it is
+//! the arguments with a shadow, taken together, that have to reach a float.
+
+use super::nested::CLOSURE;
+use super::policy::demangled;
+use super::requests::Asked;
+use crate::diagnostics::show;
+use crate::report::Rendered;
+use pullback_ad::{Argument, FieldKind, LayoutId, Layouts, Request};
+use std::collections::HashSet;
+
+/// Why there is no such derivative, if that is so.
+pub fn refused(asked: &Asked) -> Option<Rendered> {
+    let Request { name, args, layouts, .. } = &asked.request;
+    let shadowed = args.iter().filter(|arg| arg.activity.has_shadow());
+    let (results, inputs): (Vec<&Argument>, Vec<&Argument>) = shadowed.partition(|arg| arg.name == "return");
+    let without = |args: &[&Argument]| {
+        !args.is_empty() && !args.iter().any(|arg| has_floats(layouts, arg.layout, &mut HashSet::new()))
+    };
+    // A function that returns nothing may write its results.
+    let returns_something = results.iter().any(|arg| layouts.get(arg.layout).size > 0);
+    let (what, help) = if without(&inputs) {
+        let names: Vec<String> = inputs.iter().map(|arg| format!("`{}`", arg.name)).collect();
+        let verb = if names.len() == 1 { "has" } else { "have" };
+        (
+            format!("{} {verb} no floats, and so no derivative", names.join(", ")),
+            "differentiate by an argument that holds an `f32` or `f64`",
+        )
+    } else if returns_something && without(&results) {
+        (
+            "the result has no floats, and so no derivative".to_owned(),
+            "return an `f32`, an `f64`, or a type that holds one",
+        )
+    } else {
+        return None;
+    };
+    let headline = |function: &str| format!("cannot differentiate {function}: {what}");
+    if name == CLOSURE {
+        // Of a closure only the function is known that it is given to, and that is not the user's.
+        let notes = closure(&demangled(&asked.shim)).map(|path| format!("it is `{path}`"));
+        let notes: Vec<String> = notes.into_iter().collect();
+        return Some(show(&headline(name), None, &notes, &[help.to_owned()]));
+    }
+    let function = format!("`{}`", demangled(name));
+    Some(show(&headline(&function), Some((&asked.place, "the derivative is asked for here")), &[], &[help.to_owned()]))
+}
+
+/// The path of the closure whose shim this is: the last parameter of its type.
+fn closure(shim: &str) -> Option<&str> {
+    let parameters = shim.strip_suffix('>')?;
+    let mut depth = 0;
+    let start = parameters.char_indices().rev().find_map(|(at, c)| {
+        depth += match c {
+            '>' | ')' | ']' => 1,
+            '<' | '(' | '[' => -1,
+            _ => 0,
+        };
+        (depth < 0 || depth == 0 && c == ',').then_some(at + 1)
+    })?;
+    Some(parameters[start..].trim())
+}
+
+/// Whether a value may hold a float, itself or behind a pointer. (An array of none is of a type with floats.)
+fn has_floats(layouts: &Layouts, id: LayoutId, seen: &mut HashSet<LayoutId>) -> bool {
+    seen.insert(id)
+        && layouts.get(id).fields.iter().any(|field| match field.kind {
+            FieldKind::F32 | FieldKind::F64 => true,
+            FieldKind::Nested(inner, _) | FieldKind::Payload(inner) | FieldKind::Pointer(Some(inner)) => {
+                has_floats(layouts, inner, seen)
+            }
+            _ => false,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closure_is_named() {
+        let named = |shim| closure(shim);
+        assert_eq!(
+            named("pullback::functional::shim::<i32, f64, app::main::{closure#0}>"),
+            Some("app::main::{closure#0}")
+        );
+        assert_eq!(
+            named("pullback::functional::shim::<[u8], f64, &app::f::<(u8, u8)>::{closure#1}>"),
+            Some("&app::f::<(u8, u8)>::{closure#1}")
+        );
+        assert_eq!(named("pullback::functional::shim::<i32, f64, app::f::<i32>>"), Some("app::f::<i32>"));
+        assert_eq!(named("app::df::{closure#0}"), None);
+    }
+}
