@@ -2,13 +2,15 @@
 
 use crate::analysis::scope::{self, OnPanic};
 use crate::analysis::{activity, flow};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
 use crate::transform::memory::{Runtime, SAVE_SHADOWS, TapeUse};
 use crate::transform::release::{self, Part};
 use crate::transform::session::{Disturbs, Form, Session};
-use crate::transform::{alias, extremum, halve, hoist, one_go, retype, reverse, session, unpack, unselect, words};
+use crate::transform::{
+    alias, extremum, halve, hoist, one_go, retype, reverse, separate, session, unpack, unselect, words,
+};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Terminator, Type};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -20,7 +22,8 @@ use std::rc::Rc;
 /// described by the request in order; it returns nothing. The derivative's signature is in `docs/architecture.md`.
 ///
 /// A forward derivative that cannot be had only because of what the primal does on the way out of a panic is one that leaves the
-/// shadows there when the primal panics.
+/// shadows there when the primal panics. One that cannot be had because it cannot be told what memory holds is tried again with accesses by
+/// way of selected pointers [taken apart](separate).
 pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<FuncId> {
     if module.func(primal).params.len() != request.args.len() {
         return Err(Error::internal(format!(
@@ -31,15 +34,28 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
         )));
     }
     let functions = module.functions().count();
-    let mut attempt = |on_panic| {
+    let mut attempt = |on_panic, accesses| {
         module.truncate_functions(functions);
-        derive(module, primal, request, name, on_panic)
+        derive(module, primal, request, name, on_panic, accesses)
     };
-    match request.mode {
-        Mode::Forward => attempt(OnPanic::Free).or_else(|_| attempt(OnPanic::Leave)),
+    let mut attempts = |accesses| match request.mode {
+        Mode::Forward => attempt(OnPanic::Free, accesses).or_else(|_| attempt(OnPanic::Leave, accesses)),
         // The tape owns the shadows.
-        Mode::Reverse => attempt(OnPanic::Leave),
+        Mode::Reverse => attempt(OnPanic::Leave, accesses),
+    };
+    match attempts(Accesses::Selected) {
+        Err(error) if error.kind == ErrorKind::UnknownType => attempts(Accesses::Separate).map_err(|_| error),
+        result => result,
     }
+}
+
+/// What becomes of loads and stores by way of selected pointers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Accesses {
+    /// They stay.
+    Selected,
+    /// They become branches; it is an error if there are none.
+    Separate,
 }
 
 /// What the reverse sweep of a split derivative is called.
@@ -48,7 +64,14 @@ pub fn reverse_sweep(derivative: &str) -> String {
 }
 
 /// Add the derivative, with what it does to shadows when the primal panics.
-fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on_panic: OnPanic) -> Result<FuncId> {
+fn derive(
+    module: &mut Module,
+    primal: FuncId,
+    request: &Request,
+    name: &str,
+    on_panic: OnPanic,
+    accesses: Accesses,
+) -> Result<FuncId> {
     let copies = working_copies(module, primal, request, on_panic, name);
     let primal = copies[&primal];
     // A function that is only declared has no copy.
@@ -61,6 +84,12 @@ fn derive(module: &mut Module, primal: FuncId, request: &Request, name: &str, on
         }
     }
     let request = &Request { rules, ..request.clone() };
+    if accesses == Accesses::Separate {
+        let separated = copies.values().filter(|copy| separate::separate(module.func_mut(**copy))).count();
+        if separated == 0 {
+            return Err(Error::internal("there is nothing to take apart".to_owned()));
+        }
+    }
     for copy in copies.values() {
         unselect::unselect(module.func_mut(*copy));
         if request.mode == Mode::Reverse {

@@ -593,13 +593,15 @@ impl Augmenter<'_, '_> {
                     }
                 }
             }
-            None if restore => {
+            None if restore && self.session.request.nested => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     "many pointers are moved at once into memory that belongs to an argument",
                 )
                 .help("move the elements one by one, or build a new value and return it"));
             }
+            // What was overwritten is put back like that of words; a pointer that is null has no cotangent either.
+            None if restore => self.copy_many_words(inst, to, Some(from), len, lanes),
             None => {
                 for lane in lanes {
                     for (dst, src) in to.iter().zip(from) {

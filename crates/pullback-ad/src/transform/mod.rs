@@ -3,6 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`unselect`] | selections between computed values become branches again |
+//! | [`separate`] | accesses by way of selected pointers become branches, where objects could not be told apart else |
 //! | [`extremum`] | the largest of a loop's values is looked up after the loop |
 //! | [`unpack`] | aggregates with pointers are read and written field by field |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
@@ -54,6 +55,7 @@ pub mod release;
 pub mod retype;
 pub mod reverse;
 pub mod rule_call;
+pub mod separate;
 pub mod session;
 mod slots;
 mod stable;
