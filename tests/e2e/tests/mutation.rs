@@ -1,6 +1,6 @@
 //! Pullbacks of functions that write through `&mut`.
 
-use pullback::autodiff;
+use pullback::{Differentiable, autodiff};
 
 /// `r = a · b` for `n × n` matrices.
 #[autodiff(d_mymul, Reverse, Duplicated, Duplicated, Duplicated, Const)]
@@ -98,4 +98,37 @@ fn an_accumulator_passes_its_cotangent_on() {
     accumulate(&mut sum, &[]);
     d_accumulate(&mut sum, &mut d_sum, &[2.0, 3.0], &mut dx);
     assert_eq!((sum, d_sum, dx), (14.0, 5.0, [20.0, 30.0]));
+}
+
+#[derive(Differentiable)]
+struct Guide {
+    a: f64,
+    g: Box<f64>,
+}
+
+#[autodiff(d_guided, Reverse, Duplicated, Duplicated)]
+#[autodiff(t_guided, Forward, Dual, Dual)]
+fn guided(p: &mut [f64; 2], q: &Guide) {
+    let t = if *q.g > 0.3 { p[1] } else { q.a };
+    p[0] *= t.sin();
+    p.swap(0, 1)
+}
+
+/// The optimiser makes one load at one of two addresses of it. What lies behind the two is different, and told apart.
+#[test]
+fn a_value_of_one_of_two_arguments() {
+    let guide = |a, g| Guide { a, g: Box::new(g) };
+    for (g, t) in [(0.1, 0.5), (0.4, 2.0_f64)] {
+        let (mut p, mut d, q, mut dq) = ([1.5, 2.0], [7.0, 10.0], guide(0.5, g), guide(0.0, 0.0));
+        d_guided(&mut p, &mut d, &q, &mut dq);
+        assert_eq!(p, [2.0, 1.5 * t.sin()]);
+        let slope = 10.0 * 1.5 * t.cos();
+        let (to_p, to_q) = if g > 0.3 { (slope, 0.0) } else { (0.0, slope) };
+        assert!((d[0] - 10.0 * t.sin()).abs() < 1e-12 && (d[1] - 7.0 - to_p).abs() < 1e-12, "{d:?}");
+        assert!((dq.a - to_q).abs() < 1e-12 && *dq.g == 0.0);
+        let (mut p, mut d) = ([1.5, 2.0], [1.0, 0.25]);
+        t_guided(&mut p, &mut d, &q, &guide(0.5, 9.0));
+        let along = if g > 0.3 { 0.25 } else { 0.5 };
+        assert!(d[0] == 0.25 && (d[1] - (t.sin() + 1.5 * t.cos() * along)).abs() < 1e-12, "{d:?}");
+    }
 }
