@@ -153,7 +153,10 @@ fn check_rust(arguments: &Arguments, options: &rust::campaign::Options) -> std::
 
     let report = match arguments.show {
         Some(seed) => check(options, seed)?,
-        None => run(options, |report| eprintln!("{report}"))?,
+        None => run(options, |report, new| {
+            new.iter().for_each(|(seed, finding)| eprintln!("seed {seed}: {finding}"));
+            eprintln!("{report}");
+        })?,
     };
     eprintln!("{report}");
     for line in report.refusals() {

@@ -5,6 +5,7 @@ use super::compare::{Oracle, Records, compare};
 use super::program::Program;
 use super::template::Side;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,13 @@ pub struct Finding {
     pub kind: Kind,
     /// What was said or seen.
     pub said: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let profile = self.profile.map_or("both profiles", Profile::name);
+        write!(f, "{:?}, {profile}: {}", self.kind, self.said.lines().next().unwrap_or(""))
+    }
 }
 
 /// What came of a batch.

@@ -81,8 +81,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Check programs in batches; `progress` is told after each.
-pub fn run(options: &Options, progress: impl Fn(&Report) + Sync) -> io::Result<Report> {
+/// Check programs in batches; `progress` is told after each how it went so far, and what is new.
+pub fn run(options: &Options, progress: impl Fn(&Report, &[(u64, Finding)]) + Sync) -> io::Result<Report> {
     let seeds: Vec<u64> = (0..options.programs).map(|i| program_seed(options.seed, i)).collect();
     let batches: Vec<&[u64]> = seeds.chunks(options.batch.max(1)).collect();
     let (next, report) = (AtomicUsize::new(0), Mutex::new(Report::default()));
@@ -96,8 +96,9 @@ pub fn run(options: &Options, progress: impl Fn(&Report) + Sync) -> io::Result<R
                 report.checked += batch.len() as u64;
                 report.skipped += outcome.skipped;
                 report.panics += outcome.panics;
+                let before = report.findings.len();
                 report.findings.extend(outcome.findings.into_iter().map(|finding| (batch[finding.program], finding)));
-                progress(&report);
+                progress(&report, &report.findings[before..]);
             }
             Ok(())
         };

@@ -10,7 +10,7 @@ impl Writer {
             let value = match self.rng.below(3) {
                 0 => format!("{{ let g = |t: F| t * {a} + {b}; g({c}) * g(§0.5§) }}"),
                 1 => format!("apply(|t| (t * {b}).sin() + {a}, {c})"),
-                _ => format!("(move |t: F| {{ let mut t = t; t *= {a}; t }})({c})"),
+                _ => format!("(|mut t: F| {{ t *= {a}; t }})({c})"),
             };
             self.bind(&value);
             return;
