@@ -43,7 +43,7 @@ impl Writer {
 
     /// A count from 0 to the slice's length, both included.
     pub(super) fn count(&mut self, slice: &str) -> String {
-        let (name, int) = (self.name("k"), self.int());
+        let (name, int) = (self.name("k"), if self.rng.chance(40) { self.amount() } else { self.int() });
         self.line(format!("let {name} = {int} % ({slice}.len() + 1);"));
         name
     }

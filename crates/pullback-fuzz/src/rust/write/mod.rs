@@ -43,7 +43,8 @@ pub fn body(rng: Rng, signature: &Signature) -> (String, String) {
     if writer.scope.floats.is_empty() && writer.scope.slices.is_empty() {
         writer.bind("§0.75§");
     }
-    writer.budget = writer.rng.between(3, 9);
+    // What goes wrong with one statement is seen best alone, what goes wrong with several needs several.
+    writer.budget = if writer.rng.chance(50) { writer.rng.between(1, 3) } else { writer.rng.between(4, 8) };
     while writer.budget > 0 {
         writer.statement();
     }
@@ -233,7 +234,7 @@ impl Writer {
     fn statement(&mut self) {
         self.budget = self.budget.saturating_sub(1);
         let deep = self.indent > 3;
-        match self.rng.below(46) {
+        match self.rng.below(50) {
             0..3 => {
                 let value = self.float(2);
                 self.bind(&value);
@@ -267,6 +268,7 @@ impl Writer {
             42 => self.call(),
             43 if !deep => self.helper(),
             44 => self.array(),
+            45..49 => self.rearrange(),
             _ => {
                 let value = self.bounded();
                 self.bind(&value);

@@ -7,7 +7,15 @@ impl Writer {
         if self.scope.writable.is_empty() {
             return self.array();
         }
-        let slice = self.rng.pick(&self.scope.writable).clone();
+        // An array of the function's own has a length that the compiler knows.
+        if self.rng.chance(15) {
+            self.array();
+        }
+        let slice = if self.rng.chance(30) {
+            self.scope.writable[self.scope.writable.len() - 1].clone()
+        } else {
+            self.rng.pick(&self.scope.writable).clone()
+        };
         let value = self.bounded();
         let t = self.name("x");
         self.line(format!("let {t} = {value};"));
