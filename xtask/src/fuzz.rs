@@ -2,7 +2,7 @@
 //!
 //! The options are those of `pullback-fuzz`. Programs in the IR need nothing but the engine; with `--nested`, their derivatives are
 //! differentiated. Programs in Rust (`--rust N`) go through the driver, which is built first. With both `--programs N` and
-//! `--rust N`, both are run, one after the other.
+//! `--rust N`, both are run, one after the other. `--safe N` is for safe programs around derivatives, which run under valgrind.
 
 use crate::TaskResult;
 use crate::driver::{self, Driver, cargo, target_directory};
@@ -11,12 +11,16 @@ use std::process::Command;
 /// Run the campaigns that these options ask for.
 pub fn run(options: &[&str]) -> TaskResult {
     let (rust, others) = take(options, "--rust");
+    let (safe, others) = take(&others, "--safe");
     let (programs, shared) = take(&others, "--programs");
-    if programs.is_some() || rust.is_none() {
+    if programs.is_some() || (rust.is_none() && safe.is_none()) {
         driver::run(ir_programs(&others))?;
     }
     if let Some(count) = rust {
         driver::run(rust_programs(&Driver::build()?, count, &shared))?;
+    }
+    if let Some(count) = safe {
+        driver::run(safe_programs(&Driver::build()?, count, &shared))?;
     }
     Ok(())
 }
@@ -33,6 +37,14 @@ pub fn rust_programs(driver: &Driver, count: &str, options: &[&str]) -> Command 
     let directory = target_directory().join("fuzz-rust");
     let mut command = ir_programs(options);
     command.args(["--rust", count]).arg("--driver").arg(driver.executable()).arg("--directory").arg(directory);
+    command
+}
+
+/// The campaign of so many safe programs, built with `driver` below the target directory and run under valgrind.
+pub fn safe_programs(driver: &Driver, count: &str, options: &[&str]) -> Command {
+    let directory = target_directory().join("fuzz-safe");
+    let mut command = ir_programs(options);
+    command.args(["--safe", count]).arg("--driver").arg(driver.executable()).arg("--directory").arg(directory);
     command
 }
 

@@ -28,7 +28,8 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo              Build the driver; with it build and run the quickstart
   test [--quick]    Run all tests; --quick leaves out the optimised end-to-end run, GradBench and random programs
-  fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, from --seed S; more with --help
+  fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, --safe N safe ones under
+                    valgrind, from --seed S; more with --help
   bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name
   bench --compile   How the time to build a derivative grows with the length of the function
   gradbench [OPTION] [EVAL…]

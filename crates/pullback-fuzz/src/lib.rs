@@ -12,6 +12,7 @@
 //! | [`mod@shrink`] | a smaller program that fails in the same way |
 //! | [`campaign`] | many programs |
 //! | [`rust`] | the same for random Rust programs, end to end |
+//! | [`safe`] | random safe programs around derivatives, under valgrind |
 //! | [`rng`] | the random numbers |
 
 pub mod campaign;
@@ -24,4 +25,5 @@ pub mod nest;
 pub mod oracle;
 pub mod rng;
 pub mod rust;
+pub mod safe;
 pub mod shrink;

@@ -4,7 +4,7 @@
 
 use pullback_fuzz::campaign::{self, Options};
 use pullback_fuzz::check::{self, Checks, Order, Standard, Verdict};
-use pullback_fuzz::rust;
+use pullback_fuzz::{rust, safe};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,6 +19,8 @@ Usage: pullback-fuzz [OPTIONS]
   --rust N        so many programs in Rust instead, end to end with `cargo pullback`, in both profiles
   --driver PATH   the program cargo-pullback (the one on the PATH)
   --directory DIR where the crates of Rust programs are written (fuzz-rust in the system's temporary directory)
+  --safe N        so many safe programs around derivatives instead, under valgrind
+  --only SEED     with --safe: the program of this seed
   --batch N       how many Rust programs in one crate (50)
   --jobs N        how many at once (one per core)
   --failures N    stop after so many failures; of Rust programs, make so many small (1)
@@ -32,9 +34,11 @@ struct Arguments {
     show: Option<u64>,
     shrink: bool,
     rust: Option<u64>,
+    safe: Option<u64>,
+    only: Vec<u64>,
     batch: usize,
     driver: PathBuf,
-    directory: PathBuf,
+    directory: Option<PathBuf>,
 }
 
 fn parse() -> Result<Option<Arguments>, String> {
@@ -51,9 +55,11 @@ fn parse() -> Result<Option<Arguments>, String> {
         show: None,
         shrink: true,
         rust: None,
+        safe: None,
+        only: Vec::new(),
         batch: 50,
         driver: "cargo-pullback".into(),
-        directory: std::env::temp_dir().join("fuzz-rust"),
+        directory: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -63,7 +69,7 @@ fn parse() -> Result<Option<Arguments>, String> {
                 continue;
             }
             "--directory" => {
-                arguments.directory = words.next().ok_or("--directory needs a path")?.into();
+                arguments.directory = Some(words.next().ok_or("--directory needs a path")?.into());
                 continue;
             }
             _ => {}
@@ -79,6 +85,8 @@ fn parse() -> Result<Option<Arguments>, String> {
             "--failures" => arguments.options.most_failures = number()? as usize,
             "--batch" => arguments.batch = number()? as usize,
             "--rust" => arguments.rust = Some(number()?),
+            "--safe" => arguments.safe = Some(number()?),
+            "--only" => arguments.only.push(number()?),
             "--show" => arguments.show = Some(number()?),
             "--strict" => arguments.options.checks.standard = Standard::NoRefusal,
             "--nested" => arguments.options.checks.order = Order::Higher,
@@ -105,6 +113,9 @@ fn main() -> ExitCode {
     };
     if let Some(programs) = arguments.rust {
         return run_rust(&arguments, programs);
+    }
+    if let Some(programs) = arguments.safe {
+        return run_safe(&arguments, programs);
     }
     let checks = arguments.options.checks;
     // A panic of the engine is a finding, and is reported as one.
@@ -136,7 +147,7 @@ fn run_rust(arguments: &Arguments, programs: u64) -> ExitCode {
         batch: arguments.batch,
         jobs: arguments.options.jobs,
         driver: arguments.driver.clone(),
-        directory: arguments.directory.clone(),
+        directory: arguments.directory.clone().unwrap_or_else(|| std::env::temp_dir().join("fuzz-rust")),
     };
     match check_rust(arguments, &options) {
         Ok(code) => code,
@@ -180,4 +191,37 @@ fn check_rust(arguments: &Arguments, options: &rust::campaign::Options) -> std::
         }
     }
     Ok(code)
+}
+
+fn run_safe(arguments: &Arguments, programs: u64) -> ExitCode {
+    if let Some(seed) = arguments.show {
+        println!("{}", safe::program::program(seed));
+        return ExitCode::SUCCESS;
+    }
+    let options = safe::campaign::Options {
+        programs,
+        seed: arguments.options.seed,
+        seeds: arguments.only.clone(),
+        batch: arguments.batch,
+        driver: arguments.driver.clone(),
+        directory: arguments.directory.clone().unwrap_or_else(|| std::env::temp_dir().join("fuzz-safe")),
+    };
+    let report = match safe::campaign::run(&options, |report| eprintln!("{report}")) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("error: {}: {error}", options.driver.display());
+            return ExitCode::from(2);
+        }
+    };
+    for (text, seeds) in &report.refused {
+        println!("{:>6} did not build, {}: {text}", seeds.len(), seeds[0]);
+    }
+    for (text, count) in &report.refused_at_run_time {
+        println!("{count:>6} refused at run time: {text}");
+    }
+    for fault in &report.faults {
+        println!("FAULT {} {:?}: {}\n", fault.seed, fault.profile, fault.text);
+    }
+    println!("{report}");
+    if report.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,0 +1,797 @@
+//! Random statements about values of random types.
+//!
+//! A [`Writer`] knows which variables there are. From each, the *places* in it are reached: fields, elements, what is in a box, behind
+//! an `Rc`, in a cell. A statement picks a place and does something with it that its type allows. The programs are
+//! accepted by the borrow checker: what is borrowed by a loop or a closure is not written in it, unless it is in a cell.
+
+use super::types::{ARRAY, Struct, Ty};
+use crate::rng::Rng;
+
+/// What may be done with a variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    Write,
+    Read,
+    /// It is borrowed by somebody who writes.
+    Nothing,
+}
+
+/// A variable in scope.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// The place it stands for: `v` or `(*v)`.
+    pub text: String,
+    pub ty: Ty,
+    pub access: Access,
+    /// Whether its floats may depend on the inputs.
+    pub active: bool,
+}
+
+/// Something that a variable holds.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub root: usize,
+    pub text: String,
+    pub ty: Ty,
+    pub writable: bool,
+    pub active: bool,
+    /// Whether a `Ref` or an `Rc` is on the way.
+    pub borrowed: bool,
+}
+
+/// How floats of new values are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Floats {
+    /// Expressions of what is in scope.
+    Computed { active: bool },
+    /// Inputs, when the arguments are made.
+    Inputs,
+    /// Constants, when the arguments are made.
+    Literals,
+}
+
+/// What may be compared with the oracle.
+#[derive(Clone, Copy)]
+pub struct Trust {
+    pub derivative: bool,
+    pub after: bool,
+}
+
+pub struct Writer {
+    pub rng: Rng,
+    pub structs: Vec<Struct>,
+    pub scope: Vec<Variable>,
+    /// Functions and types beside the function.
+    pub items: String,
+    pub trust: Trust,
+    next: usize,
+    /// Inside of a function without a derivative: no rules, no further such functions.
+    opaque: bool,
+}
+
+const DEEPEST: usize = 6;
+
+impl Writer {
+    pub fn new(rng: Rng) -> Self {
+        Writer {
+            rng,
+            structs: Vec::new(),
+            scope: Vec::new(),
+            items: String::new(),
+            trust: Trust { derivative: true, after: true },
+            next: 0,
+            opaque: false,
+        }
+    }
+
+    pub fn fresh(&mut self) -> usize {
+        self.next += 1;
+        self.next
+    }
+
+    // ---- places
+
+    /// Every place that can be reached.
+    pub fn places(&mut self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for root in 0..self.scope.len() {
+            let variable = self.scope[root].clone();
+            if variable.access == Access::Nothing {
+                continue;
+            }
+            let place = Place {
+                root,
+                text: variable.text,
+                ty: variable.ty,
+                writable: variable.access == Access::Write,
+                active: variable.active,
+                borrowed: false,
+            };
+            self.expand(place, 0, &mut places);
+        }
+        places
+    }
+
+    fn expand(&mut self, place: Place, depth: usize, places: &mut Vec<Place>) {
+        places.push(place.clone());
+        if depth == DEEPEST {
+            return;
+        }
+        let text = &place.text;
+        let step = |text: String, ty: &Ty| Place { text, ty: ty.clone(), ..place.clone() };
+        let mut steps = Vec::new();
+        match &place.ty {
+            Ty::Vec(of) => {
+                let index = self.index();
+                steps.push(step(format!("{text}[{index}]"), of));
+            }
+            Ty::Boxed(of) => steps.push(step(format!("(*{text})"), of)),
+            Ty::Option(of) if place.writable => steps.push(step(format!("(*{text}.as_mut().unwrap())"), of)),
+            Ty::Option(of) => steps.push(step(format!("(*{text}.as_ref().unwrap())"), of)),
+            Ty::Pair(a, b) => steps.extend([step(format!("{text}.0"), a), step(format!("{text}.1"), b)]),
+            Ty::Array(of) => {
+                let index = self.rng.below(ARRAY);
+                steps.push(step(format!("{text}[{index}]"), of));
+            }
+            Ty::Rc(of) => steps.push(Place { writable: false, borrowed: true, ..step(format!("(*{text})"), of) }),
+            Ty::RefCell(of) => {
+                let read = step(format!("(*{text}.borrow())"), of);
+                steps.push(Place { writable: false, borrowed: true, ..read });
+                let write = step(format!("(*{text}.borrow_mut())"), of);
+                steps.push(Place { writable: true, borrowed: true, ..write });
+            }
+            Ty::Struct(number) => {
+                let fields = self.structs[*number].fields.clone();
+                steps.extend(fields.iter().enumerate().map(|(k, (ty, _))| step(format!("{text}.f{k}"), ty)));
+            }
+            _ => {}
+        }
+        for step in steps {
+            self.expand(step, depth + 1, places);
+        }
+    }
+
+    /// An index: mostly one that is there.
+    fn index(&mut self) -> String {
+        match self.rng.below(20) {
+            0..14 => "0".to_owned(),
+            14..18 => "1".to_owned(),
+            18 => "2".to_owned(),
+            _ => "i0".to_owned(),
+        }
+    }
+
+    fn find(&mut self, is: impl Fn(&Place) -> bool) -> Option<Place> {
+        let found: Vec<_> = self.places().into_iter().filter(|place| is(place)).collect();
+        if found.is_empty() { None } else { Some(self.rng.pick(&found).clone()) }
+    }
+
+    // ---- expressions
+
+    fn literal(&mut self) -> String {
+        let value = self.rng.float(-1.5, 1.5);
+        format!("c({value:.3})")
+    }
+
+    /// A float that is there.
+    fn read_float(&mut self, active: bool) -> String {
+        let suits = |place: &Place| {
+            let holds = match &place.ty {
+                Ty::Float => !(place.borrowed && place.writable),
+                Ty::Cell(of) => matches!(**of, Ty::Float | Ty::Pair(..) | Ty::Option(_) | Ty::Array(_)),
+                _ => false,
+            };
+            holds && (active || !place.active)
+        };
+        let Some(place) = self.find(suits) else { return self.literal() };
+        let text = place.text;
+        match place.ty {
+            Ty::Cell(of) => match *of {
+                Ty::Pair(..) => format!("{text}.get().0"),
+                Ty::Option(_) => format!("{text}.get().unwrap_or(c(0.5))"),
+                Ty::Array(_) => format!("{text}.get()[{}]", self.rng.below(ARRAY)),
+                _ => format!("{text}.get()"),
+            },
+            _ => text,
+        }
+    }
+
+    /// A float.
+    pub fn float(&mut self, active: bool, depth: usize) -> String {
+        if depth == 0 {
+            return if self.rng.chance(75) { self.read_float(active) } else { self.literal() };
+        }
+        let mut operand = || self.float(active, depth - 1);
+        let (a, b) = (operand(), operand());
+        match self.rng.below(9) {
+            0..3 => format!("({a} * {b})"),
+            3..5 => format!("({a} + {b})"),
+            5 => format!("({a} - {b})"),
+            6 => format!("{a}.sin()"),
+            7 => format!("{a}.tanh()"),
+            _ => {
+                let number = self.number();
+                format!("({a} * c(({number} % 5) as f64))")
+            }
+        }
+    }
+
+    /// A number that is there, or a literal.
+    pub fn number(&mut self) -> String {
+        if self.rng.chance(30) {
+            return self.rng.below(4).to_string();
+        }
+        let suits = |place: &Place| match &place.ty {
+            Ty::Usize | Ty::Vec(_) | Ty::String | Ty::BoxStr => !(place.borrowed && place.writable),
+            Ty::Cell(of) => matches!(**of, Ty::Usize | Ty::Pair(..)),
+            Ty::Rc(_) => true,
+            _ => false,
+        };
+        let Some(place) = self.find(suits) else { return self.rng.below(4).to_string() };
+        let text = place.text;
+        match place.ty {
+            Ty::Usize => text,
+            Ty::Cell(of) if *of == Ty::Usize => format!("{text}.get()"),
+            Ty::Cell(_) => format!("{text}.get().1"),
+            Ty::Rc(_) => format!("Rc::strong_count(&{text})"),
+            _ => format!("{text}.len()"),
+        }
+    }
+
+    fn words(&mut self) -> String {
+        let length = *self.rng.pick(&[0, 1, 3, 8, 17, 40]);
+        format!("{:?}", &"the quick brown fox jumps over the lazy dog"[..length])
+    }
+
+    /// A new value.
+    pub fn value(&mut self, ty: &Ty, floats: Floats) -> String {
+        self.value_at(ty, floats, 0)
+    }
+
+    fn value_at(&mut self, ty: &Ty, floats: Floats, depth: usize) -> String {
+        if let Floats::Computed { active } = floats {
+            // A value that is there: a copy of it.
+            if !ty.is_copy() && self.rng.chance(25) {
+                let suits =
+                    |place: &Place| place.ty == *ty && place.active == active && !(place.borrowed && place.writable);
+                if let Some(place) = self.find(suits) {
+                    return format!("{}.clone()", place.text);
+                }
+            }
+        } else if let Ty::Rc(_) = ty {
+            // Memory that is shared.
+            if self.rng.chance(60) {
+                if let Some(place) = self.find(|place| place.ty == *ty) {
+                    return format!("{}.clone()", place.text);
+                }
+            }
+        }
+        let computed = matches!(floats, Floats::Computed { .. });
+        let inner = |writer: &mut Self, ty: &Ty| writer.value_at(ty, floats, depth + 1);
+        match ty {
+            Ty::Float => match floats {
+                Floats::Computed { active } => self.float(active, 1),
+                Floats::Inputs => format!("x({:.3})", self.rng.float(-1.5, 1.5)),
+                Floats::Literals => self.literal(),
+            },
+            Ty::Usize if computed && self.rng.chance(50) => self.number(),
+            Ty::Usize if computed && self.rng.chance(20) => "(1 << 40)".to_owned(),
+            Ty::Usize => self.rng.below(3).to_string(),
+            Ty::String if computed && self.rng.chance(30) => format!("format!(\"n{{}}\", {})", self.number()),
+            Ty::String => format!("text({})", self.words()),
+            Ty::BoxStr => format!("Box::<str>::from({})", self.words()),
+            Ty::Vec(of) => {
+                let count = if self.rng.chance(8) { 0 } else { self.rng.between(1, 3) };
+                let values: Vec<_> = (0..count).map(|_| inner(self, of)).collect();
+                format!("roomy(vec![{}])", values.join(", "))
+            }
+            Ty::Boxed(of) => format!("Box::new({})", inner(self, of)),
+            Ty::Option(_) if self.rng.chance(20) => "None".to_owned(),
+            Ty::Option(of) => format!("Some({})", inner(self, of)),
+            Ty::Pair(a, b) => format!("({}, {})", inner(self, a), inner(self, b)),
+            Ty::Array(of) => format!("[{}, {}]", inner(self, of), inner(self, of)),
+            Ty::Rc(of) => format!("Rc::new({})", inner(self, of)),
+            Ty::Cell(of) => format!("Cell::new({})", inner(self, of)),
+            Ty::RefCell(of) => format!("RefCell::new({})", inner(self, of)),
+            Ty::Struct(number) => {
+                let fields = self.structs[*number].fields.clone();
+                let fields: Vec<_> = fields
+                    .iter()
+                    .enumerate()
+                    .map(|(k, (ty, skipped))| {
+                        let floats = if *skipped && !computed { Floats::Literals } else { floats };
+                        format!("f{k}: {}", self.value_at(ty, floats, depth + 1))
+                    })
+                    .collect();
+                format!("S{number} {{ {} }}", fields.join(", "))
+            }
+        }
+    }
+
+    // ---- statements
+
+    /// Some statements. What they declare is gone afterwards.
+    pub fn block(&mut self, count: usize, depth: usize, pad: &str) -> String {
+        let outer = self.scope.clone();
+        let mut text = String::new();
+        for _ in 0..count {
+            if self.rng.chance(30) {
+                text += &format!("{pad}tick();\n");
+            }
+            text += &self.statement(depth, pad);
+        }
+        // What was moved away is gone for good.
+        let lost = self.scope.clone();
+        self.scope = outer;
+        for (variable, now) in self.scope.iter_mut().zip(lost) {
+            if now.ty != variable.ty || now.text != variable.text {
+                variable.access = Access::Nothing;
+            }
+        }
+        text
+    }
+
+    fn statement(&mut self, depth: usize, pad: &str) -> String {
+        match self.rng.below(if depth == 0 { 58 } else { 100 }) {
+            0..16 => format!("{pad}acc += {};\n", self.float(true, 1)),
+            16..40 => self.write(pad),
+            40..48 => self.touch(pad),
+            48..52 => self.exchange(pad),
+            52..56 => self.declare(pad),
+            56..58 => self.check(pad),
+            58..64 => {
+                let condition = self.condition();
+                let inner = format!("{pad}    ");
+                let (a, b) = (self.rng.between(1, 3), self.rng.below(2));
+                let (a, b) = (self.block(a, depth - 1, &inner), self.block(b, depth - 1, &inner));
+                format!("{pad}if {condition} {{\n{a}{pad}}} else {{\n{b}{pad}}}\n")
+            }
+            64..72 => self.over_numbers(depth, pad),
+            72..78 => self.counted(depth, pad),
+            78..82 => self.matched(depth, pad),
+            82..86 => self.borrowed(depth, pad),
+            86..91 => self.callback(depth, pad),
+            91..96 => self.opaque(pad),
+            _ => self.ruled(pad),
+        }
+    }
+
+    fn condition(&mut self) -> String {
+        if self.rng.chance(50) {
+            format!("{} < {}", self.float(true, 0), self.literal())
+        } else {
+            format!("{} % 2 == {}", self.number(), self.rng.below(2))
+        }
+    }
+
+    /// Something that may panic.
+    fn check(&mut self, pad: &str) -> String {
+        match self.rng.below(3) {
+            0 => format!("{pad}assert!({} < c(1.2), \"too much\");\n", self.float(true, 0)),
+            1 => format!("{pad}if {} > 3 {{ panic!(\"too many\") }}\n", self.number()),
+            _ => format!("{pad}tick();\n"),
+        }
+    }
+
+    /// Write to a place.
+    fn write(&mut self, pad: &str) -> String {
+        let Some(place) = self.find(|place| place.writable) else { return self.touch(pad) };
+        let (text, floats) = (&place.text, Floats::Computed { active: place.active });
+        let t = format!("t{}", self.fresh());
+        let with = |writer: &mut Self, ty: &Ty, operation: &str| {
+            let value = writer.value(ty, floats);
+            let operation = operation.replace('@', text).replace('$', &t);
+            format!("{pad}let {t} = {value};\n{pad}{operation};\n")
+        };
+        let plain = |operation: &str| format!("{pad}{};\n", operation.replace('@', text));
+        let n = self.rng.below(4);
+        match place.ty.clone() {
+            Ty::Float => {
+                let operation = *self.rng.pick(&["@ = $", "@ += $", "@ *= $", "@ -= $"]);
+                with(self, &Ty::Float, operation)
+            }
+            Ty::Usize => {
+                let operation = *self.rng.pick(&["@ = $", "@ = @.wrapping_add($)", "@ = $ % 3"]);
+                with(self, &Ty::Usize, &operation)
+            }
+            Ty::String => match self.rng.below(8) {
+                0..3 => plain(&format!("@.push_str({})", self.words())),
+                3 => plain("@.clear()"),
+                4 => plain("@.shrink_to_fit()"),
+                5 => plain(&format!("@.reserve({})", n * 20)),
+                6 => plain(&format!("@.insert_str(0, {})", self.words())),
+                _ => with(self, &Ty::String, "@ = $"),
+            },
+            Ty::Vec(of) => match self.rng.below(22) {
+                0..6 => with(self, &of, "@.push($)"),
+                6 => plain("drop(@.pop())"),
+                7 => plain(&format!("@.truncate({n})")),
+                8 => plain(&format!("@.reserve({})", n * 7)),
+                9 => plain("@.shrink_to_fit()"),
+                10 => with(self, &of, "@.insert(0, $)"),
+                11 => plain("drop(@.remove(0))"),
+                12 => plain("@.swap(0, 1)"),
+                13 => plain("@.reverse()"),
+                14 => plain("@.clear()"),
+                15 => with(self, &of, &format!("@.resize({n}, $)")),
+                16 => plain("@.extend_from_within(..)"),
+                17 => {
+                    let number = self.number();
+                    plain(&format!("if !@.is_empty() {{ let n = @.len(); @.rotate_left({number} % n) }}"))
+                }
+                18 => plain("drop(@.drain(1..))"),
+                19 => with(self, &place.ty, "@.append(&mut { $ })"),
+                20 => with(self, &of, "@.fill($)"),
+                _ => with(self, &place.ty, "@ = $"),
+            },
+            Ty::Option(of) => match self.rng.below(5) {
+                0 => plain("drop(@.take())"),
+                1 => with(self, &of, "drop(@.replace($))"),
+                2 => with(self, &of, "drop(@.insert($))").replace("drop(", "let _ = ("),
+                3 => plain("@ = None"),
+                _ => with(self, &place.ty, "@ = $"),
+            },
+            Ty::Rc(of) => match self.rng.below(3) {
+                0 => with(self, &of, "*Rc::make_mut(&mut @) = $"),
+                1 => with(self, &of, "if let Some(r) = Rc::get_mut(&mut @) { *r = $ }"),
+                _ => with(self, &place.ty, "@ = $"),
+            },
+            Ty::Array(_) if self.rng.chance(50) => plain("@.swap(0, 1)"),
+            ty if ty.has_default() && self.rng.chance(20) => {
+                let name = format!("t{}", self.fresh());
+                let declared = format!("{pad}let mut {name} = std::mem::take(&mut {text});\n");
+                self.scope.push(Variable { text: name, ty, access: Access::Write, active: place.active });
+                declared
+            }
+            ty => with(self, &ty, "@ = $"),
+        }
+    }
+
+    /// Do something with a cell, or an `Rc`.
+    fn touch(&mut self, pad: &str) -> String {
+        let suits = |place: &Place| {
+            matches!(place.ty, Ty::Cell(_) | Ty::RefCell(_) | Ty::Rc(_)) && !(place.borrowed && place.writable)
+        };
+        let Some(place) = self.find(suits) else {
+            return if self.rng.chance(30) { self.poke(pad) } else { format!("{pad}tick();\n") };
+        };
+        let (text, floats) = (&place.text, Floats::Computed { active: place.active });
+        let t = format!("t{}", self.fresh());
+        match place.ty.clone() {
+            Ty::Cell(of) => {
+                let value = self.value(&of, floats);
+                match self.rng.below(4) {
+                    0 => {
+                        let other = self.find(|other| other.ty == place.ty && other.active == place.active);
+                        let other = other.map_or(text.clone(), |other| other.text);
+                        format!("{pad}{text}.swap(&{other});\n")
+                    }
+                    1 => format!("{pad}let {t} = {value};\n{pad}let _ = {text}.replace({t});\n"),
+                    _ => format!("{pad}let {t} = {value};\n{pad}{text}.set({t});\n"),
+                }
+            }
+            Ty::RefCell(of) => {
+                let value = self.value(&of, floats);
+                match self.rng.below(3) {
+                    0 => format!("{pad}let {t} = {value};\n{pad}drop({text}.replace({t}));\n"),
+                    1 => format!(
+                        "{pad}let {t} = {value};\n{pad}if let Ok(mut r) = {text}.try_borrow_mut() {{ *r = {t}; }}\n"
+                    ),
+                    _ => format!("{pad}let {t} = {value};\n{pad}*{text}.borrow_mut() = {t};\n"),
+                }
+            }
+            ty => {
+                let declared = format!("{pad}let {t} = Rc::clone(&{text});\n");
+                self.scope.push(Variable { text: t, ty, access: Access::Read, active: place.active });
+                declared
+            }
+        }
+    }
+
+    fn poke(&mut self, pad: &str) -> String {
+        format!("{pad}poke({});\n", self.rng.below(6))
+    }
+
+    /// Two places change their contents.
+    fn exchange(&mut self, pad: &str) -> String {
+        let Some(a) = self.find(|place| place.writable) else { return self.write(pad) };
+        let pair = self.find(|b| b.writable && b.root != a.root && b.ty == a.ty && b.active == a.active);
+        let Some(b) = pair else { return self.write(pad) };
+        format!("{pad}std::mem::swap(&mut {}, &mut {});\n", a.text, b.text)
+    }
+
+    /// A new variable.
+    fn declare(&mut self, pad: &str) -> String {
+        let Some(place) = self.find(|place| !(place.borrowed && place.writable)) else { return String::new() };
+        let name = format!("t{}", self.fresh());
+        let active = place.active;
+        let text = if self.rng.chance(50) {
+            format!("{pad}let mut {name} = {}.clone();\n", place.text)
+        } else {
+            let value = self.value(&place.ty, Floats::Computed { active });
+            format!("{pad}let mut {name}: {} = {value};\n", place.ty.name())
+        };
+        self.scope.push(Variable { text: name, ty: place.ty, access: Access::Write, active });
+        text
+    }
+
+    /// A loop over indices that lie in memory.
+    fn over_numbers(&mut self, depth: usize, pad: &str) -> String {
+        let suits = |place: &Place| match &place.ty {
+            Ty::Vec(of) => **of == Ty::Usize || **of == Ty::Usize.cell(),
+            _ => false,
+        };
+        let Some(indices) = self.find(suits) else { return self.counted(depth, pad) };
+        let inner = format!("{pad}    ");
+        let before = self.scope[indices.root].access;
+        // A `Ref` of a cell inside lets others have it, at their own risk.
+        let through_cell = indices.text.contains(".borrow");
+        self.scope[indices.root].access =
+            if indices.writable && !through_cell { Access::Nothing } else { Access::Read };
+        let element = if indices.ty == Ty::Usize.vec() { "*k" } else { "k.get()" };
+        let values = self.find(|place| {
+            matches!(&place.ty, Ty::Vec(of) if **of == Ty::Float || **of == Ty::Float.cell())
+                && !(place.borrowed && place.writable)
+        });
+        let sum = match values {
+            Some(values) => {
+                let get = if values.ty == Ty::Float.vec() { "" } else { ".get()" };
+                format!("{inner}acc += {0}[{element}]{get} * {0}[{element}]{get};\n", values.text)
+            }
+            None => format!("{inner}acc += {} * c(({element} % 7) as f64);\n", self.float(true, 0)),
+        };
+        let count = self.rng.below(3);
+        let rest = self.block(count, depth - 1, &inner);
+        self.scope[indices.root].access = before;
+        if self.rng.chance(30) {
+            // By position: the memory is looked at each time round.
+            let position = format!("k{}", self.fresh());
+            let body = sum
+                .replace("*k", &format!("{}[{position}]", indices.text))
+                .replace("k.get()", &format!("{}[{position}].get()", indices.text));
+            return format!("{pad}for {position} in 0..{}.len() {{\n{body}{pad}}}\n", indices.text);
+        }
+        format!("{pad}for k in {}.iter() {{\n{sum}{rest}{pad}}}\n", indices.text)
+    }
+
+    /// A loop with a bound, which may be beyond what any memory could hold.
+    fn counted(&mut self, depth: usize, pad: &str) -> String {
+        let inner = format!("{pad}    ");
+        let i = format!("i{}", self.fresh());
+        let (bound, guard) = match self.rng.below(10) {
+            0 => ("usize::MAX".to_owned(), format!("{inner}if {i} >= {} {{ break; }}\n", self.rng.between(2, 12))),
+            1 => {
+                ("usize::MAX".to_owned(), format!("{inner}assert!({i} < {}, \"too far\");\n", self.rng.between(2, 12)))
+            }
+            2 => (
+                "usize::MAX / 2".to_owned(),
+                format!("{inner}tick();\n{inner}if acc > c(3.0) || {i} > 9 {{ panic!(\"over\") }}\n"),
+            ),
+            3..6 => (format!("{} % 5", self.number()), String::new()),
+            _ => (self.rng.between(1, 4).to_string(), String::new()),
+        };
+        self.scope.push(Variable { text: i.clone(), ty: Ty::Usize, access: Access::Read, active: false });
+        let first = format!("{inner}acc = (acc * {}).sin();\n", self.float(true, 0));
+        let count = self.rng.between(0, 2);
+        let rest = self.block(count, depth - 1, &inner);
+        self.scope.pop();
+        format!("{pad}for {i} in 0..{bound} {{\n{guard}{first}{rest}{pad}}}\n")
+    }
+
+    /// An option is looked into.
+    fn matched(&mut self, depth: usize, pad: &str) -> String {
+        let suits = |place: &Place| matches!(place.ty, Ty::Option(_)) && !place.text.contains(".borrow");
+        let Some(place) = self.find(suits) else { return self.write(pad) };
+        let Ty::Option(of) = place.ty.clone() else { unreachable!("asked for") };
+        self.reference(depth, pad, &place, *of, if place.writable { "as_mut" } else { "as_ref" })
+    }
+
+    fn reference(&mut self, depth: usize, pad: &str, place: &Place, of: Ty, how: &str) -> String {
+        let inner = format!("{pad}    ");
+        let before = self.scope[place.root].access;
+        self.scope[place.root].access = if place.writable { Access::Nothing } else { Access::Read };
+        let name = format!("q{}", self.fresh());
+        let access = if place.writable { Access::Write } else { Access::Read };
+        self.scope.push(Variable { text: format!("(*{name})"), ty: of, access, active: place.active });
+        let count = self.rng.between(1, 3);
+        let body = self.block(count, depth - 1, &inner);
+        self.scope.pop();
+        self.scope[place.root].access = before;
+        match how {
+            "&" => {
+                let sign = if place.writable { "&mut " } else { "&" };
+                format!("{pad}{{\n{inner}let {name} = {sign}{};\n{body}{pad}}}\n", place.text)
+            }
+            "iter" => {
+                let iter = if place.writable { "iter_mut" } else { "iter" };
+                format!("{pad}for {name} in {}.{iter}() {{\n{body}{pad}}}\n", place.text)
+            }
+            _ => format!("{pad}if let Some({name}) = {}.{how}() {{\n{body}{pad}}}\n", place.text),
+        }
+    }
+
+    /// A reference to a place; or its elements, one by one.
+    fn borrowed(&mut self, depth: usize, pad: &str) -> String {
+        let Some(place) = self.find(|place| !place.text.contains(".borrow")) else { return String::new() };
+        match place.ty.clone() {
+            Ty::Vec(of) | Ty::Array(of) if self.rng.chance(60) => self.reference(depth, pad, &place, *of, "iter"),
+            ty => self.reference(depth, pad, &place, ty, "&"),
+        }
+    }
+
+    /// A closure that does things to cells, called later: by name, or when it is dropped.
+    fn callback(&mut self, depth: usize, pad: &str) -> String {
+        let inner = format!("{pad}    ");
+        let outer: Vec<_> = self.scope.iter().map(|variable| variable.access).collect();
+        for variable in &mut self.scope {
+            if variable.access == Access::Write {
+                variable.access = Access::Read;
+            }
+        }
+        // The sum goes on beside the closure.
+        let sum = self.scope.iter().position(|variable| variable.text == "acc");
+        if let Some(sum) = sum {
+            self.scope[sum].access = Access::Nothing;
+        }
+        let count = self.rng.between(1, 2);
+        let body: String = (0..count).map(|_| self.touch(&inner)).collect();
+        self.scope.truncate(outer.len());
+        if let Some(sum) = sum {
+            self.scope[sum].access = Access::Read;
+        }
+        let name = format!("g{}", self.fresh());
+        let on_drop = self.rng.chance(40);
+        // While the closure is there, everything is only read.
+        let count = self.rng.between(1, 3);
+        let mut rest = String::new();
+        for _ in 0..count {
+            rest += &if self.rng.chance(40) {
+                format!("{inner}acc += {};\n", self.float(true, 1))
+            } else {
+                self.over_numbers_or_touch(depth, &inner)
+            };
+            if !on_drop && self.rng.chance(50) {
+                rest += &format!("{inner}{name}();\n");
+            }
+        }
+        self.scope.truncate(outer.len());
+        for (variable, access) in self.scope.iter_mut().zip(outer) {
+            variable.access = access;
+        }
+        let close = if on_drop { format!("{inner}let {name} = OnDrop({name});\n") } else { String::new() };
+        format!("{pad}{{\n{inner}let {name} = || {{\n{body}{inner}}};\n{close}{rest}{inner}let _ = &{name};\n{pad}}}\n")
+    }
+
+    fn over_numbers_or_touch(&mut self, depth: usize, pad: &str) -> String {
+        if self.rng.chance(60) && depth > 0 { self.over_numbers(depth, pad) } else { self.touch(pad) }
+    }
+
+    /// Code that is not differentiated, and does what it can.
+    fn opaque(&mut self, pad: &str) -> String {
+        if self.opaque {
+            return self.touch(pad);
+        }
+        let Some(place) = self.find(|place| !(place.borrowed && place.writable)) else { return String::new() };
+        let (ty, name) = (place.ty.name(), self.fresh());
+        let (sign, access) = if place.writable { ("&mut ", Access::Write) } else { ("&", Access::Read) };
+        let has_floats = place.ty.has_floats(&self.structs);
+        if has_floats && self.rng.chance(50) {
+            return self.write(pad);
+        }
+        let mut within = Writer::new(Rng::new(self.rng.bits()));
+        within.structs = self.structs.clone();
+        within.opaque = true;
+        within.next = name * 1000;
+        within.scope.push(Variable { text: "(*v)".to_owned(), ty: place.ty.clone(), access, active: false });
+        let count = within.rng.between(1, 2);
+        let mut body = String::new();
+        for _ in 0..count {
+            body += &if within.rng.chance(70) { within.write("    ") } else { within.touch("    ") };
+        }
+        let kind = self.rng.below(10);
+        if let (Ty::Vec(of), 0..4, true) = (&place.ty, kind, place.writable) {
+            // Growth by a trait's method that is called by formatting or by std::io.
+            let of = of.name();
+            let value = within.value(&place.ty.clone(), Floats::Computed { active: false });
+            let body = body.replace("(*v)", "v");
+            if kind < 2 {
+                self.items += &format!(
+                    "struct Shown{name}<'a>(RefCell<&'a mut Vec<{of}>>);\nimpl std::fmt::Display for Shown{name}<'_> {{\n    \
+                     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\n    let i0 = 0;\n    let _ = i0;\n    let mut r = self.0.borrow_mut();\n    let v: &mut Vec<{of}> = &mut r;\n{body}\
+                     \n    v.extend({value});\n    f.write_str(\"shown\")\n    }}\n}}\n"
+                );
+                return format!("{pad}drop(format!(\"{{}}\", Shown{name}(RefCell::new(&mut {}))));\n", place.text);
+            }
+            self.items += &format!(
+                "struct Out{name}<'a>(&'a mut Vec<{of}>);\nimpl std::io::Write for Out{name}<'_> {{\n    \
+                 fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {{\n    let i0 = 0;\n    let _ = i0;\n    let v = &mut *self.0;\n{body}\
+                 \n    v.extend({value});\n    Ok(bytes.len())\n    }}\n    fn flush(&mut self) -> std::io::Result<()> {{\n        Ok(())\n    }}\n}}\n"
+            );
+            return format!("{pad}let _ = std::io::Write::write_all(&mut Out{name}(&mut {}), b\"out\");\n", place.text);
+        }
+        if has_floats {
+            self.trust.derivative = false;
+        }
+        self.items += &format!(
+            "@real #[non_differentiable]\nfn h{name}(v: {sign}{ty}) {{\n    let i0 = 0;\n    let _ = i0;\n{body}}}\n"
+        );
+        format!("{pad}h{name}({sign}{});\n", place.text)
+    }
+
+    /// A function with a rule, which does what it can.
+    fn ruled(&mut self, pad: &str) -> String {
+        if self.opaque {
+            return self.touch(pad);
+        }
+        let name = self.fresh();
+        let effect = |writer: &mut Self, chance: usize| {
+            if writer.rng.chance(chance) { format!("poke({}); ", writer.rng.below(6)) } else { String::new() }
+        };
+        let ticking = |writer: &mut Self, chance: usize| if writer.rng.chance(chance) { "tick(); " } else { "" };
+        let forward = effect(self, 40);
+        let mut backward = effect(self, 40);
+        let dropped = effect(self, 40);
+        if !backward.is_empty() || !dropped.is_empty() {
+            self.trust.after = false;
+        }
+        backward += ticking(self, 25);
+        let on_drop =
+            format!("{dropped}{}", if self.rng.chance(20) { "if !std::thread::panicking() { tick(); }" } else { "" });
+        let first = ticking(self, 25);
+        let guarded = self.rng.chance(50);
+        let vectors = self.find(|place| place.ty == Ty::Float.vec() && !(place.borrowed && place.writable));
+        let scale = self.float(true, 0);
+        let k = self.rng.between(1, 3);
+        match vectors {
+            Some(vector) if self.rng.chance(70) => {
+                let guard = if guarded { format!("let guard = Guard{name}(v);\n    ") } else { String::new() };
+                let held = if guarded { "let _ = &guard; " } else { "" };
+                let guard_type = if guarded {
+                    format!(
+                        "@real struct Guard{name}<'a>(&'a [F]);\n@real impl Drop for Guard{name}<'_> {{ fn drop(&mut self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
+                    )
+                } else {
+                    String::new()
+                };
+                let memory = if self.rng.chance(30) { "_: Memory, " } else { "" };
+                self.items += &format!(
+                    "fn h{name}(v: &[F], a: F) -> F {{\n    {first}{forward}let mut s = c(0.0);\n    for w in v {{ s += *w * a; }}\n    s\n}}\n{guard_type}\
+                     @real #[rrule(for = h{name})]\n\
+                     @real fn h{name}_rrule<'a>({memory}v: &'a [F], a: F) -> (F, impl Fn(F, &mut [F]) -> F + use<'a>) {{\n\
+                     @real     {guard_}let value = h{name}(v, a);\n\
+                     @real     (value, move |dy, dv: &mut [F]| {{ {held}{backward}let mut da = 0.0; for (d, w) in dv.iter_mut().zip(v) {{ *d += dy * a; da += dy * *w; }} da }})\n@real }}\n",
+                    guard_ = guard.replace("\n    ", " "),
+                );
+                if self.rng.chance(40) {
+                    self.items += &format!(
+                        "@real #[frule(for = h{name})]\n@real fn h{name}_frule(v: &[F], dv: &[F], a: F, da: F) -> (F, F) {{ (h{name}(v, a), v.iter().zip(dv).map(|(v, dv)| *dv * a + *v * da).sum()) }}\n"
+                    );
+                }
+                format!("{pad}let t{name} = {scale};\n{pad}acc += h{name}(&{}[..], t{name});\n", vector.text)
+            }
+            _ => {
+                let guard_type = if guarded {
+                    format!(
+                        "@real struct Guard{name}(Vec<usize>);\n@real impl Drop for Guard{name} {{ fn drop(&mut self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
+                    )
+                } else {
+                    String::new()
+                };
+                let (guard, held) = if guarded {
+                    (format!("let guard = Guard{name}(vec![{k}]); "), "let _ = &guard; ")
+                } else {
+                    (String::new(), "")
+                };
+                self.items += &format!(
+                    "fn h{name}(a: F, n: usize) -> F {{\n    {first}{forward}a * a * c((n % 3) as f64)\n}}\n{guard_type}\
+                     @real #[rrule(for = h{name})]\n\
+                     @real fn h{name}_rrule(a: F, n: usize) -> (F, impl Fn(F) -> (F, NoTangent)) {{\n\
+                     @real     {guard}let value = h{name}(a, n);\n\
+                     @real     (value, move |dy| {{ {held}{backward}(dy * 2.0 * a * c((n % 3) as f64), NoTangent) }})\n@real }}\n"
+                );
+                let number = self.number();
+                format!("{pad}let t{name} = ({scale}, {number});\n{pad}acc += h{name}(t{name}.0, t{name}.1);\n")
+            }
+        }
+    }
+}

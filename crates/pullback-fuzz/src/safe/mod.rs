@@ -1,0 +1,17 @@
+//! Random *safe* programs around derivatives: an adversary of the claim that derivatives called from safe code are memory-safe.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `types` | random types |
+//! | `body` | random statements about values of these types |
+//! | [`program`](mod@program) | a function, its arguments, their shadows, and calls of its derivatives |
+//! | [`campaign`] | builds programs, runs them under valgrind in both profiles, and reads what was said |
+//!
+//! A program has no `unsafe`, and panics only inside of `catch_unwind`. So there must be no invalid access, no block that is lost or
+//! given back with another layout, no abort, no signal and no hang. And the derivative is that of the same program with dual
+//! numbers.
+
+mod body;
+pub mod campaign;
+pub mod program;
+mod types;

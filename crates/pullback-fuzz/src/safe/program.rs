@@ -1,0 +1,708 @@
+//! One random safe program: a function, its arguments and their shadows, and the derivatives that are taken of it.
+//!
+//! The text of the function and of its arguments is written once, and stands in the program twice: in a module `real`, where `F` is a
+//! float and derivatives are taken, and in a module `dual`, where `F` is a dual number. Lines that begin with `@real` are in the first only.
+
+use super::body::{Access, Floats, Place, Variable, Writer};
+use super::types::{self, Ty, Use};
+use crate::rng::Rng;
+
+/// How an argument is passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pass {
+    Value,
+    Ref,
+    RefMut,
+    Slice,
+    SliceMut,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Activity {
+    Const,
+    Duplicated,
+    /// A float by value, whose gradient is returned.
+    Active,
+}
+
+#[derive(Clone, Debug)]
+struct Argument {
+    /// What the caller owns.
+    ty: Ty,
+    pass: Pass,
+    activity: Activity,
+}
+
+impl Argument {
+    fn parameter(&self, k: usize) -> String {
+        let name = self.ty.name();
+        let of = if let Ty::Vec(of) = &self.ty { of.name() } else { String::new() };
+        match self.pass {
+            Pass::Value => format!("mut p{k}: {name}"),
+            Pass::Ref => format!("p{k}: &{name}"),
+            Pass::RefMut => format!("p{k}: &mut {name}"),
+            Pass::Slice => format!("p{k}: &[{of}]"),
+            Pass::SliceMut => format!("p{k}: &mut [{of}]"),
+        }
+    }
+
+    /// The argument, where `name` is what the caller owns.
+    fn given(&self, name: &str) -> String {
+        match self.pass {
+            Pass::Value => name.to_owned(),
+            Pass::Ref => format!("&{name}"),
+            Pass::RefMut => format!("&mut {name}"),
+            Pass::Slice => format!("&{name}[..]"),
+            Pass::SliceMut => format!("&mut {name}[..]"),
+        }
+    }
+
+    /// Its shadow in reverse mode.
+    fn shadow(&self, name: &str) -> String {
+        match self.pass {
+            Pass::Slice | Pass::SliceMut => format!("&mut {name}[..]"),
+            _ => format!("&mut {name}"),
+        }
+    }
+
+    fn stays(&self) -> bool {
+        self.pass != Pass::Value
+    }
+}
+
+/// What the function returns.
+#[derive(Clone, PartialEq, Debug)]
+enum Returned {
+    Nothing,
+    Value(Ty),
+    /// A pair of a value and something without a derivative that is not owned.
+    Named,
+    /// A reference into the first argument.
+    Borrowed(Ty),
+}
+
+/// A program as text.
+pub fn program(seed: u64) -> String {
+    Program::new(seed).text()
+}
+
+struct Program {
+    seed: u64,
+    writer: Writer,
+    arguments: Vec<Argument>,
+    /// Memory that is reached in several ways, and whether it has shadows.
+    shares: Vec<(Ty, bool)>,
+    returned: Returned,
+    functional: bool,
+    single: bool,
+    /// The shadows' world has the primal's own shared memory.
+    aliased: bool,
+    /// Shadows have other capacities than their primals.
+    capacities: bool,
+    body: String,
+    result: String,
+    shares_text: String,
+    world_text: String,
+    shared: String,
+    /// What is done to shared memory between two calls of a pullback.
+    between: String,
+}
+
+impl Program {
+    fn new(seed: u64) -> Self {
+        let mut writer = Writer::new(Rng::new(seed));
+        let rng = &mut writer.rng;
+        let functional = rng.chance(40);
+        let single = rng.chance(20);
+        for _ in 0..rng.below(3) {
+            let new = types::a_struct(&mut writer.rng, &writer.structs);
+            writer.structs.push(new);
+        }
+        let mut shares = Vec::new();
+        for _ in 0..writer.rng.below(3) {
+            let active = writer.rng.chance(45);
+            let purpose = if active { Use::Duplicated } else { Use::Const };
+            shares.push((types::shared(&mut writer.rng, &writer.structs, purpose), active));
+        }
+        let mut program = Program {
+            seed,
+            writer,
+            arguments: Vec::new(),
+            shares,
+            returned: Returned::Value(Ty::Float),
+            functional,
+            single,
+            aliased: false,
+            capacities: false,
+            body: String::new(),
+            result: String::new(),
+            shares_text: String::new(),
+            world_text: String::new(),
+            shared: String::new(),
+            between: String::new(),
+        };
+        program.signature();
+        program.worlds();
+        program.function();
+        program
+    }
+
+    /// The arguments and the result.
+    fn signature(&mut self) {
+        let rng = &mut self.writer.rng;
+        let forward_only = !self.functional && rng.chance(35);
+        let count = rng.between(1, 3);
+        for k in 0..count {
+            let argument = self.argument(k, forward_only);
+            self.arguments.push(argument);
+        }
+        // Each share is in at least one argument, often in two.
+        for (share, active) in self.shares.clone() {
+            let times = if self.functional && active {
+                let first = &mut self.arguments[0];
+                first.pass = Pass::Ref;
+                first.ty = match self.writer.rng.below(3) {
+                    0 => share.clone(),
+                    1 => Ty::Pair(Box::new(share.clone()), Box::new(share.clone())),
+                    _ => Ty::Pair(Box::new(first.ty.clone()), Box::new(share.clone())),
+                };
+                0
+            } else {
+                self.writer.rng.between(1, 2)
+            };
+            for _ in 0..times {
+                let activity = if active { Activity::Duplicated } else { Activity::Const };
+                let pass = match self.writer.rng.below(5) {
+                    0 if !self.functional => Pass::Value,
+                    1 if !self.functional => Pass::RefMut,
+                    _ => Pass::Ref,
+                };
+                let ty = match self.writer.rng.below(4) {
+                    0 => share.clone().vec(),
+                    1 => Ty::Pair(Box::new(share.clone()), Box::new(Ty::Usize)),
+                    _ => share.clone(),
+                };
+                self.arguments.push(Argument { ty, pass, activity });
+            }
+        }
+        let rng = &mut self.writer.rng;
+        if !rng.chance(70) || forward_only {
+            let float = || Box::new(Ty::Float);
+            self.returned = match rng.below(10) {
+                0 if !self.functional => Returned::Nothing,
+                1 => Returned::Value(Ty::Pair(float(), Box::new(Ty::String))),
+                2 => Returned::Value(Ty::Float.vec()),
+                3 => Returned::Value(Ty::Option(Box::new(Ty::Boxed(float())))),
+                4 => Returned::Named,
+                5 => Returned::Value(Ty::Float.cell().rc()),
+                6 | 7 if !self.functional => Returned::Borrowed(Ty::Float),
+                8 => Returned::Value(types::random(rng, &self.writer.structs, Use::Duplicated, 2)),
+                _ => Returned::Value(Ty::Float),
+            };
+        }
+        if self.functional && matches!(self.returned, Returned::Nothing) {
+            self.returned = Returned::Value(Ty::Float);
+        }
+        let rng = &mut self.writer.rng;
+        self.aliased = rng.chance(12);
+        self.capacities = rng.chance(30);
+        if self.aliased {
+            self.writer.trust.derivative = false;
+            self.writer.trust.after = false;
+        }
+    }
+
+    fn argument(&mut self, k: usize, forward_only: bool) -> Argument {
+        let (rng, structs) = (&mut self.writer.rng, &self.writer.structs);
+        if self.functional && k > 0 {
+            let ty = types::random(rng, structs, Use::Const, 2);
+            return Argument { ty, pass: Pass::Ref, activity: Activity::Const };
+        }
+        let activity = match rng.below(10) {
+            _ if k == 0 => Activity::Duplicated,
+            0..5 => Activity::Duplicated,
+            5..7 => Activity::Active,
+            _ => Activity::Const,
+        };
+        if activity == Activity::Active {
+            return Argument { ty: Ty::Float, pass: Pass::Value, activity };
+        }
+        let purpose = match activity {
+            Activity::Const => Use::Const,
+            _ if forward_only => Use::Dual,
+            _ => Use::Duplicated,
+        };
+        let depth = rng.between(1, 3);
+        let mut ty = types::random(rng, structs, purpose, depth);
+        if activity == Activity::Duplicated {
+            for _ in 0..20 {
+                if ty.has_active_floats(structs) {
+                    break;
+                }
+                ty = types::random(rng, structs, purpose, depth);
+            }
+            if !ty.has_active_floats(structs) {
+                ty = Ty::Float.vec();
+            }
+        }
+        if k == 0 && self.functional {
+            let pass = if matches!(ty, Ty::Vec(_)) && rng.chance(40) { Pass::Slice } else { Pass::Ref };
+            return Argument { ty, pass, activity };
+        }
+        let sliced = matches!(ty, Ty::Vec(_));
+        let pass = match rng.below(10) {
+            0..3 => Pass::Ref,
+            3..7 => Pass::RefMut,
+            7 if sliced => Pass::Slice,
+            8 if sliced => Pass::SliceMut,
+            _ => Pass::Value,
+        };
+        Argument { ty, pass, activity }
+    }
+
+    /// The text that makes the arguments.
+    fn worlds(&mut self) {
+        self.shared =
+            (0..self.writer.rng.below(4)).map(|_| self.writer.rng.below(2).to_string()).collect::<Vec<_>>().join(", ");
+        let reached = Ty::Usize.vec().ref_cell().rc();
+        for (k, (ty, active)) in self.shares.clone().into_iter().enumerate() {
+            let floats = if active { Floats::Inputs } else { Floats::Literals };
+            let value = if ty == reached && self.writer.rng.chance(60) {
+                "shared()".to_owned()
+            } else {
+                self.writer.value(&ty, floats)
+            };
+            self.shares_text += &format!("    let s{k} = {value};\n");
+            let variable = Variable { text: format!("s{k}"), ty, access: Access::Read, active };
+            self.writer.scope.push(variable);
+        }
+        let all = self.writer.scope.clone();
+        for k in 0..self.arguments.len() {
+            let argument = self.arguments[k].clone();
+            let active = argument.activity != Activity::Const;
+            // Memory with shadows is in arguments with shadows.
+            self.writer.scope = all.iter().filter(|variable| variable.active == active).cloned().collect();
+            let floats = if active { Floats::Inputs } else { Floats::Literals };
+            let value = self.writer.value(&argument.ty, floats);
+            self.world_text += &format!("    let a{k}: {} = {value};\n", argument.ty.name());
+        }
+        // Between two calls of a pullback, what is shared changes.
+        self.writer.scope = all.iter().filter(|variable| !variable.active).cloned().collect();
+        let counted = self.writer.trust;
+        self.between = (0..2).map(|_| self.touched()).collect();
+        self.writer.trust = counted;
+        self.writer.scope.clear();
+    }
+
+    fn touched(&mut self) -> String {
+        let how = self.writer.rng.below(6);
+        let poke = format!("        poke({how});\n");
+        if self.writer.scope.is_empty() {
+            poke
+        } else {
+            poke + &self.writer.block(1, 0, "        ").replace("acc +=", "let _ =")
+        }
+    }
+
+    fn function(&mut self) {
+        for (k, argument) in self.arguments.iter().enumerate() {
+            let text = if argument.pass == Pass::Value { format!("p{k}") } else { format!("(*p{k})") };
+            let access = match argument.pass {
+                Pass::Value | Pass::RefMut | Pass::SliceMut => Access::Write,
+                _ => Access::Read,
+            };
+            let active = argument.activity != Activity::Const;
+            let (text, ty) = match (argument.pass, &argument.ty) {
+                // Of a slice, the first element and the last.
+                (Pass::Slice | Pass::SliceMut, Ty::Vec(of)) => (format!("p{k}[0]"), (**of).clone()),
+                _ => (text, argument.ty.clone()),
+            };
+            self.writer.scope.push(Variable { text, ty, access, active });
+        }
+        let number = self.writer.number();
+        self.writer.scope.push(Variable { text: "i0".to_owned(), ty: Ty::Usize, access: Access::Read, active: false });
+        self.writer.scope.push(Variable { text: "acc".to_owned(), ty: Ty::Float, access: Access::Write, active: true });
+        let sum = self.slices();
+        let count = self.writer.rng.between(2, 7);
+        let body = self.writer.block(count, 2, "    ");
+        self.body = format!("    let i0: usize = {number} % 3;\n    let mut acc = c(0.25);\n{sum}{body}");
+        let more = self.writer.float(true, 1);
+        self.result = match self.returned.clone() {
+            Returned::Nothing => String::new(),
+            Returned::Value(Ty::Float) => format!("acc + {more}"),
+            Returned::Value(ty) => self.writer.value(&ty, Floats::Computed { active: true }),
+            Returned::Named => format!("(acc + {more}, \"a name\")"),
+            Returned::Borrowed(ty) => {
+                let suits = |place: &Place| place.root == 0 && place.ty == ty && !place.text.contains(".borrow");
+                let passed = self.arguments[0].pass;
+                let found: Vec<_> = if matches!(passed, Pass::Value | Pass::Slice | Pass::SliceMut) {
+                    Vec::new()
+                } else {
+                    self.writer.places().into_iter().filter(suits).collect()
+                };
+                if found.is_empty() {
+                    self.returned = Returned::Value(Ty::Float);
+                    "acc".to_owned()
+                } else {
+                    format!("&{}", self.writer.rng.pick(&found).text)
+                }
+            }
+        };
+    }
+
+    /// Sums over the slices among the arguments.
+    fn slices(&mut self) -> String {
+        let mut text = String::new();
+        for (k, argument) in self.arguments.iter().enumerate() {
+            if !matches!(argument.pass, Pass::Slice | Pass::SliceMut) {
+                continue;
+            }
+            match &argument.ty {
+                Ty::Vec(of) if **of == Ty::Float => {
+                    text += &format!("    for v in p{k}.iter() {{ acc += *v * *v; }}\n")
+                }
+                Ty::Vec(of) if **of == Ty::Float.cell() => {
+                    text += &format!("    for v in p{k}.iter() {{ acc += v.get() * v.get(); }}\n")
+                }
+                _ => {}
+            }
+        }
+        text
+    }
+
+    // ---- the text of the whole
+
+    fn text(mut self) -> String {
+        let forms = self.forms();
+        let module = self.module();
+        let real = module.replace("@real ", "");
+        let dual: String =
+            module.lines().filter(|line| !line.starts_with("@real ")).map(|line| format!("{line}\n")).collect();
+        let width = if self.single { "real32" } else { "real64" };
+        let names: Vec<_> = forms.iter().map(|(name, _)| name.clone()).collect();
+        let drivers: String = forms.into_iter().map(|(_, text)| text).collect();
+        let calls: String = names
+            .iter()
+            .map(|name| {
+                let first = self.writer.rng.bits() % 1000;
+                let second = self.writer.rng.bits() % 1000;
+                format!(
+                    "    let ticks = dual::outcome(usize::MAX).ticks;\n    for fuse in [usize::MAX, {first} % (ticks + 1), {second} % (ticks + 2)] {{\n        real::{name}(fuse, &dual::outcome(fuse));\n    }}\n"
+                )
+            })
+            .collect();
+        let lints = "#![forbid(unsafe_code)]\n#![allow(warnings)]\n";
+        format!(
+            "{lints}//! The safe program of seed {seed}.\n\nmod real {{\nuse harness::{width}::*;\nuse harness::*;\nuse pullback::*;\nuse pullback::rules::{{Memory, NoTangent}};\nuse std::cell::{{Cell, RefCell}};\nuse std::rc::Rc;\n\n{real}\n{drivers}}}\n\n\
+             mod dual {{\nuse harness::dual::*;\nuse harness::*;\nuse std::cell::{{Cell, RefCell}};\nuse std::rc::Rc;\n\n{dual}\n{outcome}}}\n\n\
+             pub fn run() {{\n{calls}}}\n",
+            seed = self.seed,
+            outcome = self.outcome(),
+        )
+    }
+
+    fn module(&self) -> String {
+        let mut text = String::from(
+            "struct OnDrop<T: Fn()>(T);\nimpl<T: Fn()> Drop for OnDrop<T> { fn drop(&mut self) { if !std::thread::panicking() { (self.0)() } } }\n",
+        );
+        for (number, a_struct) in self.writer.structs.iter().enumerate() {
+            text += &format!("@real #[derive(Differentiable)]\n#[derive(Clone)]\npub struct S{number} {{\n");
+            let mut looks = String::new();
+            for (k, (ty, skipped)) in a_struct.fields.iter().enumerate() {
+                if *skipped {
+                    text += "@real     #[pullback(skip)]\n";
+                    looks += &format!("        eye.aside(&self.f{k});\n");
+                } else {
+                    looks += &format!("        self.f{k}.look(eye);\n");
+                }
+                text += &format!("    pub f{k}: {},\n", ty.name());
+            }
+            text +=
+                &format!("}}\nimpl Look for S{number} {{\n    fn look(&self, eye: &mut Eye) {{\n{looks}    }}\n}}\n");
+        }
+        text += &self.writer.items;
+        let share_types: String = self.shares.iter().map(|(ty, _)| format!("{}, ", ty.name())).collect();
+        let names = |prefix: &str, count: usize| (0..count).map(|k| format!("{prefix}{k}, ")).collect::<String>();
+        let (shares, count) = (self.shares.len(), self.arguments.len());
+        text += &format!(
+            "type Shares = ({share_types});\nfn shares() -> Shares {{\n{}    ({})\n}}\n",
+            self.shares_text,
+            names("s", shares)
+        );
+        let fields: String = self
+            .arguments
+            .iter()
+            .enumerate()
+            .map(|(k, argument)| format!("    a{k}: {},\n", argument.ty.name()))
+            .collect();
+        let unpack: String = (0..shares).map(|k| format!("    let s{k} = &s.{k};\n")).collect();
+        text += &format!(
+            "struct World {{\n{fields}}}\nfn world(s: &Shares) -> World {{\n{unpack}{}    World {{ {} }}\n}}\n",
+            self.world_text,
+            names("a", count)
+        );
+        text + &self.attributes() + &self.signature_text() + &format!(" {{\n{}    {}\n}}\n", self.body, self.result)
+    }
+
+    fn signature_text(&self) -> String {
+        let parameters: Vec<_> = self.arguments.iter().enumerate().map(|(k, argument)| argument.parameter(k)).collect();
+        let parameters = parameters.join(", ");
+        match &self.returned {
+            Returned::Nothing => format!("fn f({parameters})"),
+            Returned::Value(ty) => format!("fn f({parameters}) -> {}", ty.name()),
+            Returned::Named => format!("fn f({parameters}) -> (F, &'static str)"),
+            Returned::Borrowed(ty) => {
+                format!("fn f<'a>({}) -> &'a {}", parameters.replacen('&', "&'a ", 1), ty.name())
+            }
+        }
+    }
+
+    fn reverse_is_possible(&self) -> bool {
+        let writable = |argument: &Argument| argument.activity != Activity::Duplicated || argument.ty.is_writable();
+        matches!(self.returned, Returned::Value(Ty::Float) | Returned::Nothing) && self.arguments.iter().all(writable)
+    }
+
+    fn attributes(&self) -> String {
+        if self.functional {
+            return String::new();
+        }
+        let mut text = String::new();
+        if self.reverse_is_possible() {
+            let words = self.arguments.iter().map(|argument| match argument.activity {
+                Activity::Const => "Const",
+                Activity::Duplicated => "Duplicated",
+                Activity::Active => "Active",
+            });
+            let result = if self.returned == Returned::Nothing { None } else { Some("Active") };
+            let words: Vec<_> = words.chain(result).collect();
+            text += &format!("@real #[autodiff(df, Reverse, {})]\n", words.join(", "));
+        }
+        let words = self.arguments.iter().map(|argument| match argument.activity {
+            Activity::Const => "Const",
+            _ => "Dual",
+        });
+        let result = if self.returned == Returned::Nothing { None } else { Some("Dual") };
+        let words: Vec<_> = words.chain(result).collect();
+        text + &format!("@real #[autodiff(tf, Forward, {})]\n", words.join(", "))
+    }
+
+    fn compared(&self) -> String {
+        let trust = self.writer.trust;
+        let tolerance = if self.single { "1e-2" } else { "1e-7" };
+        format!("Compared {{ derivative: {}, after: {}, tolerance: {tolerance} }}", trust.derivative, trust.after)
+    }
+
+    fn unpack(&self, prefix: &str) -> String {
+        let fields: String = (0..self.arguments.len()).map(|k| format!("a{k}: mut {prefix}{k}, ")).collect();
+        format!("World {{ {fields}}}")
+    }
+
+    fn begin(&self) -> String {
+        format!(
+            "    reset_shared(&[{}]);\n    inputs(Inputs::Primal, 0);\n    let s = shares();\n    let {} = world(&s);\n",
+            self.shared,
+            self.unpack("a")
+        )
+    }
+
+    /// What can be read afterwards, apart from what has shadows.
+    fn after(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        if self.functional {
+            names.push("&a0".to_owned());
+        } else {
+            names.extend((0..self.arguments.len()).filter(|k| self.arguments[*k].stays()).map(|k| format!("&a{k}")));
+        }
+        names.extend((0..self.shares.len()).map(|k| format!("&s.{k}")));
+        format!("eye(&[{}])", names.join(", "))
+    }
+
+    fn of_kind(&self, prefix: &str, is: impl Fn(&Argument) -> bool) -> Vec<String> {
+        let kinds = self.arguments.iter().enumerate().filter(|(_, argument)| is(argument));
+        kinds.map(|(k, _)| format!("&{prefix}{k}")).collect()
+    }
+
+    fn outcome(&self) -> String {
+        let given: Vec<_> =
+            self.arguments.iter().enumerate().map(|(k, argument)| argument.given(&format!("a{k}"))).collect();
+        let shadowed = self.of_kind("a", |argument| {
+            argument.activity == Activity::Duplicated && (argument.stays() || self.functional)
+        });
+        format!(
+            "pub fn outcome(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, || eye(&[&f({})]));\n    let ticks = ticks();\n    \
+             let end = match end {{ End::Value(value) => Ok(value), End::Panic(text) => Err(text) }};\n    \
+             Expected {{ end, after: {}, shadows: eye(&[{}]), ticks }}\n}}\n",
+            self.begin(),
+            given.join(", "),
+            self.after(),
+            shadowed.join(", "),
+        )
+    }
+
+    /// The functions that take derivatives: their names and texts.
+    fn forms(&mut self) -> Vec<(String, String)> {
+        let mut forms = Vec::new();
+        if self.functional {
+            self.functional_forms(&mut forms);
+            while forms.len() > 2 {
+                forms.remove(self.writer.rng.below(forms.len()));
+            }
+        } else {
+            if self.reverse_is_possible() {
+                forms.push(("reverse".to_owned(), self.reverse()));
+            }
+            forms.push(("forward".to_owned(), self.forward()));
+        }
+        forms
+    }
+
+    fn second_world(&self, name: &str, kind: &str, aliased: bool) -> String {
+        let capacities = if self.capacities && kind != "Primal" { self.seed | 1 } else { 0 };
+        let shares = if aliased { "s.clone()" } else { "shares()" };
+        format!(
+            "    inputs(Inputs::{kind}, {capacities});\n    let {name}s = {shares};\n    let {} = world(&{name}s);\n",
+            self.unpack(name)
+        )
+    }
+
+    fn reverse(&self) -> String {
+        let mut given = Vec::new();
+        let mut outputs = Vec::new();
+        for (k, argument) in self.arguments.iter().enumerate() {
+            given.push(argument.given(&format!("a{k}")));
+            match argument.activity {
+                Activity::Duplicated => given.push(argument.shadow(&format!("d{k}"))),
+                Activity::Active => outputs.push(format!("g{k}")),
+                Activity::Const => {}
+            }
+        }
+        let active: Vec<_> = outputs.iter().map(|name| format!("&{name}")).collect();
+        let mut value = "";
+        if self.returned != Returned::Nothing {
+            outputs.push("value".to_owned());
+            value = "&value";
+        }
+        let pattern = if outputs.len() == 1 { outputs[0].clone() } else { format!("({})", outputs.join(", ")) };
+        let duplicated = |prefix: &str| self.of_kind(prefix, |argument| argument.activity == Activity::Duplicated);
+        let tangents: Vec<_> = duplicated("t")
+            .into_iter()
+            .chain(self.of_kind("t", |argument| argument.activity == Activity::Active))
+            .collect();
+        let shadows = duplicated("d").join(", ");
+        format!(
+            "pub fn reverse(fuse: usize, expected: &Expected) {{\n{}{}{}    let before = eye(&[{shadows}]);\n    \
+             let end = caught(fuse, || {{\n        let {pattern} = df({});\n        (eye(&[{value}]), eye(&[{}]))\n    }});\n    \
+             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {});\n}}\n",
+            self.begin(),
+            self.second_world("d", "Zero", self.aliased),
+            self.second_world("t", "Tangent", false),
+            given.join(", "),
+            active.join(", "),
+            self.after(),
+            tangents.join(", "),
+            self.compared(),
+        )
+    }
+
+    fn forward(&self) -> String {
+        let mut given = Vec::new();
+        for (k, argument) in self.arguments.iter().enumerate() {
+            given.push(argument.given(&format!("a{k}")));
+            if argument.activity != Activity::Const {
+                given.push(argument.given(&format!("d{k}")));
+            }
+        }
+        let given = given.join(", ");
+        let call = if self.returned == Returned::Nothing {
+            format!("tf({given});\n        (eye(&[]), eye(&[]))")
+        } else {
+            format!("let (y, dy) = tf({given});\n        (eye(&[&y]), eye(&[&dy]))")
+        };
+        let shadows = self.of_kind("d", |argument| argument.activity == Activity::Duplicated && argument.stays());
+        format!(
+            "pub fn forward(fuse: usize, expected: &Expected) {{\n{}{}    let end = caught(fuse, || {{\n        {call}\n    }});\n    \
+             judge_forward(\"forward\", &end, &{}, &eye(&[{}]), expected, {});\n}}\n",
+            self.begin(),
+            self.second_world("d", "Tangent", self.aliased),
+            self.after(),
+            shadows.join(", "),
+            self.compared(),
+        )
+    }
+
+    fn functional_forms(&mut self, forms: &mut Vec<(String, String)>) {
+        let at = self.arguments[0].clone();
+        let sliced = at.pass == Pass::Slice;
+        let of = if let Ty::Vec(of) = &at.ty { of.name() } else { String::new() };
+        let type_name = if sliced { format!("[{of}]") } else { at.ty.name() };
+        let point = |name: &str| if sliced { format!("&{name}0[..]") } else { format!("&{name}0") };
+        let moved = if self.writer.rng.chance(60) { "move " } else { "" };
+        let rest: String = (1..self.arguments.len()).map(|k| format!(", &a{k}")).collect();
+        let closure = format!("{moved}|x: &{type_name}| f(x{rest})");
+        let (begin, after, compared) = (self.begin(), self.after(), self.compared());
+        let tangent = self.second_world("t", "Tangent", false);
+        let shadow = self.second_world("d", "Tangent", self.aliased);
+        let scalar = self.returned == Returned::Value(Ty::Float);
+        let owned = scalar || matches!(self.returned, Returned::Value(_));
+        forms.push((
+            "jvp_form".to_owned(),
+            format!(
+                "pub fn jvp_form(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, || {{\n        \
+                 let (y, dy) = jvp({closure}, {}, {});\n        (eye(&[&y]), eye(&[&dy]))\n    }});\n    \
+                 judge_forward(\"jvp\", &end, &{after}, &eye(&[&d0]), expected, {compared});\n}}\n",
+                point("a"),
+                point("d"),
+            ),
+        ));
+        if !at.ty.is_writable() || !owned {
+            return;
+        }
+        if scalar {
+            forms.push((
+                "grad_form".to_owned(),
+                format!(
+                    "pub fn grad_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, || {{\n        \
+                     let (y, g) = value_and_grad({closure}, {});\n        (eye(&[&y]), eye(&[&g]))\n    }});\n    \
+                     let nothing = eye(&[]);\n    judge_reverse(\"grad\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, {compared});\n}}\n",
+                    point("a"),
+                ),
+            ));
+        }
+        if self.writer.rng.chance(60) {
+            let seed = if scalar { "c(1.0)" } else { "make_zero(&y)" };
+            let unpack: String = (0..self.shares.len()).map(|k| format!("        let s{k} = &s.{k};\n")).collect();
+            let between = &self.between;
+            let judged = if scalar {
+                format!(
+                    "judge_reverse(\"vjp\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, Compared {{ after: false, ..{compared} }});"
+                )
+            } else {
+                "let _ = end;".to_owned()
+            };
+            forms.push((
+                "vjp_form".to_owned(),
+                format!(
+                    "pub fn vjp_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, || {{\n        \
+                     let (y, pullback) = vjp({closure}, {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, || {{\n        let i0 = 0;\n{unpack}{between}        }});\n        \
+                     let again = caught(fuse, || eye(&[&pullback({seed})]));\n        let once_more = caught(usize::MAX, || eye(&[&pullback({seed})]));\n        (eye(&[&y]), first)\n    }});\n    {judged}\n}}\n",
+                    point("a"),
+                ),
+            ));
+        }
+        let flat = matches!(&at.ty, Ty::Vec(of) | Ty::Array(of) if **of == Ty::Float);
+        if scalar && flat && self.writer.rng.chance(60) {
+            let second = if self.writer.rng.chance(50) {
+                format!("hvp({closure}, {}, {})", point("a"), point("t"))
+            } else {
+                let inner = format!("|x: &{type_name}| f(x{rest})");
+                format!("grad({moved}|z: &{type_name}| grad({inner}, z).iter().sum::<F>(), {})", point("a"))
+            };
+            forms.push((
+                "second_form".to_owned(),
+                format!(
+                    "pub fn second_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, || eye(&[&{second}]));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
+                ),
+            ));
+        }
+    }
+}
