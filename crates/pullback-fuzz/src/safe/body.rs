@@ -64,9 +64,9 @@ pub struct Writer {
     /// Functions and types beside the function.
     pub items: String,
     pub trust: Trust,
-    next: usize,
+    pub next: usize,
     /// Inside of a function without a derivative: no rules, no further such functions.
-    opaque: bool,
+    pub opaque: bool,
 }
 
 const DEEPEST: usize = 6;
@@ -142,7 +142,10 @@ impl Writer {
             }
             Ty::Struct(number) => {
                 let fields = self.structs[*number].fields.clone();
-                steps.extend(fields.iter().enumerate().map(|(k, (ty, _))| step(format!("{text}.f{k}"), ty)));
+                steps.extend(fields.iter().enumerate().map(|(k, (ty, skipped))| {
+                    // A field that is skipped holds constants.
+                    Place { active: place.active && !skipped, ..step(format!("{text}.f{k}"), ty) }
+                }));
             }
             _ => {}
         }
@@ -155,13 +158,12 @@ impl Writer {
     fn index(&mut self) -> String {
         match self.rng.below(20) {
             0..14 => "0".to_owned(),
-            14..18 => "1".to_owned(),
-            18 => "2".to_owned(),
-            _ => "i0".to_owned(),
+            14..19 => "1".to_owned(),
+            _ => (*self.rng.pick(&["2", "i0"])).to_owned(),
         }
     }
 
-    fn find(&mut self, is: impl Fn(&Place) -> bool) -> Option<Place> {
+    pub fn find(&mut self, is: impl Fn(&Place) -> bool) -> Option<Place> {
         let found: Vec<_> = self.places().into_iter().filter(|place| is(place)).collect();
         if found.is_empty() { None } else { Some(self.rng.pick(&found).clone()) }
     }
@@ -233,7 +235,7 @@ impl Writer {
             Ty::Usize => text,
             Ty::Cell(of) if *of == Ty::Usize => format!("{text}.get()"),
             Ty::Cell(_) => format!("{text}.get().1"),
-            Ty::Rc(_) => format!("Rc::strong_count(&{text})"),
+            Ty::Rc(_) => format!("Rc::strong_count(&{text}).min(2)"),
             _ => format!("{text}.len()"),
         }
     }
@@ -245,10 +247,6 @@ impl Writer {
 
     /// A new value.
     pub fn value(&mut self, ty: &Ty, floats: Floats) -> String {
-        self.value_at(ty, floats, 0)
-    }
-
-    fn value_at(&mut self, ty: &Ty, floats: Floats, depth: usize) -> String {
         if let Floats::Computed { active } = floats {
             // A value that is there: a copy of it.
             if !ty.is_copy() && self.rng.chance(25) {
@@ -260,14 +258,13 @@ impl Writer {
             }
         } else if let Ty::Rc(_) = ty {
             // Memory that is shared.
-            if self.rng.chance(60) {
-                if let Some(place) = self.find(|place| place.ty == *ty) {
-                    return format!("{}.clone()", place.text);
-                }
+            let place = self.find(|place| place.ty == *ty && !(place.borrowed && place.writable));
+            if let Some(place) = place.filter(|_| self.rng.chance(60)) {
+                return format!("{}.clone()", place.text);
             }
         }
         let computed = matches!(floats, Floats::Computed { .. });
-        let inner = |writer: &mut Self, ty: &Ty| writer.value_at(ty, floats, depth + 1);
+        let inner = |writer: &mut Self, ty: &Ty| writer.value(ty, floats);
         match ty {
             Ty::Float => match floats {
                 Floats::Computed { active } => self.float(active, 1),
@@ -276,12 +273,13 @@ impl Writer {
             },
             Ty::Usize if computed && self.rng.chance(50) => self.number(),
             Ty::Usize if computed && self.rng.chance(20) => "(1 << 40)".to_owned(),
-            Ty::Usize => self.rng.below(3).to_string(),
+            Ty::Usize if self.rng.chance(10) => "2".to_owned(),
+            Ty::Usize => self.rng.below(2).to_string(),
             Ty::String if computed && self.rng.chance(30) => format!("format!(\"n{{}}\", {})", self.number()),
             Ty::String => format!("text({})", self.words()),
             Ty::BoxStr => format!("Box::<str>::from({})", self.words()),
             Ty::Vec(of) => {
-                let count = if self.rng.chance(8) { 0 } else { self.rng.between(1, 3) };
+                let count = *self.rng.pick(&[0, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3]);
                 let values: Vec<_> = (0..count).map(|_| inner(self, of)).collect();
                 format!("roomy(vec![{}])", values.join(", "))
             }
@@ -299,8 +297,12 @@ impl Writer {
                     .iter()
                     .enumerate()
                     .map(|(k, (ty, skipped))| {
-                        let floats = if *skipped && !computed { Floats::Literals } else { floats };
-                        format!("f{k}: {}", self.value_at(ty, floats, depth + 1))
+                        let floats = match floats {
+                            Floats::Computed { .. } if *skipped => Floats::Computed { active: false },
+                            Floats::Inputs if *skipped => Floats::Literals,
+                            floats => floats,
+                        };
+                        format!("f{k}: {}", self.value(ty, floats))
                     })
                     .collect();
                 format!("S{number} {{ {} }}", fields.join(", "))
@@ -333,9 +335,9 @@ impl Writer {
 
     fn statement(&mut self, depth: usize, pad: &str) -> String {
         match self.rng.below(if depth == 0 { 58 } else { 100 }) {
-            0..16 => format!("{pad}acc += {};\n", self.float(true, 1)),
-            16..40 => self.write(pad),
-            40..48 => self.touch(pad),
+            0..14 => format!("{pad}acc += {};\n", self.float(true, 1)),
+            14..34 => self.write(pad),
+            34..48 => self.touch(pad),
             48..52 => self.exchange(pad),
             52..56 => self.declare(pad),
             56..58 => self.check(pad),
@@ -374,7 +376,7 @@ impl Writer {
     }
 
     /// Write to a place.
-    fn write(&mut self, pad: &str) -> String {
+    pub fn write(&mut self, pad: &str) -> String {
         let Some(place) = self.find(|place| place.writable) else { return self.touch(pad) };
         let (text, floats) = (&place.text, Floats::Computed { active: place.active });
         let t = format!("t{}", self.fresh());
@@ -392,7 +394,7 @@ impl Writer {
             }
             Ty::Usize => {
                 let operation = *self.rng.pick(&["@ = $", "@ = @.wrapping_add($)", "@ = $ % 3"]);
-                with(self, &Ty::Usize, &operation)
+                with(self, &Ty::Usize, operation)
             }
             Ty::String => match self.rng.below(8) {
                 0..3 => plain(&format!("@.push_str({})", self.words())),
@@ -448,7 +450,7 @@ impl Writer {
     }
 
     /// Do something with a cell, or an `Rc`.
-    fn touch(&mut self, pad: &str) -> String {
+    pub fn touch(&mut self, pad: &str) -> String {
         let suits = |place: &Place| {
             matches!(place.ty, Ty::Cell(_) | Ty::RefCell(_) | Ty::Rc(_)) && !(place.borrowed && place.writable)
         };
@@ -664,134 +666,5 @@ impl Writer {
 
     fn over_numbers_or_touch(&mut self, depth: usize, pad: &str) -> String {
         if self.rng.chance(60) && depth > 0 { self.over_numbers(depth, pad) } else { self.touch(pad) }
-    }
-
-    /// Code that is not differentiated, and does what it can.
-    fn opaque(&mut self, pad: &str) -> String {
-        if self.opaque {
-            return self.touch(pad);
-        }
-        let Some(place) = self.find(|place| !(place.borrowed && place.writable)) else { return String::new() };
-        let (ty, name) = (place.ty.name(), self.fresh());
-        let (sign, access) = if place.writable { ("&mut ", Access::Write) } else { ("&", Access::Read) };
-        let has_floats = place.ty.has_floats(&self.structs);
-        if has_floats && self.rng.chance(50) {
-            return self.write(pad);
-        }
-        let mut within = Writer::new(Rng::new(self.rng.bits()));
-        within.structs = self.structs.clone();
-        within.opaque = true;
-        within.next = name * 1000;
-        within.scope.push(Variable { text: "(*v)".to_owned(), ty: place.ty.clone(), access, active: false });
-        let count = within.rng.between(1, 2);
-        let mut body = String::new();
-        for _ in 0..count {
-            body += &if within.rng.chance(70) { within.write("    ") } else { within.touch("    ") };
-        }
-        let kind = self.rng.below(10);
-        if let (Ty::Vec(of), 0..4, true) = (&place.ty, kind, place.writable) {
-            // Growth by a trait's method that is called by formatting or by std::io.
-            let of = of.name();
-            let value = within.value(&place.ty.clone(), Floats::Computed { active: false });
-            let body = body.replace("(*v)", "v");
-            if kind < 2 {
-                self.items += &format!(
-                    "struct Shown{name}<'a>(RefCell<&'a mut Vec<{of}>>);\nimpl std::fmt::Display for Shown{name}<'_> {{\n    \
-                     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\n    let i0 = 0;\n    let _ = i0;\n    let mut r = self.0.borrow_mut();\n    let v: &mut Vec<{of}> = &mut r;\n{body}\
-                     \n    v.extend({value});\n    f.write_str(\"shown\")\n    }}\n}}\n"
-                );
-                return format!("{pad}drop(format!(\"{{}}\", Shown{name}(RefCell::new(&mut {}))));\n", place.text);
-            }
-            self.items += &format!(
-                "struct Out{name}<'a>(&'a mut Vec<{of}>);\nimpl std::io::Write for Out{name}<'_> {{\n    \
-                 fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {{\n    let i0 = 0;\n    let _ = i0;\n    let v = &mut *self.0;\n{body}\
-                 \n    v.extend({value});\n    Ok(bytes.len())\n    }}\n    fn flush(&mut self) -> std::io::Result<()> {{\n        Ok(())\n    }}\n}}\n"
-            );
-            return format!("{pad}let _ = std::io::Write::write_all(&mut Out{name}(&mut {}), b\"out\");\n", place.text);
-        }
-        if has_floats {
-            self.trust.derivative = false;
-        }
-        self.items += &format!(
-            "@real #[non_differentiable]\nfn h{name}(v: {sign}{ty}) {{\n    let i0 = 0;\n    let _ = i0;\n{body}}}\n"
-        );
-        format!("{pad}h{name}({sign}{});\n", place.text)
-    }
-
-    /// A function with a rule, which does what it can.
-    fn ruled(&mut self, pad: &str) -> String {
-        if self.opaque {
-            return self.touch(pad);
-        }
-        let name = self.fresh();
-        let effect = |writer: &mut Self, chance: usize| {
-            if writer.rng.chance(chance) { format!("poke({}); ", writer.rng.below(6)) } else { String::new() }
-        };
-        let ticking = |writer: &mut Self, chance: usize| if writer.rng.chance(chance) { "tick(); " } else { "" };
-        let forward = effect(self, 40);
-        let mut backward = effect(self, 40);
-        let dropped = effect(self, 40);
-        if !backward.is_empty() || !dropped.is_empty() {
-            self.trust.after = false;
-        }
-        backward += ticking(self, 25);
-        let on_drop =
-            format!("{dropped}{}", if self.rng.chance(20) { "if !std::thread::panicking() { tick(); }" } else { "" });
-        let first = ticking(self, 25);
-        let guarded = self.rng.chance(50);
-        let vectors = self.find(|place| place.ty == Ty::Float.vec() && !(place.borrowed && place.writable));
-        let scale = self.float(true, 0);
-        let k = self.rng.between(1, 3);
-        match vectors {
-            Some(vector) if self.rng.chance(70) => {
-                let guard = if guarded { format!("let guard = Guard{name}(v);\n    ") } else { String::new() };
-                let held = if guarded { "let _ = &guard; " } else { "" };
-                let guard_type = if guarded {
-                    format!(
-                        "@real struct Guard{name}<'a>(&'a [F]);\n@real impl Drop for Guard{name}<'_> {{ fn drop(&mut self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
-                    )
-                } else {
-                    String::new()
-                };
-                let memory = if self.rng.chance(30) { "_: Memory, " } else { "" };
-                self.items += &format!(
-                    "fn h{name}(v: &[F], a: F) -> F {{\n    {first}{forward}let mut s = c(0.0);\n    for w in v {{ s += *w * a; }}\n    s\n}}\n{guard_type}\
-                     @real #[rrule(for = h{name})]\n\
-                     @real fn h{name}_rrule<'a>({memory}v: &'a [F], a: F) -> (F, impl Fn(F, &mut [F]) -> F + use<'a>) {{\n\
-                     @real     {guard_}let value = h{name}(v, a);\n\
-                     @real     (value, move |dy, dv: &mut [F]| {{ {held}{backward}let mut da = 0.0; for (d, w) in dv.iter_mut().zip(v) {{ *d += dy * a; da += dy * *w; }} da }})\n@real }}\n",
-                    guard_ = guard.replace("\n    ", " "),
-                );
-                if self.rng.chance(40) {
-                    self.items += &format!(
-                        "@real #[frule(for = h{name})]\n@real fn h{name}_frule(v: &[F], dv: &[F], a: F, da: F) -> (F, F) {{ (h{name}(v, a), v.iter().zip(dv).map(|(v, dv)| *dv * a + *v * da).sum()) }}\n"
-                    );
-                }
-                format!("{pad}let t{name} = {scale};\n{pad}acc += h{name}(&{}[..], t{name});\n", vector.text)
-            }
-            _ => {
-                let guard_type = if guarded {
-                    format!(
-                        "@real struct Guard{name}(Vec<usize>);\n@real impl Drop for Guard{name} {{ fn drop(&mut self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
-                    )
-                } else {
-                    String::new()
-                };
-                let (guard, held) = if guarded {
-                    (format!("let guard = Guard{name}(vec![{k}]); "), "let _ = &guard; ")
-                } else {
-                    (String::new(), "")
-                };
-                self.items += &format!(
-                    "fn h{name}(a: F, n: usize) -> F {{\n    {first}{forward}a * a * c((n % 3) as f64)\n}}\n{guard_type}\
-                     @real #[rrule(for = h{name})]\n\
-                     @real fn h{name}_rrule(a: F, n: usize) -> (F, impl Fn(F) -> (F, NoTangent)) {{\n\
-                     @real     {guard}let value = h{name}(a, n);\n\
-                     @real     (value, move |dy| {{ {held}{backward}(dy * 2.0 * a * c((n % 3) as f64), NoTangent) }})\n@real }}\n"
-                );
-                let number = self.number();
-                format!("{pad}let t{name} = ({scale}, {number});\n{pad}acc += h{name}(t{name}.0, t{name}.1);\n")
-            }
-        }
     }
 }

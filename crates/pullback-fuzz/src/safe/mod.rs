@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `types` | random types |
 //! | `body` | random statements about values of these types |
+//! | `callees` | functions that these call: opaque ones, and ones with rules |
 //! | [`program`](mod@program) | a function, its arguments, their shadows, and calls of its derivatives |
 //! | [`campaign`] | builds programs, runs them under valgrind in both profiles, and reads what was said |
 //!
@@ -12,6 +13,7 @@
 //! numbers.
 
 mod body;
+mod callees;
 pub mod campaign;
 pub mod program;
 mod types;

@@ -241,7 +241,7 @@ impl Program {
                 }
                 ty = types::random(rng, structs, purpose, depth);
             }
-            if !ty.has_active_floats(structs) {
+            if !ty.has_active_floats(structs) || rng.chance(25) {
                 ty = Ty::Float.vec();
             }
         }
@@ -529,9 +529,8 @@ impl Program {
             argument.activity == Activity::Duplicated && (argument.stays() || self.functional)
         });
         format!(
-            "pub fn outcome(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, || eye(&[&f({})]));\n    let ticks = ticks();\n    \
-             let end = match end {{ End::Value(value) => Ok(value), End::Panic(text) => Err(text) }};\n    \
-             Expected {{ end, after: {}, shadows: eye(&[{}]), ticks }}\n}}\n",
+            "pub fn outcome(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, Box::new(|| alone(&f({}))));\n    let ticks = ticks();\n    \
+             Expected::new(end, ticks, {}, eye(&[{}]))\n}}\n",
             self.begin(),
             given.join(", "),
             self.after(),
@@ -591,7 +590,7 @@ impl Program {
         let shadows = duplicated("d").join(", ");
         format!(
             "pub fn reverse(fuse: usize, expected: &Expected) {{\n{}{}{}    let before = eye(&[{shadows}]);\n    \
-             let end = caught(fuse, || {{\n        let {pattern} = df({});\n        (eye(&[{value}]), eye(&[{}]))\n    }});\n    \
+             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = df({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n    \
              judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {});\n}}\n",
             self.begin(),
             self.second_world("d", "Zero", self.aliased),
@@ -620,7 +619,7 @@ impl Program {
         };
         let shadows = self.of_kind("d", |argument| argument.activity == Activity::Duplicated && argument.stays());
         format!(
-            "pub fn forward(fuse: usize, expected: &Expected) {{\n{}{}    let end = caught(fuse, || {{\n        {call}\n    }});\n    \
+            "pub fn forward(fuse: usize, expected: &Expected) {{\n{}{}    let end = caught(fuse, Box::new(|| {{\n        {call}\n    }}));\n    \
              judge_forward(\"forward\", &end, &{}, &eye(&[{}]), expected, {});\n}}\n",
             self.begin(),
             self.second_world("d", "Tangent", self.aliased),
@@ -647,8 +646,8 @@ impl Program {
         forms.push((
             "jvp_form".to_owned(),
             format!(
-                "pub fn jvp_form(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, || {{\n        \
-                 let (y, dy) = jvp({closure}, {}, {});\n        (eye(&[&y]), eye(&[&dy]))\n    }});\n    \
+                "pub fn jvp_form(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, Box::new(|| {{\n        \
+                 let (y, dy) = jvp({closure}, {}, {});\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
                  judge_forward(\"jvp\", &end, &{after}, &eye(&[&d0]), expected, {compared});\n}}\n",
                 point("a"),
                 point("d"),
@@ -661,8 +660,8 @@ impl Program {
             forms.push((
                 "grad_form".to_owned(),
                 format!(
-                    "pub fn grad_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, || {{\n        \
-                     let (y, g) = value_and_grad({closure}, {});\n        (eye(&[&y]), eye(&[&g]))\n    }});\n    \
+                    "pub fn grad_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| {{\n        \
+                     let (y, g) = value_and_grad({closure}, {});\n        (eye(&[&y]), eye(&[&g]))\n    }}));\n    \
                      let nothing = eye(&[]);\n    judge_reverse(\"grad\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, {compared});\n}}\n",
                     point("a"),
                 ),
@@ -682,9 +681,9 @@ impl Program {
             forms.push((
                 "vjp_form".to_owned(),
                 format!(
-                    "pub fn vjp_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, || {{\n        \
-                     let (y, pullback) = vjp({closure}, {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, || {{\n        let i0 = 0;\n{unpack}{between}        }});\n        \
-                     let again = caught(fuse, || eye(&[&pullback({seed})]));\n        let once_more = caught(usize::MAX, || eye(&[&pullback({seed})]));\n        (eye(&[&y]), first)\n    }});\n    {judged}\n}}\n",
+                    "pub fn vjp_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, Box::new(|| {{\n        \
+                     let (y, pullback) = vjp({closure}, {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, Box::new(|| {{\n        let i0 = 0;\n{unpack}{between}        alone(&())\n        }}));\n        \
+                     let again = caught(fuse, Box::new(|| alone(&pullback({seed}))));\n        let once_more = caught(usize::MAX, Box::new(|| alone(&pullback({seed}))));\n        (eye(&[&y]), first)\n    }}));\n    {judged}\n}}\n",
                     point("a"),
                 ),
             ));
@@ -700,7 +699,7 @@ impl Program {
             forms.push((
                 "second_form".to_owned(),
                 format!(
-                    "pub fn second_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, || eye(&[&{second}]));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
+                    "pub fn second_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| alone(&{second})));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
                 ),
             ));
         }
