@@ -341,14 +341,14 @@ impl Writer {
             48..52 => self.exchange(pad),
             52..56 => self.declare(pad),
             56..58 => self.check(pad),
-            58..64 => {
+            58..62 => {
                 let condition = self.condition();
                 let inner = format!("{pad}    ");
                 let (a, b) = (self.rng.between(1, 3), self.rng.below(2));
                 let (a, b) = (self.block(a, depth - 1, &inner), self.block(b, depth - 1, &inner));
                 format!("{pad}if {condition} {{\n{a}{pad}}} else {{\n{b}{pad}}}\n")
             }
-            64..72 => self.over_numbers(depth, pad),
+            62..72 => self.over_numbers(depth, pad),
             72..78 => self.counted(depth, pad),
             78..82 => self.matched(depth, pad),
             82..86 => self.borrowed(depth, pad),

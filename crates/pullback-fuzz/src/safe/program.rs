@@ -324,7 +324,7 @@ impl Program {
         self.writer.scope.push(Variable { text: "acc".to_owned(), ty: Ty::Float, access: Access::Write, active: true });
         let sum = self.slices();
         let count = self.writer.rng.between(2, 7);
-        let body = self.writer.block(count, 2, "    ");
+        let body = self.writer.block(count, 2, "    ") + &self.late();
         self.body = format!("    let i0: usize = {number} % 3;\n    let mut acc = c(0.25);\n{sum}{body}");
         let more = self.writer.float(true, 1);
         self.result = match self.returned.clone() {
@@ -348,6 +348,26 @@ impl Program {
                 }
             }
         };
+    }
+
+    /// Changes to memory that the sums above have read: by another way, often.
+    fn late(&mut self) -> String {
+        if !self.writer.rng.chance(50) {
+            return String::new();
+        }
+        let known = self.writer.scope.len();
+        let count = self.writer.rng.between(1, 3);
+        let text = (0..count)
+            .map(|_| {
+                if self.writer.rng.chance(30) {
+                    format!("    poke({});\n", self.writer.rng.below(6))
+                } else {
+                    self.writer.touch("    ")
+                }
+            })
+            .collect();
+        self.writer.scope.truncate(known);
+        text
     }
 
     /// Sums over the slices among the arguments.
