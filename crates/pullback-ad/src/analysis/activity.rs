@@ -102,6 +102,9 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
         }
     }
     analysis.check_origins()?;
+    if request.mode == Mode::Forward {
+        analysis.check_escaping_constants()?;
+    }
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
@@ -466,6 +469,45 @@ impl Analysis<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The tangent of a constant is zeros, in memory of the derivative's own, which the caller must not get to see. (What has neither floats
+    /// nor pointers in it is its own tangent.)
+    fn check_escaping_constants(&self) -> Result<()> {
+        let objects = &self.facts.objects;
+        let has_tangent = |object: ObjId| {
+            let (origins, mut cells) = (objects.origins(object), objects.cells(object).iter());
+            origins.constants && cells.any(|c| objects.kinds(c.content).without_int() != Kinds::NONE)
+        };
+        for object in objects.all().filter(|o| self.active.is_shadowed(*o) && !objects.origins(*o).args.is_empty()) {
+            let targets = objects.live_cells(object).filter_map(|cell| Some(objects.pointee(cell.content)?.0));
+            for target in targets.filter(|target| has_tangent(*target)) {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "a reference to a constant is returned, or stored in an argument, in forward mode",
+                )
+                .at(self.stored_at(object, target))
+                .label("a reference to a `static`, or to a constant of the program")
+                .note("its tangent would be a reference to zeros that live as long")
+                .help("return or store a copy of the value"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a pointer to one object is stored in another.
+    fn stored_at(&self, place: ObjId, target: ObjId) -> Option<SourceLoc> {
+        self.facts.returning.iter().find_map(|id| {
+            let func = self.module.func(*id);
+            let all = func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| func.inst(*inst));
+            let mut stores = all.filter(|data| match data.op {
+                Op::Store { ptr, value, .. } => {
+                    self.facts.object(*id, ptr) == Some(place) && self.facts.object(*id, value) == Some(target)
+                }
+                _ => false,
+            });
+            stores.find_map(|data| data.loc)
+        })
     }
 
     /// An argument's enum that is moved without a look at its variant, though its floats cannot be told from pointers, or floats of

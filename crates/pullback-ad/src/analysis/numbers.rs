@@ -6,12 +6,14 @@ use pullback_ir::{BinOp, Flags};
 
 /// The results of a binary operation.
 pub fn binary(op: BinOp, flags: Flags, x: &Offsets, y: &Offsets) -> Offsets {
+    let no_wrap = flags.contains(Flags::NUW) || flags.contains(Flags::NSW);
+    let wrapped = |all: Offsets| if no_wrap { all } else { all.map(wrapped) };
     match (op, y.exact()) {
-        (BinOp::Add, _) => x.plus(y),
-        (BinOp::Sub, _) => x.combine(y, Residue::minus),
-        (BinOp::Mul, _) => x.combine(y, Residue::times),
+        (BinOp::Add, _) => wrapped(x.plus(y)),
+        (BinOp::Sub, _) => wrapped(x.combine(y, Residue::minus)),
+        (BinOp::Mul, _) => wrapped(x.combine(y, Residue::times)),
         (BinOp::Or, _) if flags.contains(Flags::DISJOINT) => x.plus(y),
-        (BinOp::Shl, Some(by @ 0..62)) => x.map(|x| x.times(Residue::exact(1 << by))),
+        (BinOp::Shl, Some(by @ 0..62)) => wrapped(x.map(|x| x.times(Residue::exact(1 << by)))),
         (BinOp::And, Some(mask)) => multiple_of_mask(mask).into(),
         (BinOp::URem, Some(by @ 1..)) => Offsets::any().within(0, by - 1),
         // A distance within an object is not negative where it is shifted or divided without sign.
@@ -21,6 +23,16 @@ pub fn binary(op: BinOp, flags: Flags, x: &Offsets, y: &Offsets) -> Offsets {
         (BinOp::SDiv, Some(by @ 1..)) if flags.contains(Flags::EXACT) => x.map(|x| x.over(by)),
         _ => Offsets::any(),
     }
+}
+
+/// What is known of a number that may have gone beyond what its bits hold, and come back from the other end: only what holds modulo a
+/// power of two, unless its bounds say that it did not.
+fn wrapped(residue: Residue) -> Residue {
+    let is_bounded = residue.lo != i64::MIN && residue.hi != i64::MAX;
+    if residue.m == 0 || is_bounded {
+        return residue;
+    }
+    Residue::strided(residue.k, residue.m & residue.m.wrapping_neg())
 }
 
 /// The results of an intrinsic function.
@@ -65,6 +77,19 @@ mod tests {
         let mut all = members.iter().map(|k| Offsets::from(Residue::exact(*k)));
         let first = all.next().expect("at least one");
         all.fold(first, |joined, one| joined.join(&one))
+    }
+
+    #[test]
+    fn numbers_that_wrap_are_multiples_of_powers_of_two_only() {
+        let (any, three, twelve) = (Offsets::any(), Residue::exact(3).into(), Residue::exact(12).into());
+        let product = |flags, y: &Offsets| binary(BinOp::Mul, flags, &any, y);
+        assert_eq!(product(Flags::NONE, &three), Offsets::any());
+        assert_eq!(product(Flags::NONE, &twelve), Residue::strided(0, 4).into());
+        assert_eq!(product(Flags::NUW, &twelve), Residue::strided(0, 12).into());
+        let small: Offsets = Residue::between(0, 1, 0, 100).into();
+        assert_eq!(binary(BinOp::Mul, Flags::NONE, &small, &twelve), Residue::between(0, 12, 0, 1200).into());
+        let sum = binary(BinOp::Add, Flags::NONE, &Residue::strided(0, 24).into(), &Residue::exact(8).into());
+        assert_eq!(sum, Residue::strided(0, 8).into());
     }
 
     #[test]

@@ -157,7 +157,8 @@ impl Sweeps<'_, '_> {
             self.session.repeatable.set(false);
         }
         match linear {
-            Linear::Restore { .. } => self.session.disturb(Disturbs::Pointers),
+            // Words that are moved within an argument are pointers, too.
+            linear if linear.changes_shadow_pointers() => self.session.disturb(Disturbs::Pointers),
             Linear::Rule(_) => self.session.disturb(Disturbs::Sums),
             _ => {}
         }

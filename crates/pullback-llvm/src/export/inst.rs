@@ -172,7 +172,7 @@ impl Body<'_, '_> {
     }
 
     /// An intrinsic by its full name; LLVM knows one by the name of its declaration.
-    fn intrinsic(&mut self, name: &str, args: &[Value], ty: Option<&Type>) -> Result<InstRef, String> {
+    pub(super) fn intrinsic(&mut self, name: &str, args: &[Value], ty: Option<&Type>) -> Result<InstRef, String> {
         let raw_args = self.values(args)?;
         let params = args.iter().map(|a| self.func.ty(*a).clone()).collect();
         let signature = pullback_ir::Function::new(name, params, ty.cloned());
