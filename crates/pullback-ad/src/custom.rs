@@ -4,8 +4,9 @@
 //! result, by pointer, as the primal of a request does. The stand-in's body calls the function itself; a rule says what to call in
 //! its place in one mode. `docs/architecture.md` tells how it comes to that.
 
+use crate::analysis::effects::Effects;
 use crate::request::{LayoutId, Layouts, Mode};
-use pullback_ir::FuncId;
+use pullback_ir::{Constant, FuncId, GlobalId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,6 +14,10 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CustomRules {
     rules: HashMap<(FuncId, Mode), Arc<CustomRule>>,
+    /// What functions that carry no derivative do to memory.
+    effects: HashMap<FuncId, Arc<Effects>>,
+    /// The same of the functions in a table of them, one for all.
+    tables: HashMap<GlobalId, Arc<Effects>>,
 }
 
 impl CustomRules {
@@ -23,6 +28,35 @@ impl CustomRules {
             Calls::Reverse(_) => Mode::Reverse,
         };
         self.rules.insert((function, mode), rule);
+    }
+
+    /// Note what calls of `function`, which carries no derivative, do to memory.
+    pub fn add_effects(&mut self, function: FuncId, effects: Arc<Effects>) {
+        self.effects.insert(function, effects);
+    }
+
+    /// Note what functions whose addresses are in `table` do to what their first argument points to.
+    pub fn add_table(&mut self, table: GlobalId, effects: Arc<Effects>) {
+        self.tables.insert(table, effects);
+    }
+
+    /// What calls of `function` do to memory, if that is known.
+    pub fn effects(&self, function: FuncId) -> Option<&Effects> {
+        self.effects.get(&function).map(|effects| &**effects)
+    }
+
+    /// What calls by way of the address in a constant do to what their first argument points to, if they do something.
+    pub fn effects_by(&self, constant: &Constant) -> Option<&Effects> {
+        match constant {
+            Constant::Func(function) => self.effects(*function),
+            Constant::Global(table) => self.tables.get(table).map(|effects| &**effects),
+            _ => None,
+        }
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn has_effects(&self) -> bool {
+        !self.effects.is_empty() || !self.tables.is_empty()
     }
 
     /// The rule for calls of `function` in a mode.

@@ -10,6 +10,7 @@ pub mod request;
 pub mod rules;
 pub mod transform;
 
+pub use analysis::effects::Effects;
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
 pub use differentiate::{differentiate, reverse_sweep};
 pub use error::{Error, ErrorKind, Result};

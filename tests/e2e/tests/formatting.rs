@@ -1,7 +1,9 @@
 //! Formatting and printing inside a differentiated function: it happens, and carries no derivative.
 
-use pullback::autodiff;
-use std::fmt::Write;
+use pullback::{autodiff, grad, jvp, non_differentiable};
+use std::cell::Cell;
+use std::fmt::{self, Write};
+use std::io::{self, Cursor};
 
 #[autodiff(d_logged, Reverse, Active, Const, Active)]
 #[autodiff(t_logged, Forward, Dual, Const, Dual)]
@@ -40,4 +42,96 @@ pullback_e2e::differentiated! {
         assert_ne!(x[0], 0.0, "x is {:?}", x);
         1.0 / x[0]
     } at [2.0];
+}
+
+/// Counts how often it is shown.
+struct Point {
+    x: f64,
+    y: f64,
+    shown: Cell<usize>,
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shown.set(self.shown.get() + 1);
+        write!(f, "({}, {})", self.x, self.y)
+    }
+}
+
+#[derive(Debug)]
+struct Model {
+    name: String,
+    weights: Vec<f64>,
+}
+
+/// A sink of the program's own, for bytes.
+struct Log<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Log<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl io::Write for Log<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[non_differentiable]
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[non_differentiable]
+fn count(counter: &Cell<usize>, x: &[f64]) {
+    counter.set(counter.get() + x.len());
+}
+
+#[non_differentiable]
+fn record(history: &mut Vec<f64>, x: f64) {
+    history.push(x);
+}
+
+#[non_differentiable]
+fn rename(name: &mut String, by: &str) {
+    name.push_str(by);
+}
+
+#[non_differentiable]
+fn name(model: &Model) -> &str {
+    &model.name
+}
+
+/// The value is x₀x₁ + x₀²·|x| + x₀, and some numbers.
+fn observed(x: &[f64]) -> f64 {
+    let point = Point { x: x[0] * x[1], y: x[1], shown: Cell::new(0) };
+    let mut model = Model { name: "model".to_owned(), weights: x.iter().map(|x| x * x).collect() };
+    let text = format!("{point} {model:?} {point}");
+    let mut bytes = Vec::new();
+    let mut history = Vec::new();
+    write!(Log(&mut bytes), "{point} {:?}", model.weights).unwrap();
+    io::Write::write_fmt(&mut Log(&mut bytes), format_args!("{x:?}")).unwrap();
+    count(&point.shown, x);
+    count(&point.shown, &model.weights);
+    record(&mut history, x[0]);
+    rename(&mut model.name, " of many words, so many that they need memory of their own");
+    let moved = Cursor::new([x[0], x[1]]).into_inner();
+    let numbers = text.len() + bytes.len() + point.shown.get() + name(&model).len();
+    point.x + model.weights[0] * norm(x) + moved[0] + 0.0 * history[0] + numbers as f64
+}
+
+#[test]
+fn code_of_the_program_that_only_reads() {
+    let x = [3.0, 4.0];
+    assert_eq!(grad(observed, &x[..]), [4.0 + 2.0 * 3.0 * 5.0 + 1.0, 3.0]);
+    let (value, tangent) = jvp(observed, &x[..], &[1.0, 0.0][..]);
+    assert_eq!((value, tangent), (observed(&x), 35.0));
 }

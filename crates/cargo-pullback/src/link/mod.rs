@@ -29,6 +29,7 @@ mod inputs;
 mod line;
 mod native;
 mod nested;
+mod opaque;
 mod policy;
 mod prelink;
 mod program;

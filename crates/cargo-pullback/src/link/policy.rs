@@ -92,6 +92,9 @@ const BOOKKEEPING: &[&str] = &[
 const RUNS_CLOSURES: &[&str] =
     &["std::panicking::catch_unwind", "std::panicking::try", "::once::", "::try_with", "::with"];
 
+/// Paths below those of [`INACTIVE`] whose functions move values of any type.
+const MOVES: &[&str] = &["std::io::cursor::"];
+
 /// Functions whose bodies are not to be looked into: the importer knows what they do.
 const KNOWN: &[&str] = &[
     "__rust_alloc",
@@ -146,7 +149,7 @@ fn is_inactive(path: &str) -> bool {
     }
     // An inherent method's path begins with its type: `<core::fmt::Formatter>::pad`, `<&str as std::io::Write>::write`.
     let start = path.trim_start_matches(['<', '&']);
-    if RUNS_CLOSURES.iter().any(|part| start.contains(part)) {
+    if RUNS_CLOSURES.iter().any(|part| start.contains(part)) || MOVES.iter().any(|entry| start.starts_with(entry)) {
         return false;
     }
     INACTIVE.iter().chain(BOOKKEEPING).any(|entry| is_below(start, entry))
@@ -191,6 +194,7 @@ mod tests {
             "std::sys::sync::once::futex::Once::call",
             "app::loss",
             "core::slice::sort::stable::driftsort_main",
+            "<std::io::cursor::Cursor<[f64; 2]>>::new",
             "core::slice::index::range",
         ] {
             assert!(!is_inactive(path), "{path}");

@@ -14,6 +14,7 @@
 
 use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
 use super::nested::Inner;
+use super::opaque;
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
 use super::requests::{Decoder, Reader};
@@ -281,9 +282,14 @@ impl Applied {
     }
 
     /// Take the bodies of stand-ins, and of functions without derivative, out of a working copy.
-    pub fn hide(&mut self, w: &mut Module) -> Result<()> {
-        if self.unknown().next().is_some() {
-            self.bodies = Some(w.clone_module());
+    pub fn hide(&mut self, program: &mut Program, w: &mut Module) -> Result<()> {
+        let runs_program = w.functions().iter().any(|f| opaque::runs_program(&f.name));
+        if self.unknown().next().is_some() || runs_program {
+            let mut bodies = w.clone_module();
+            if runs_program {
+                opaque::bring_bodies(program, &mut bodies)?;
+            }
+            self.bodies = Some(bodies);
         }
         for name in self.unknown() {
             w.make_declaration(name)?;
@@ -309,6 +315,11 @@ impl Applied {
             link_part(w, part, &[name], Callees::Bodies)?;
         }
         Ok(())
+    }
+
+    /// All bodies as they were, if any of them is wanted.
+    pub fn bodies(&self) -> Option<&Module> {
+        self.bodies.as_ref()
     }
 
     /// A module with a body as it was.

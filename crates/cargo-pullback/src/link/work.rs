@@ -17,6 +17,7 @@
 
 use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
+use super::opaque;
 use super::policy::{demangled, is_support, policy};
 use super::program::{ModuleId, Program, tag};
 use super::progress::Subject;
@@ -303,7 +304,7 @@ pub fn prepare(
     };
     share_variables(&mut w)?;
     w.internalize(shims);
-    applied.hide(&mut w)?;
+    applied.hide(program, &mut w)?;
     w.retain_reachable(shims)?;
     Ok(Ok(Ready { module: w, applied }))
 }
@@ -326,7 +327,8 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     trace.save(&format!("{name}.normal.ll"), || w.print().into_bytes());
     let mut imported = trace.step("import", || import_functions(w, &shims, &policy_with(&applied)))?;
     nested::mark_harmless(&mut imported.ir);
-    let custom = applied.rules(&mut imported.ir);
+    let mut custom = applied.rules(&mut imported.ir);
+    trace.step("look at opaque functions", || opaque::tell(&imported, &applied, &options, &mut custom))?;
 
     let primals = imported.ir.functions().count();
     let (mut derivatives, mut errors) = (Vec::new(), Vec::new());

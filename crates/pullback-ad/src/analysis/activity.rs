@@ -6,9 +6,11 @@
 //!
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
+use super::effects::{Change, Deed, Place};
 use super::flow::{Facts, may_carry};
 use super::objects::{Kinds, ObjId, Property};
 use super::offsets::Offsets;
+use super::residue::Residue;
 use super::unseen::{handed_on, is_part, may_hide_floats};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
@@ -16,7 +18,9 @@ use crate::request::{FieldKind, Mode, Request};
 use crate::rules::rule;
 use crate::transform::memory::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
+use pullback_ir::{
+    Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
+};
 use std::collections::{HashMap, HashSet};
 
 /// What takes part.
@@ -112,6 +116,9 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
             for inst in &func.block(*block).insts {
                 analysis.check(*id, func, *inst)?;
                 analysis.check_unseen(*id, func, *inst, &handed_on)?;
+                if request.rules.has_effects() {
+                    analysis.check_opaque(*id, func, *inst)?;
+                }
             }
         }
     }
@@ -571,6 +578,99 @@ impl Analysis<'_> {
             || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
     }
 
+    /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called, and those whose
+    /// address goes somewhere together with a pointer.
+    fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
+        let (data, rules) = (func.inst(inst), &self.request.rules);
+        if let Op::Call(Callee::Direct(callee), args, _) = &data.op
+            && self.request.rule(*callee).is_none()
+            && let Some(effects) = rules.effects(*callee)
+        {
+            let name = format!("{:#}", rustc_demangle::demangle(&self.module.func(*callee).name));
+            for change in &effects.changes {
+                let found = args.get(change.param).and_then(|arg| self.spoiled(id, *arg, change));
+                if let Some(deed) = found {
+                    return Err(spoils(&name, deed, data.loc));
+                }
+            }
+        }
+        for (position, operand) in data.op.operands().into_iter().enumerate() {
+            let Some(effects) = func.as_const(operand).and_then(|constant| rules.effects_by(constant)) else {
+                continue;
+            };
+            let name = match func.as_const(operand) {
+                Some(Constant::Func(f)) => format!("{:#}", rustc_demangle::demangle(&self.module.func(*f).name)),
+                _ => "a method of this value".to_owned(),
+            };
+            let found = effects.changes.iter().filter(|change| change.param == 0);
+            for change in found {
+                let with = self.together_with(id, func, inst, position);
+                let spoiled = match &with {
+                    Together::Value(value) => self.spoiled(id, *value, change),
+                    Together::Objects(objects) => {
+                        let reaches =
+                            |o: &ObjId| self.active.is_shadowed(*o) && self.active.reaches_active(self.facts, *o);
+                        objects.iter().any(reaches).then_some(change.deed).filter(|deed| *deed != Deed::Counts)
+                    }
+                };
+                if let Some(deed) = spoiled {
+                    return Err(spoils(&name, deed, data.loc));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The pointer that goes with an address of a function, or a table of them, where that is an operand: the one before it.
+    fn together_with(&self, id: FuncId, func: &Function, inst: Inst, position: usize) -> Together {
+        match &func.inst(inst).op {
+            Op::Call(_, args, _) if position > 0 && args.len() > position => Together::Value(args[position - 1]),
+            Op::InsertValue(into, _, 1) => match func.def_inst(*into).map(|i| &func.inst(i).op) {
+                Some(Op::InsertValue(_, value, 0)) => Together::Value(*value),
+                _ => Together::Objects(self.facts.field_objects(id, *into).collect()),
+            },
+            Op::Store { ptr, .. } => {
+                let objects = &self.facts.objects;
+                let before = self.facts.offset(id, *ptr).plus(&Offsets::from(Residue::exact(-8)));
+                let cells = self.facts.object(id, *ptr).into_iter().flat_map(|o| objects.cells(o).to_vec());
+                let there = cells.filter(|c| before.overlaps(8, &c.at.into(), c.width));
+                Together::Objects(there.filter_map(|c| objects.pointee(c.content)).map(|(o, _)| o).collect())
+            }
+            _ => Together::Objects(self.facts.objects.all().collect()),
+        }
+    }
+
+    /// Whether a change behind a pointer spoils a shadow: what is done then.
+    fn spoiled(&self, id: FuncId, pointer: Value, change: &Change) -> Option<Deed> {
+        let (objects, active) = (&self.facts.objects, &self.active);
+        let object = self.facts.object(id, pointer).filter(|o| active.is_shadowed(*o))?;
+        let base = self.facts.offset(id, pointer);
+        let reaches = |o: ObjId| active.is_shadowed(o) && active.reaches_active(self.facts, o);
+        let pointee = |c: &super::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
+        let bad = match &change.place {
+            Place::At(at, width) if change.deed != Deed::HandsBack => {
+                let (at, width) = match width {
+                    Some(width) => (base.plus(at), *width),
+                    None => (Offsets::any(), 1),
+                };
+                let touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width));
+                let spoils = |c: &super::objects::Cell| {
+                    let kinds = objects.kinds(c.content);
+                    let float = kinds.has_float() && active.is_active_object(object);
+                    float || kinds.contains(Kinds::PTR) && pointee(c).is_some_and(reaches)
+                };
+                touched.into_iter().any(spoils)
+            }
+            Place::Behind(at) => {
+                let at = base.plus(&Offsets::from(*at));
+                let touched = objects.cells(object).iter().filter(|c| at.overlaps(8, &c.at.into(), c.width));
+                touched.filter_map(pointee).any(reaches)
+            }
+            Place::At(..) | Place::Anywhere => change.deed != Deed::Counts && reaches(object),
+        };
+        bad.then_some(change.deed)
+    }
+
     /// What cannot be differentiated is an error at its place.
     fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let data = func.inst(inst);
@@ -722,6 +822,34 @@ fn partly_inert(loc: Option<SourceLoc>) -> Error {
         .at(loc)
         .label("memory with and without a field that has `#[pullback(skip)]` is used here")
         .help("use the two in functions or branches of their own, or remove the `#[pullback(skip)]`")
+}
+
+/// What an address of a function goes with.
+enum Together {
+    /// This pointer.
+    Value(Value),
+    /// A pointer to one of these.
+    Objects(Vec<ObjId>),
+}
+
+/// A function without derivative changes what has a shadow.
+fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
+    let (does, why) = match deed {
+        Deed::HandsBack => ("hands back a reference to", "what is done through that reference would not be seen"),
+        Deed::WritesFloats | Deed::Counts => {
+            ("may write floats to", "the derivatives of what was there would stay there")
+        }
+        Deed::Replaces => ("may write to", "its shadow would not fit it any more, if it is given back or grows"),
+    };
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("`{name}` carries no derivative, and {does} memory that depends on the inputs"),
+    )
+    .at(loc)
+    .label("given such memory here")
+    .note(why)
+    .help("let it return what it computes, and write that afterwards; or give it a copy (`x.clone()`, `x.to_vec()`)")
+    .help("a function without derivative may read everything, and write to memory that does not depend on the inputs")
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {

@@ -422,7 +422,7 @@ impl Pass<'_> {
                 if let Some((target, at)) = self.pointer(value) {
                     self.facts.objects.point(content, target, at);
                 }
-                if self.func.as_const(value).is_some() {
+                if self.func.as_const(value).is_some() || self.is_invented(value) {
                     return;
                 }
                 if self.facts.objects.pointee(content).is_none() {
@@ -680,6 +680,12 @@ impl Pass<'_> {
                 }
             }
         }
+    }
+
+    /// Whether a pointer is an invented address, which reaches nothing: where every empty `Vec` has its elements.
+    fn is_invented(&self, value: Value) -> bool {
+        let op = self.func.def_inst(value).map(|inst| &self.func.inst(inst).op);
+        matches!(op, Some(Op::Cast(CastOp::IntToPtr, from)) if self.func.as_const(*from).is_some())
     }
 
     /// A function with a rule: its arguments and its result are what the rule says.

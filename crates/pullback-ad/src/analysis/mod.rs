@@ -15,12 +15,14 @@
 //! | [`ranges`] | between which numbers does an index lie? |
 //! | [`counted`] | how often does a loop run? |
 //! | [`scope`] | which blocks and functions does the derivative look at? |
+//! | [`effects`] | what does a function without derivative do to memory? |
 //! | [`activity`] | which values and objects depend on the inputs? |
 
 pub mod activity;
 mod carried;
 pub mod computed;
 pub mod counted;
+pub mod effects;
 mod evidence;
 pub mod flow;
 pub mod lanes;

@@ -1,0 +1,145 @@
+//! What functions that carry no derivative do to memory.
+//!
+//! They are called as they are, so the engine has to know that they leave alone what has a shadow. What the standard library does when
+//! it formats, prints or panics is known: it reads. But it runs code of the program: `Display`, `io::Write`. Such
+//! functions, and those that the program calls not differentiable, are imported by themselves, and their bodies are looked at.
+
+use super::policy::{demangled, policy};
+use super::program::Program;
+use super::resolve::{Callees, is_differentiated, link_part, resolve};
+use super::rules::Applied;
+use anyhow::Result;
+use pullback_ad::{CustomRules, Effects};
+use pullback_llvm::{Imported, Module, NormaliseOptions, Policy, import_functions, normalise};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Whether the standard library may run this function of the program's, or of its own with types of the program's, where nothing is
+/// differentiated.
+pub fn is_run_by_std(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    (path.contains(" as core::fmt::") || path.contains(" as std::io::")) && names_program(&path)
+}
+
+/// Whether this is a function without derivative that may run code of the program's.
+pub fn runs_program(symbol: &str) -> bool {
+    policy(symbol) == Policy::Inactive && names_program(&demangled(symbol)) || is_run_by_std(symbol)
+}
+
+/// Whether a path names something that is not the standard library's.
+fn names_program(path: &str) -> bool {
+    let words = path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+    words
+        .filter_map(|word| word.split_once("::"))
+        .any(|(first, _)| !first.is_empty() && !matches!(first, "core" | "alloc" | "std" | "pullback"))
+}
+
+/// Bring the bodies of functions without derivative that run code of the program's, and of all that those call, to a copy of a working
+/// copy that is only looked at.
+pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
+    let mut tried: HashSet<String> = HashSet::new();
+    loop {
+        let missing = copy.functions().into_iter().filter(|f| f.is_declaration && runs_program(&f.name));
+        let Some(name) = missing.map(|f| f.name).find(|name| tried.insert(name.clone())) else { break };
+        let Some(home) = program.find(&name)? else { continue };
+        let mut part = program.opened(home)?;
+        part.retain_reachable(&[&name])?;
+        link_part(copy, part, &[&name], Callees::Bodies)?;
+    }
+    resolve(program, copy, Callees::Bodies, is_differentiated)
+}
+
+/// Tell the engine what opaque functions do that the program's differentiated code names.
+pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, rules: &mut CustomRules) -> Result<()> {
+    let Some(bodies) = applied.bodies() else { return Ok(()) };
+    let mut own: HashMap<String, Effects> = HashMap::new();
+    let mut effects = |name: &str| -> Result<Arc<Effects>> {
+        let mut named = run_by_std_for(bodies, name)?;
+        let is_programs = applied.is_inactive(name) || is_run_by_std(name) || moves(name);
+        named.extend(is_programs.then(|| name.to_owned()));
+        for name in &named {
+            if !own.contains_key(name) {
+                own.insert(name.clone(), of(bodies, applied, name, options)?);
+            }
+        }
+        // What it calls itself is in its own; of what others call for it, it is not known what they are given.
+        let harmless = named.iter().filter(|other| *other != name).all(|other| own[other].is_harmless());
+        Ok(Arc::new(match own.get(name) {
+            Some(own) if harmless => own.clone(),
+            None if harmless => Effects::default(),
+            // What is to be formatted was looked at where its reference was taken.
+            None if formats(name) => Effects::anything().of_first(),
+            _ => Effects::anything(),
+        }))
+    };
+    for (id, function) in imported.ir.functions().filter(|(_, function)| function.attrs.inactive) {
+        let has_body = bodies.find_symbol(&function.name).is_some_and(|symbol| !symbol.is_declaration);
+        let effects = match has_body {
+            true => effects(&function.name)?,
+            false if runs_program(&function.name) => Arc::new(Effects::anything()),
+            // The standard library's own, or one of C's, of which the program says that it is not differentiable.
+            false => continue,
+        };
+        if !effects.is_empty() {
+            rules.add_effects(id, effects);
+        }
+    }
+    for (id, global) in imported.ir.globals().filter(|(_, global)| global.constant) {
+        if imported.module().find_symbol(&global.name).is_none_or(|symbol| symbol.is_declaration) {
+            continue;
+        }
+        let mut all = Effects::default();
+        for name in imported.module().references(&global.name)?.iter().filter(|name| is_run_by_std(name)) {
+            all.changes.extend(effects(name)?.changes.iter().cloned());
+        }
+        if !all.is_empty() {
+            rules.add_table(id, Arc::new(all));
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is a function of std's that may move values of the program's types: of those that it reads and writes from and to.
+fn moves(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    path.trim_start_matches(['<', '&']).starts_with("std::io::") && names_program(&path) && !formats(symbol)
+}
+
+/// Whether this is a function of std's that writes what it is told to format to its first argument.
+fn formats(symbol: &str) -> bool {
+    demangled(symbol).contains("write_fmt")
+}
+
+/// The functions that std may run among all that another one names.
+fn run_by_std_for(bodies: &Module, name: &str) -> Result<Vec<String>> {
+    let (mut found, mut open) = (Vec::new(), vec![name.to_owned()]);
+    let mut seen: HashSet<String> = HashSet::from([name.to_owned()]);
+    while let Some(symbol) = open.pop() {
+        for other in bodies.references(&symbol)? {
+            if seen.insert(other.clone()) {
+                found.extend(Some(other.clone()).filter(|other| is_run_by_std(other)));
+                open.push(other);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What a function does, by its body.
+fn of(bodies: &Module, applied: &Applied, name: &str, options: &NormaliseOptions) -> Result<Effects> {
+    let mut part = bodies.clone_module();
+    part.retain_reachable(&[name])?;
+    let looked_at = |symbol: &str| applied.is_inactive(symbol) || is_run_by_std(symbol);
+    let keep = options.keep.iter().filter(|symbol| !looked_at(symbol)).cloned().collect();
+    normalise(&mut part, &[name], &NormaliseOptions { keep, target: options.target.clone() })?;
+    let policy = |symbol: &str| if looked_at(symbol) { Policy::Import } else { policy(symbol) };
+    let imported = import_functions(part, &[name], &policy);
+    // What cannot be looked at may do anything.
+    Ok(match imported {
+        Ok(imported) => match imported.ir.find(name) {
+            Some(id) => Effects::of(&imported.ir, id),
+            None => Effects::anything(),
+        },
+        Err(_) => Effects::anything(),
+    })
+}

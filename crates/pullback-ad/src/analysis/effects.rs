@@ -1,0 +1,260 @@
+//! What a function that carries no derivative does to memory that it is given.
+//!
+//! Such a function is called as it is, beside the shadows of what it is given, of which it knows nothing. It may read everything. If
+//! it writes a float, the old tangent or cotangent stays in the shadow; if it writes a pointer, or gives memory back, the shadow
+//! no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that anybody looks at.
+//!
+//! Given a module in which the function has a body, and all that it calls as far as that is known, it hands on [`Effects`]. It promises that
+//! memory which is not in them holds the same floats and pointers after a call.
+
+use super::activity::reached;
+use super::computed::Numbers;
+use super::flow::{self, Facts};
+use super::objects::{Kinds, ObjId};
+use super::offsets::Offsets;
+use super::residue::Residue;
+use super::scope::OnPanic;
+use crate::custom::CustomRules;
+use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
+use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Terminator, Type, Value};
+
+/// What a function does to memory that it is given.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Effects {
+    /// What may be changed, or handed back to be changed.
+    pub changes: Vec<Change>,
+}
+
+/// A place that a function may change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The parameter by which it is reached.
+    pub param: usize,
+    /// Where.
+    pub place: Place,
+    /// What is done.
+    pub deed: Deed,
+}
+
+/// Where a function writes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// So many bytes that far from where the parameter points to; an unknown number where there is none.
+    At(Offsets, Option<u64>),
+    /// Somewhere behind the pointer that lies that far from there.
+    Behind(Residue),
+    /// Anywhere.
+    Anywhere,
+}
+
+/// What a function does there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// It writes numbers. There may be floats or pointers all the same, which the function does not see.
+    Counts,
+    /// It writes floats.
+    WritesFloats,
+    /// It may write pointers, or give the memory back.
+    Replaces,
+    /// It returns a pointer to it, or leaves one somewhere.
+    HandsBack,
+}
+
+impl Effects {
+    /// Those of a function of which nothing is known.
+    pub fn anything() -> Effects {
+        const MOST_PARAMETERS: usize = 256;
+        let change = |param| Change { param, place: Place::Anywhere, deed: Deed::Replaces };
+        Effects { changes: (0..MOST_PARAMETERS).map(change).collect() }
+    }
+
+    /// What `function` does, whose body is in the module.
+    pub fn of(module: &Module, function: FuncId) -> Effects {
+        let func = module.func(function);
+        if func.is_declaration() {
+            return Effects::anything();
+        }
+        let mut layouts = Layouts::default();
+        let layout = layouts.add(Layout::default());
+        let argument = |i: usize| Argument { name: format!("{i}"), activity: Activity::Const, layout };
+        let request = Request {
+            mode: Mode::Reverse,
+            width: 1,
+            strong_zero: false,
+            runtime_activity: false,
+            split: false,
+            nested: false,
+            name: func.name.clone(),
+            args: (0..func.params.len()).map(argument).collect(),
+            layouts,
+            rules: CustomRules::default(),
+        };
+        let facts = flow::analyse(module, function, &request, OnPanic::Free);
+        let mut search = Search { module, facts: &facts, root: function, found: Vec::new() };
+        for id in &facts.functions {
+            search.function(*id);
+        }
+        search.returned();
+        Effects { changes: search.found }
+    }
+
+    /// Those that are done to what the first argument points to.
+    pub fn of_first(mut self) -> Effects {
+        self.changes.retain(|change| change.param == 0);
+        self
+    }
+
+    /// Whether floats and pointers stay as they are, whoever looks.
+    pub fn is_harmless(&self) -> bool {
+        self.changes.iter().all(|change| change.deed == Deed::Counts)
+    }
+
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    root: FuncId,
+    found: Vec<Change>,
+}
+
+impl Search<'_> {
+    fn function(&mut self, id: FuncId) {
+        let func = self.module.func(id);
+        let numbers = Numbers::new(func);
+        for inst in func.blocks().flat_map(|block| &func.block(block).insts) {
+            match &func.inst(*inst).op {
+                Op::Store { ptr, value, align } => {
+                    let width = func.ty(*value).size();
+                    let deed = self.stored(id, func, &numbers, *ptr, *value, *align);
+                    self.change(id, *ptr, *align, Some(width), deed);
+                    self.left(id, func, *ptr, *value);
+                }
+                Op::Copy { dst, len, align, .. } => {
+                    self.change(id, *dst, align.0, func.as_int(*len).map(|n| n as u64), Deed::Replaces);
+                }
+                Op::Fill { dst, len, align, .. } => {
+                    self.change(id, *dst, *align, func.as_int(*len).map(|n| n as u64), Deed::Replaces);
+                }
+                Op::Dealloc { ptr, .. } => self.change(id, *ptr, 1, None, Deed::Replaces),
+                Op::Call(Callee::Direct(callee), args, _) if !self.facts.functions.contains(callee) => {
+                    let attrs = &self.module.func(*callee).attrs;
+                    if !attrs.inactive && attrs.memory == MemoryEffects::Any && !attrs.noreturn {
+                        self.given(id, func, args);
+                    }
+                }
+                Op::Call(Callee::Indirect(_), args, _) => self.given(id, func, args),
+                // Counts and locks are numbers.
+                Op::Opaque(op) if op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "store") => {
+                    self.given(id, func, &op.args);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What a store does.
+    fn stored(&self, id: FuncId, func: &Function, numbers: &Numbers, ptr: Value, value: Value, align: u64) -> Deed {
+        match func.ty(value) {
+            Type::F32 | Type::F64 => Deed::WritesFloats,
+            Type::Int(bits) => {
+                let kinds = self.kinds_at(id, ptr, align, func.ty(value).size());
+                let number = numbers.contains(func, value) || func.as_const(value).is_some() || *bits < 32;
+                match () {
+                    () if kinds.contains(Kinds::PTR) => Deed::Replaces,
+                    () if kinds.has_float() => Deed::WritesFloats,
+                    () if number => Deed::Counts,
+                    () => Deed::Replaces,
+                }
+            }
+            _ => Deed::Replaces,
+        }
+    }
+
+    /// A pointer that is left in memory that is not the function's own leads to what it reaches, whoever comes by it.
+    fn left(&mut self, id: FuncId, func: &Function, ptr: Value, value: Value) {
+        let origins = |object| self.facts.objects.origins(object);
+        let Some(to) = self.facts.object(id, ptr) else { return };
+        let is_own = origins(to).local && origins(to).args.is_empty() && !origins(to).statics && !origins(to).foreign;
+        if is_own || !matches!(func.ty(value), Type::Ptr | Type::Struct(_)) {
+            return;
+        }
+        let pointer = self.facts.object(id, value).filter(|_| *func.ty(value) == Type::Ptr);
+        for object in pointer.into_iter().chain(self.facts.field_objects(id, value)).collect::<Vec<_>>() {
+            self.object(object, None, Deed::HandsBack);
+        }
+    }
+
+    /// What has been seen at a place.
+    fn kinds_at(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> Kinds {
+        let Some(object) = self.facts.object(id, ptr) else { return Kinds::NONE };
+        let (objects, at) = (&self.facts.objects, self.facts.place(id, ptr, align));
+        let touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width));
+        touched.fold(Kinds::NONE, |kinds, cell| kinds.union(objects.kinds(cell.content)))
+    }
+
+    /// Something is done to what these values point to, and to all that is behind it.
+    fn given(&mut self, id: FuncId, func: &Function, values: &[Value]) {
+        for value in values.iter().filter(|v| *func.ty(**v) == Type::Ptr) {
+            let Some(object) = self.facts.object(id, *value) else { continue };
+            for object in reached(self.facts, object) {
+                self.object(object, None, Deed::Replaces);
+            }
+        }
+    }
+
+    /// Something is done at a pointer.
+    fn change(&mut self, id: FuncId, ptr: Value, align: u64, width: Option<u64>, deed: Deed) {
+        if let Some(object) = self.facts.object(id, ptr) {
+            self.object(object, Some((self.facts.place(id, ptr, align), width)), deed);
+        }
+    }
+
+    /// Something is done to an object: at a place in it, if that is known.
+    fn object(&mut self, object: ObjId, at: Option<(Offsets, Option<u64>)>, deed: Deed) {
+        let params = self.module.func(self.root).param_values().to_vec();
+        for (param, value) in params.into_iter().enumerate() {
+            let Some(root) = self.facts.object(self.root, value) else { continue };
+            if root == object {
+                let place = at.clone().map_or(Place::Anywhere, |(offsets, width)| Place::At(offsets, width));
+                self.note(Change { param, place, deed });
+            }
+            if deed == Deed::Counts {
+                continue;
+            }
+            for cell in self.facts.objects.cells(root).to_vec() {
+                let Some((target, _)) = self.facts.objects.pointee(cell.content) else { continue };
+                if reached(self.facts, target).contains(&object) {
+                    self.note(Change { param, place: Place::Behind(cell.at), deed });
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, change: Change) {
+        if !self.found.contains(&change) {
+            self.found.push(change);
+        }
+    }
+
+    /// What is returned may be written by the caller.
+    fn returned(&mut self) {
+        let func = self.module.func(self.root);
+        let returns = func.blocks().filter_map(|b| match func.block(b).term {
+            Terminator::Return(Some(value)) => Some(value),
+            _ => None,
+        });
+        for value in returns.collect::<Vec<_>>() {
+            let fields = self.facts.field_objects(self.root, value).collect::<Vec<_>>();
+            for object in
+                self.facts.object(self.root, value).filter(|_| *func.ty(value) == Type::Ptr).into_iter().chain(fields)
+            {
+                self.object(object, None, Deed::HandsBack);
+            }
+        }
+    }
+}
