@@ -282,7 +282,9 @@ fn blamed(text: &str, of: &BTreeSet<usize>) -> Vec<(usize, String)> {
     let mut blamed: Vec<(usize, String)> = Vec::new();
     for error in errors {
         let names = error.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let number = |word: &str| word.strip_prefix(['f', 'p'])?.parse::<usize>().ok().filter(|n| of.contains(n));
+        let number = |word: &str| {
+            word.strip_prefix("f_").or_else(|| word.strip_prefix('p'))?.parse().ok().filter(|n| of.contains(n))
+        };
         if let Some(program) = names.into_iter().find_map(number) {
             match blamed.iter_mut().find(|(other, _)| *other == program) {
                 Some((_, said)) => *said += &error,
@@ -348,7 +350,7 @@ mod tests {
 
     #[test]
     fn errors_name_programs() {
-        let text = "error: cannot differentiate `f3`: no\n --> fuzzed/src/p3.rs:8:14\n\nerror: cannot differentiate a closure\n --> \
+        let text = "error: cannot differentiate `f_3`: no `f32`\n --> fuzzed/src/p3.rs:8:14\n\nerror: cannot differentiate a closure\n --> \
                     fuzzed/src/p12.rs:9:1\n\nerror: could not compile `fuzzed`\n";
         let found = blamed(text, &(0..20).collect());
         assert_eq!(found.iter().map(|(program, _)| *program).collect::<Vec<_>>(), [3, 12]);

@@ -33,9 +33,9 @@ impl Program {
         Program { seed, precision, signature, body, helpers }
     }
 
-    /// Its module; the function is `f` and this number.
+    /// Its module; the function is `f_` and this number.
     pub fn module(&self, number: usize, side: Side) -> String {
-        let name = format!("f{number}");
+        let name = format!("f_{number}");
         let mut text = format!("use crate::{}::*;\n", self.precision.module());
         text += match (side, self.signature.functional) {
             (Side::Duals, _) => "use dual::*;\n\n",
