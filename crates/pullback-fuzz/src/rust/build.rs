@@ -109,7 +109,11 @@ impl Workshop {
         let mut all: BTreeSet<usize> = (0..programs.len()).collect();
         let oracle = self.ask(programs, &mut all, &mut outcome)?;
         for profile in profiles {
-            self.attempt(programs, all.clone(), *profile, &oracle, &mut outcome)?;
+            // What did not build in one profile will hardly build in the next: apart, it does not stop the others.
+            let failed: BTreeSet<usize> = outcome.findings.iter().map(|finding| finding.program).collect();
+            let (doubtful, others) = all.iter().partition(|program| failed.contains(program));
+            self.attempt(programs, others, *profile, &oracle, &mut outcome)?;
+            self.attempt(programs, doubtful, *profile, &oracle, &mut outcome)?;
         }
         Ok(outcome)
     }
