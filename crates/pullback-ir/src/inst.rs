@@ -114,6 +114,8 @@ impl Flags {
     pub const INBOUNDS: Flags = Flags(1 << 5);
     /// A call is not to be taken for one of a function that the optimiser knows: the run-time library computes it.
     pub const NO_BUILTIN: Flags = Flags(1 << 6);
+    /// The arithmetic of an address, of a pointer to elements: it counts in whole elements, also where it may wrap.
+    pub const ADDRESS: Flags = Flags(1 << 7);
     /// The fast-math flags: seven bits in LLVM's order (reassoc, nnan, ninf, nsz, arcp, contract, afn).
     pub const FAST_MATH_SHIFT: u32 = 8;
     /// The order of additions does not matter.

@@ -6,7 +6,7 @@ use pullback_ir::{BinOp, Flags};
 
 /// The results of a binary operation.
 pub fn binary(op: BinOp, flags: Flags, x: &Offsets, y: &Offsets) -> Offsets {
-    let no_wrap = flags.contains(Flags::NUW) || flags.contains(Flags::NSW);
+    let no_wrap = [Flags::NUW, Flags::NSW, Flags::ADDRESS].into_iter().any(|flag| flags.contains(flag));
     let wrapped = |all: Offsets| if no_wrap { all } else { all.map(wrapped) };
     match (op, y.exact()) {
         (BinOp::Add, _) => wrapped(x.plus(y)),

@@ -100,6 +100,7 @@ const FLAGS: &[(&str, u32)] = &[
     ("nneg", Flags::NNEG.0),
     ("inbounds", Flags::INBOUNDS.0),
     ("nobuiltin", Flags::NO_BUILTIN.0),
+    ("address", Flags::ADDRESS.0),
     ("reassoc", 1 << Flags::FAST_MATH_SHIFT),
     ("nnan", 2 << Flags::FAST_MATH_SHIFT),
     ("ninf", 4 << Flags::FAST_MATH_SHIFT),

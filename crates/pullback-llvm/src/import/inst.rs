@@ -160,7 +160,7 @@ impl Body<'_, '_> {
         let layout = llvm!(api, LLVMGetModuleDataLayout(module.raw));
         let flags = self.gep_flags(raw);
         // What the flags promise of the address holds of the arithmetic that leads to it.
-        let mut arithmetic = Flags::NONE;
+        let mut arithmetic = Flags::ADDRESS;
         if flags.contains(Flags::INBOUNDS) {
             arithmetic = arithmetic.union(Flags::NSW);
         }

@@ -77,7 +77,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
                 unsafe { #floats }
             }
 
-            #[allow(unused_variables, unused_imports, clippy::all)]
+            #[allow(unused_variables, unused_imports, unreachable_code, clippy::all)]
             unsafe fn constants<Visitor: ::pullback::__private::VisitConstants>(
                 &self,
                 shadow: *mut Self,
