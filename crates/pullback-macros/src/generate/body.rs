@@ -3,9 +3,11 @@
 //! ```text
 //! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
 //! let mut aside = Aside::default();
-//! check("y", &y, &d0_0, Some(&aside));                        // panics if a shadow does not fit; nothing is written yet
+//! let mut congruence = Congruence::default();
+//! check("y", &y, &d0_0, Some(&aside), (&congruence, 0));      // panics if a shadow does not fit; nothing is written yet
 //! let s0_0 = writable("y", &mut d0_0, &aside);                // its place
 //! aside.assert_alone();                                       // panics if something else sees what is put aside
+//! congruence.assert_congruent();                              // panics if shared memory has other names in the shadows
 //! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
@@ -224,7 +226,7 @@ impl Body<'_> {
         if self.plan.roles.contains(&Role::Active) {
             tokens.extend(quote!(#congruence.assert_congruent();));
         }
-        if self.plan.attribute.mode == Mode::Forward {
+        if !taken.is_empty() || matches!(self.plan.result, ResultRole::Tangent(_)) {
             tokens.extend(quote!(let mut #constants = ::pullback::__private::Constants::default();));
             if !taken.is_empty() {
                 tokens.extend(quote!(unsafe { #taken }));

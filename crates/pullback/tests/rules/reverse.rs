@@ -279,8 +279,8 @@ fn run_sum_of_squares(rule: &'static Rule, times: usize) -> [f64; 2] {
 
 #[test]
 fn a_pullback_that_owns_memory_is_the_tape_s() {
-    assert_eq!(sum_of_squares_rrule::record().flags(), Rule::ONCE);
-    assert_eq!(shared_rrule::record().flags(), 0);
+    assert_eq!(sum_of_squares_rrule::record().flags(), Rule::ONCE | Rule::DROPS);
+    assert_eq!(shared_rrule::record().flags(), Rule::DROPS);
     assert_eq!(run_sum_of_squares(sum_of_squares_rrule::record(), 0), [0.0, 0.0]);
     assert_eq!(run_sum_of_squares(sum_of_squares_rrule::record(), 1), [2.0, 6.0]);
     assert_eq!(run_sum_of_squares(shared_rrule::record(), 3), [6.0, 18.0]);
