@@ -487,8 +487,8 @@ impl Analysis<'_> {
             origins.constants && cells.any(|c| objects.kinds(c.content).without_int() != Kinds::NONE)
         };
         for object in objects.all().filter(|o| self.active.is_shadowed(*o) && !objects.origins(*o).args.is_empty()) {
-            let targets = objects.live_cells(object).filter_map(|cell| Some(objects.pointee(cell.content)?.0));
-            for target in targets.filter(|target| has_tangent(*target)) {
+            let mut targets = objects.live_cells(object).filter_map(|cell| Some(objects.pointee(cell.content)?.0));
+            if let Some(target) = targets.find(|target| has_tangent(*target)) {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     "a reference to a constant is returned, or stored in an argument, in forward mode",

@@ -67,10 +67,13 @@ pub struct Constants {
 struct Taken {
     parts: Vec<Box<dyn Erased>>,
     /// What is borrowed by the derivative, and has other parts when it is through.
-    borrowed: Vec<Box<dyn Fn(&mut Adopt<'_>)>>,
+    borrowed: Vec<Later<'static>>,
     /// Shared values of shadows that came with the arguments.
     counted: HashSet<*const ()>,
 }
+
+/// Puts parts into a shadow when the derivative is through.
+type Later<'a> = Box<dyn Fn(&mut Adopt<'_>) + 'a>;
 
 /// A value of some type.
 trait Erased {}
@@ -259,9 +262,8 @@ impl VisitConstants for Take<'_> {
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
         // SAFETY: asked of the caller.
         let adopt = move |adopt: &mut Adopt<'_>| unsafe { (*primal).constants(shadow, adopt) };
-        let adopt: Box<dyn Fn(&mut Adopt<'_>)> = Box::new(adopt);
         // SAFETY: it is called before the derivative returns to who lent both.
-        self.taken.borrowed.push(unsafe { std::mem::transmute::<Box<dyn Fn(&mut Adopt<'_>) + '_>, _>(adopt) });
+        self.taken.borrowed.push(unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) });
         // SAFETY: asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
     }
