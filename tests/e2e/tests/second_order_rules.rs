@@ -222,3 +222,23 @@ fn the_implicit_function_theorem_twice() {
         close(along[i], (high[i] - low[i]) / (2.0 * h), 1e-8, "differences");
     }
 }
+
+/// A function without derivative is called by an inner derivative too.
+#[test]
+fn a_function_without_derivative_in_an_inner_derivative() {
+    use std::cell::RefCell;
+
+    #[pullback::non_differentiable]
+    fn note(v: &usize) {
+        std::hint::black_box(v);
+    }
+    fn f(x: &f64, q: &RefCell<Vec<usize>>) -> f64 {
+        note(&q.borrow()[0]);
+        if *x < -0.067 {
+            q.borrow_mut().push(0);
+        }
+        x * x * x
+    }
+    let q = RefCell::new(vec![1]);
+    assert_eq!(pullback::grad(|z: &f64| pullback::grad(|x: &f64| f(x, &q), z), &2.0), 12.0);
+}

@@ -351,9 +351,12 @@ impl Applied {
 
     /// Bring the bodies of the rules' functions to the derivatives that call them, and those that were hidden.
     pub fn complete(&self, program: &mut Program, d: &mut Module) -> Result<()> {
+        // A body may call others. One that is not here, because it was hidden for an inner derivative already, is in the program.
+        let mut brought: HashSet<&String> = HashSet::new();
         loop {
             let hidden = |name: &&String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
-            let Some(name) = self.unknown().find(hidden) else { break };
+            let Some(name) = self.unknown().find(|name| hidden(name) && !brought.contains(name)) else { break };
+            brought.insert(name);
             let part = self.body(name)?;
             link_part(d, part, &[name], Callees::Bodies)?;
         }
