@@ -2,14 +2,20 @@
 //!
 //! `cargo xtask bench [name]`. Times are medians; what counts is the ratio, taken in turns within one run. Each gradient is
 //! first checked at a small size against a central difference in one direction.
+//!
+//! With `--instructions` before the name, instructions are counted instead: the program runs itself under callgrind, with
+//! `--counted`.
 
 mod by_hand;
 mod functions;
 
 use functions as f;
 use pullback::{MakeZero, make_zero};
+use pullback_measure::instructions::{self, Callgrind, counted};
 use pullback_measure::{Noise, clock, growth::exponent, memory};
 use std::hint::black_box;
+use std::io;
+use std::process::Stdio;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -99,8 +105,18 @@ fn measure(mut primal: impl FnMut(), mut derivative: impl FnMut()) -> (f64, f64,
     (median(|r| r.0), median(|r| r.1), median(|r| r.1 / r.0))
 }
 
+/// What is measured of a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Time and memory.
+    Time,
+    /// Instructions, by the callgrind that runs the program; a row is the function's name.
+    Instructions,
+}
+
 /// What is measured, and what of it is to be printed.
 struct Bench {
+    what: What,
     wanted: Option<String>,
 }
 
@@ -125,6 +141,14 @@ impl Bench {
         check(name, || make(small), |p| value(p, small), |p, s| gradient(p, s, small));
         let point = make(large);
         let mut shadow = make_zero(&point);
+        if self.what == What::Instructions {
+            // The first gradient allocates what those that follow find.
+            black_box(gradient(&point, &mut shadow, large));
+            counted(|| black_box(value(black_box(&point), large)));
+            counted(|| black_box(gradient(black_box(&point), black_box(&mut shadow), large)));
+            println!("{name}");
+            return;
+        }
         pullback::__private::release_spare();
         let (_, with_gradient) = memory::peak(|| gradient(&point, &mut shadow, large));
         let (_, alone) = memory::peak(|| value(&point, large));
@@ -184,9 +208,42 @@ fn growth() {
     println!("  time grows as n^{:.2}", exponent(&points).expect("times are positive"));
 }
 
-fn main() {
-    let bench = Bench { wanted: std::env::args().nth(1) };
-    println!("{:<24} {:>11} {:>12} {:>8} {:>13}", "function", "value", "and gradient", "ratio", "bytes kept/it");
+/// Run this program under callgrind and print what it has counted for the functions with `wanted` in their name.
+fn count_instructions(wanted: Option<String>) -> io::Result<()> {
+    let callgrind = Callgrind::new()?;
+    let mut command = callgrind.command(&std::env::current_exe()?);
+    let run = command.arg("--counted").args(wanted).stderr(Stdio::inherit()).output()?;
+    if !run.status.success() {
+        return Err(io::Error::other(format!("under callgrind: {}", run.status)));
+    }
+    let counts = callgrind.counts()?;
+    for (name, counts) in String::from_utf8_lossy(&run.stdout).lines().zip(counts.chunks_exact(2)) {
+        println!("{}", instructions::line(name, Some(counts[0]), counts[1]));
+    }
+    Ok(())
+}
+
+fn main() -> io::Result<()> {
+    let mut args = std::env::args().skip(1).peekable();
+    let option = args.next_if(|arg| arg.starts_with("--"));
+    let wanted = args.next();
+    match option.as_deref() {
+        None => {
+            println!(
+                "{:<24} {:>11} {:>12} {:>8} {:>13}",
+                "function", "value", "and gradient", "ratio", "bytes kept/it"
+            );
+            run(&Bench { what: What::Time, wanted });
+        }
+        Some("--counted") => run(&Bench { what: What::Instructions, wanted }),
+        Some("--instructions") => count_instructions(wanted)?,
+        Some(option) => return Err(io::Error::other(format!("no such option: `{option}`"))),
+    }
+    Ok(())
+}
+
+/// Measure each function.
+fn run(bench: &Bench) {
     let n = |n: usize| n;
     bench.row(
         "sum of squares",
@@ -317,7 +374,7 @@ fn main() {
         |a, n| f::log_det(n, a),
         |a, da, n| f::log_det_gradient(n, a, da),
     );
-    if bench.wants("normalise") {
+    if bench.what == What::Time && bench.wants("normalise") {
         growth();
     }
 }

@@ -80,17 +80,28 @@ fn shown(command: &Command) -> String {
     format!("{place}cargo {}", args.join(" "))
 }
 
-/// `cargo pullback`, from this repository.
+/// `cargo pullback`, from this repository or another checkout of it.
 pub struct Driver {
+    checkout: PathBuf,
     executable: PathBuf,
 }
 
 impl Driver {
     /// Build the driver, optimised.
     pub fn build() -> Result<Self, String> {
-        run(cargo(".", &["build", "--release", "--package", "cargo-pullback"]))?;
+        Self::build_in(root())
+    }
+
+    /// Build the driver of another checkout, in its own directory.
+    pub fn build_in(checkout: &Path) -> Result<Self, String> {
+        let failed = |error| format!("`{}`: {error}", checkout.display());
+        let checkout = checkout.canonicalize().map_err(failed)?;
+        let target = if checkout == root() { target_directory() } else { checkout.join("target") };
+        let mut build = cargo(".", &["build", "--release", "--package", "cargo-pullback"]);
+        build.current_dir(&checkout).env("CARGO_TARGET_DIR", &target);
+        run(build)?;
         let name = format!("cargo-pullback{}", std::env::consts::EXE_SUFFIX);
-        Ok(Driver { executable: target_directory().join("release").join(name) })
+        Ok(Driver { checkout, executable: target.join("release").join(name) })
     }
 
     /// The program.
@@ -98,10 +109,10 @@ impl Driver {
         &self.executable
     }
 
-    /// `cargo pullback <args>`, in a directory of the repository.
+    /// `cargo pullback <args>`, in a directory of the checkout.
     pub fn cargo_pullback(&self, directory: &str, args: &[&str]) -> Command {
         let mut command = Command::new(&self.executable);
-        command.current_dir(root().join(directory)).arg("pullback").args(args);
+        command.current_dir(self.checkout.join(directory)).arg("pullback").args(args);
         command
     }
 }

@@ -4,7 +4,8 @@
 //! cargo xtask demo             build the driver, then build and run the quickstart
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
 //! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
-//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions; with --compile how long they take to build
+//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions; with --instructions compared with another checkout's;
+//!                              with --compile how long they take to build
 //! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast, with --growth how it grows
 //! cargo xtask valgrind         tests of memory, under valgrind
 //! ```
@@ -15,6 +16,7 @@ mod demo;
 mod driver;
 mod fuzz;
 mod gradbench;
+mod instructions;
 mod test;
 mod valgrind;
 
@@ -31,6 +33,9 @@ Tasks:
   fuzz [OPTIONS]    Random programs: --programs N in the IR, --rust N in Rust, --safe N safe ones under
                     valgrind, from --seed S; more with --help
   bench [NAME]      Time and memory of derivatives against their primals; NAME is part of a function's name
+  bench --instructions [--base DIR]
+                    Instructions of derivatives, GradBench's too, as callgrind counts them; more than 3 % above those
+                    of the checkout DIR is a failure
   bench --compile   How the time to build a derivative grows with the length of the function
   gradbench [OPTION] [EVAL…]
                     Our tool for GradBench. Its answers to the logs beside the repository, or in --logs DIR, are
@@ -50,6 +55,8 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["fuzz", ref options @ ..] => fuzz::run(options),
         ["bench", "--compile"] => compile::run(),
+        ["bench", "--instructions"] => instructions::run(None),
+        ["bench", "--instructions", "--base", checkout] => instructions::run(Some(checkout)),
         ["bench"] => bench::run(None),
         ["bench", name] => bench::run(Some(name)),
         ["gradbench", ref options @ ..] => gradbench::run(options),

@@ -10,7 +10,7 @@
 //! Beside what GradBench asks for, the answer to an evaluation says what each run took of the `processor`, and in `peak_bytes` how much
 //! the first one has allocated at once, at most.
 
-use pullback_measure::{clock, memory};
+use pullback_measure::{clock, instructions::counted, memory};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ impl Run {
         let before = clock::seconds();
         let ((output, time), peak) = memory::peak(|| {
             let start = Instant::now();
-            let output = black_box(compute());
+            let output = counted(|| black_box(compute()));
             (output, start.elapsed())
         });
         (output, Run { time, processor: Duration::from_secs_f64(clock::seconds() - before), peak })

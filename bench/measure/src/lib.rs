@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod growth;
+pub mod instructions;
 pub mod memory;
 mod noise;
 

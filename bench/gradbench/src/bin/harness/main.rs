@@ -1,4 +1,4 @@
-//! Runs the tool: against logs of correct answers, against the clock, or at growing sizes.
+//! Runs the tool: against logs of correct answers, against the clock, at growing sizes, or with its instructions counted.
 //!
 //! ```text
 //! harness golden DIR [EVAL…]        answer the messages of the logs DIR/*.jsonl again, and compare
@@ -6,6 +6,7 @@
 //!                                   time primals and derivatives, beside the tools of a GradBench installation in DIR
 //! harness growth [--out DIR] [EVAL…]
 //!                                   how time and memory of derivatives grow with the work
+//! harness instructions [EVAL…]      how many instructions primals and derivatives take
 //! ```
 //!
 //! The tool is the program `gradbench` that is built beside this one.
@@ -14,6 +15,7 @@ mod chart;
 mod compare;
 mod golden;
 mod growth;
+mod instructions;
 mod results;
 mod time;
 mod tools;
@@ -42,8 +44,10 @@ fn run(args: &[&str]) -> Outcome<()> {
         ["golden", logs, evals @ ..] => golden::run(Path::new(logs), evals),
         ["time", options @ ..] => time::run(options),
         ["growth", options @ ..] => growth::run(options),
+        ["instructions", evals @ ..] => instructions::run(evals),
         _ => Err(
-            "usage: harness golden DIR [EVAL…] | time [--peers DIR] [--out DIR] [EVAL…] | growth [--out DIR] [EVAL…]"
+            "usage: harness golden DIR [EVAL…] | time [--peers DIR] [--out DIR] [EVAL…] | growth [--out DIR] [EVAL…] \
+             | instructions [EVAL…]"
                 .into(),
         ),
     }

@@ -47,10 +47,15 @@ pub struct Ours {
 
 impl Ours {
     pub fn start() -> Outcome<Self> {
+        Self::start_as(|path| Command::new(path))
+    }
+
+    /// Start the program as `command` says.
+    pub fn start_as(command: impl FnOnce(&Path) -> Command) -> Outcome<Self> {
         let path = std::env::current_exe().map_err(|error| error.to_string())?;
         let path = path.with_file_name(format!("gradbench{}", std::env::consts::EXE_SUFFIX));
         let failed = |error| format!("could not start `{}`: {error}", path.display());
-        let mut command = Command::new(&path);
+        let mut command = command(&path);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let messages = process.stdin.take().expect("it is piped");
         let answers = BufReader::new(process.stdout.take().expect("it is piped"));
