@@ -205,13 +205,13 @@ pub unsafe fn check<T: Differentiable, S>(
         // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
         let kind = if aside.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
-        walk(name, primal, shadow, aside, Some(Names { congruence, argument: name, lane, shadow: kind }));
+        walk(name, primal, shadow, aside, Some(&Names { congruence, argument: name, lane, shadow: kind }));
     }
 }
 
 /// The walk through a value that has something to check. A derivative of a derivative calls it as it is.
 #[track_caller]
-fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&Aside>, names: Option<Names<'_>>) {
+fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&Aside>, names: Option<&Names<'_>>) {
     if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside).naming(names)) {
         panic!("{mismatch}");
     }
@@ -223,7 +223,7 @@ impl<T: Differentiable> LayoutOf<T> {
     pub fn name(argument: &'static str, value: &T, congruence: &Congruence) {
         if T::CHECKED {
             let names = Names { congruence, argument, lane: 0, shadow: ShadowKind::Missing };
-            walk(argument, value, value, None, Some(names));
+            walk(argument, value, value, None, Some(&names));
         }
     }
 }

@@ -83,6 +83,13 @@ fn skipped_layout<T>() -> &'static Layout {
 impl Aside {
     /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
     pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, in_cell: bool) {
+        // Where there are no floats, nobody adds anything. Most have no numbers, which takes less to see.
+        let has_numbers = |part: &Part| holds((part.layout)(), &[Kind::Inactive, Kind::Unknown]);
+        if access == Access::Shared
+            && !(parts.iter().any(has_numbers) && holds(layout_of::<T>(), &[Kind::F32, Kind::F64]))
+        {
+            return;
+        }
         let start = (&raw const *shadow).cast::<u8>().cast_mut();
         let mut noted = self.noted.borrow_mut();
         if in_cell {
@@ -103,8 +110,6 @@ impl Aside {
             ranges
         };
         match access {
-            // Where there are no floats, nobody adds anything.
-            Access::Shared if !holds(layout_of::<T>(), &[Kind::F32, Kind::F64]) => {}
             Access::Shared => ranges(|kind| kind == Kind::Inactive).into_iter().for_each(note),
             Access::Exclusive => {
                 let mut end = 0;

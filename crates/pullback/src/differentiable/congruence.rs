@@ -12,13 +12,14 @@
 //! In forward mode the derivative writes the counts of a primal's `Rc` to its shadow, too. Behind a shared reference the two may have
 //! different counts, of which the difference is noted, and is added again when the derivative is through.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
-/// What is noted. Nothing is, and nothing is done, for arguments without cells and counts.
-#[derive(Debug, Default)]
+/// What is noted. Nothing is, and nothing is done, for arguments without cells and counts: each derivative makes one of these, so that it
+/// is one word.
+#[derive(Default)]
 pub struct Congruence {
-    noted: ManuallyDrop<RefCell<Noted>>,
+    noted: ManuallyDrop<Cell<Option<Box<Noted>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ impl Congruence {
     /// Note memory that may have several names.
     pub(super) fn note(&self, piece: Piece) {
         if piece.bytes > 0 {
-            self.noted.borrow_mut().pieces.push(piece);
+            self.update(|noted| noted.pieces.push(piece));
         }
     }
 
@@ -71,21 +72,26 @@ impl Congruence {
         // SAFETY: whoever checks a shadow has both.
         let (ours, theirs) = unsafe { (primal.read(), shadow.read()) };
         let more = [theirs[0].wrapping_sub(ours[0]), theirs[1].wrapping_sub(ours[1])];
-        self.noted.borrow_mut().counts.push(Counts { primal, shadow, more });
+        self.update(|noted| noted.counts.push(Counts { primal, shadow, more }));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Noted)) {
+        let mut noted = self.noted.take().unwrap_or_default();
+        change(&mut noted);
+        self.noted.set(Some(noted));
     }
 
     /// Whether nothing was noted.
     #[inline]
     pub fn is_empty(&mut self) -> bool {
-        let noted = self.noted.get_mut();
-        noted.pieces.is_empty() && noted.counts.is_empty()
+        self.noted.get_mut().is_none()
     }
 
     /// Panic if names and shadows do not correspond.
     #[track_caller]
     #[inline]
     pub fn assert_congruent(&mut self) {
-        if !self.noted.get_mut().pieces.is_empty() {
+        if !self.is_empty() {
             self.compare();
         }
     }
@@ -94,9 +100,15 @@ impl Congruence {
     #[track_caller]
     #[inline(never)]
     fn compare(&mut self) {
-        if let Some(message) = mismatch(&self.noted.get_mut().pieces) {
+        if let Some(message) = self.noted.get_mut().as_ref().and_then(|noted| mismatch(&noted.pieces)) {
             panic!("{message}");
         }
+    }
+}
+
+impl std::fmt::Debug for Congruence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Congruence").finish_non_exhaustive()
     }
 }
 
@@ -104,8 +116,7 @@ impl Drop for Congruence {
     /// If nothing was noted, it is as if this were not there.
     #[inline]
     fn drop(&mut self) {
-        let noted = self.noted.get_mut();
-        if noted.pieces.capacity() > 0 || noted.counts.capacity() > 0 {
+        if !self.is_empty() {
             self.finish();
         }
     }
@@ -115,7 +126,8 @@ impl Congruence {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
     fn finish(&mut self) {
-        for Counts { primal, shadow, more } in self.noted.get_mut().counts.drain(..) {
+        for Counts { primal, shadow, more } in self.noted.get_mut().iter_mut().flat_map(|noted| noted.counts.drain(..))
+        {
             // SAFETY: they are borrowed as long as the derivative runs, so both are still there; a count is not written by another thread.
             unsafe {
                 let now = primal.read();

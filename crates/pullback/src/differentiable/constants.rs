@@ -57,10 +57,11 @@ pub trait VisitConstants {
     fn leave(&mut self);
 }
 
-/// The parts that were taken out of shadows, and where others have to be put.
+/// The parts that were taken out of shadows, and where others have to be put. Nothing, if there are none: each forward derivative makes one of
+/// these, so that it is one word.
 #[derive(Default)]
 pub struct Constants {
-    taken: ManuallyDrop<Taken>,
+    taken: ManuallyDrop<Option<Box<Taken>>>,
 }
 
 #[derive(Default)]
@@ -115,7 +116,7 @@ impl Constants {
     #[inline(never)]
     unsafe fn take_parts<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
         // SAFETY: asked of the caller.
-        unsafe { primal.constants(shadow, &mut Take { taken: &mut self.taken, variants: 0 }) };
+        unsafe { primal.constants(shadow, &mut Take { taken: self.taken.get_or_insert_default(), variants: 0 }) };
     }
 
     /// Put parts of its own into the tangent of a result.
@@ -133,7 +134,8 @@ impl Constants {
     /// # Safety: as of [`complete`](Self::complete).
     #[inline(never)]
     unsafe fn complete_parts<T: Differentiable>(&self, value: &T, tangent: *mut T) {
-        let mut adopt = Adopt { known: &self.taken.counted, met: HashSet::new(), inside: Vec::new() };
+        let known = self.taken.as_ref().map(|taken| &taken.counted);
+        let mut adopt = Adopt { known, met: HashSet::new(), inside: Vec::new() };
         // SAFETY: asked of the caller.
         unsafe { value.constants(tangent, &mut adopt) };
     }
@@ -155,7 +157,7 @@ impl Drop for Constants {
     /// If nothing was taken, it is as if this were not there.
     #[inline]
     fn drop(&mut self) {
-        if self.taken.parts.capacity() > 0 || self.taken.borrowed.capacity() > 0 || self.taken.counted.capacity() > 0 {
+        if self.taken.is_some() {
             self.finish();
         }
     }
@@ -165,9 +167,11 @@ impl Constants {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
     fn finish(&mut self) {
-        let mut adopt = Adopt { known: &self.taken.counted, met: HashSet::new(), inside: Vec::new() };
-        for borrowed in &self.taken.borrowed {
-            borrowed(&mut adopt);
+        if let Some(taken) = &*self.taken {
+            let mut adopt = Adopt { known: Some(&taken.counted), met: HashSet::new(), inside: Vec::new() };
+            for borrowed in &taken.borrowed {
+                borrowed(&mut adopt);
+            }
         }
         // SAFETY: this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.taken) };
@@ -285,7 +289,7 @@ impl VisitConstants for Take<'_> {
 /// Puts clones of a primal's parts into a shadow.
 struct Adopt<'a> {
     /// Shared values that have parts of their own.
-    known: &'a HashSet<*const ()>,
+    known: Option<&'a HashSet<*const ()>>,
     met: HashSet<*const ()>,
     inside: Vec<Inside>,
 }
@@ -319,7 +323,7 @@ impl VisitConstants for Adopt<'_> {
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, _: *const T, _: *mut T) {}
 
     fn counted(&mut self, shadow: *const ()) -> bool {
-        let new = !self.known.contains(&shadow) && self.met.insert(shadow);
+        let new = self.known.is_none_or(|known| !known.contains(&shadow)) && self.met.insert(shadow);
         if new {
             self.inside.push(Inside::Counted);
         }

@@ -29,7 +29,7 @@ pub struct Path<'a> {
     /// What is done on the way.
     task: Task<'a>,
     /// Where the names of shared memory are noted.
-    names: Option<Names<'a>>,
+    names: Option<&'a Names<'a>>,
 }
 
 /// Where the names of shared memory are noted, for one shadow of one argument.
@@ -91,7 +91,7 @@ impl<'a> Path<'a> {
     }
 
     /// The same way, on which the names of shared memory are noted.
-    pub(crate) const fn naming(self, names: Option<Names<'a>>) -> Self {
+    pub(crate) const fn naming(self, names: Option<&'a Names<'a>>) -> Self {
         Path { names, ..self }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Path<'a> {
 
     /// Note so many bytes that others may have names of.
     pub(super) fn piece_of<T>(&self, primal: *const T, shadow: *const T, bytes: usize) {
-        if let Some(Names { congruence, argument, lane, shadow: kind }) = self.names {
+        if let Some(&Names { congruence, argument, lane, shadow: kind }) = self.names {
             let shadow = (kind != ShadowKind::Missing).then_some(shadow.addr());
             congruence.note(Piece { argument, lane, primal: primal.addr(), shadow, bytes });
         }
