@@ -84,9 +84,9 @@ impl Aside {
     /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
     pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, in_cell: bool) {
         // Where there are no floats, nobody adds anything. Most have no numbers, which takes less to see.
-        let has_numbers = |part: &Part| holds((part.layout)(), &[Kind::Inactive, Kind::Unknown]);
+        let has_numbers = |part: &Part| holds((part.layout)(), |kind| matches!(kind, Kind::Inactive | Kind::Unknown));
         if access == Access::Shared
-            && !(parts.iter().any(has_numbers) && holds(layout_of::<T>(), &[Kind::F32, Kind::F64]))
+            && !(parts.iter().any(has_numbers) && holds(layout_of::<T>(), |kind| matches!(kind, Kind::F32 | Kind::F64)))
         {
             return;
         }
@@ -257,11 +257,11 @@ impl Aside {
     }
 }
 
-/// Whether a value of `layout` may hold one of `kinds` itself, in some variant.
-fn holds(layout: &Layout, kinds: &[Kind]) -> bool {
+/// Whether a value of `layout` may hold itself, in some variant, what is of a kind that `is_meant`.
+fn holds(layout: &Layout, is_meant: impl Fn(Kind) -> bool + Copy) -> bool {
     layout.fields().iter().any(|field| match (field.kind(), field.layout()) {
-        (Kind::Nested | Kind::Payload, Some(inner)) => holds(inner(), kinds),
-        (kind, _) => kinds.contains(&kind),
+        (Kind::Nested | Kind::Payload, Some(inner)) => holds(inner(), is_meant),
+        (kind, _) => is_meant(kind),
     })
 }
 
