@@ -180,3 +180,64 @@ fn names_of_shared_memory() {
     assert_eq!(t_two(&cells, &d, &cells, &d), (9.0, 6.0));
     assert_eq!((cells[0].get(), d[0].get()), (9.0, 6.0));
 }
+
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+struct Window<'a> {
+    all: &'a [f64],
+    name: String,
+}
+
+#[autodiff(t_narrowed, Forward, Dual, Dual)]
+fn narrowed(window: &mut Window<'_>) -> f64 {
+    window.all = &window.all[1..];
+    window.name.push_str(", and a long one at that");
+    window.all.iter().map(|x| x * x).sum()
+}
+
+/// The tangent refers to other memory than its primal, for another time.
+#[test]
+fn a_tangent_has_lifetimes_of_its_own() {
+    let all = [1.0, 2.0, 3.0];
+    let mut window = Window { all: &all, name: "a window".to_owned() };
+    {
+        let tangents = vec![10.0, 20.0, 30.0];
+        let mut tangent = Window { all: &tangents, name: String::new() };
+        assert_eq!(t_narrowed(&mut window, &mut tangent), (13.0, 2.0 * (2.0 * 20.0 + 3.0 * 30.0)));
+        assert_eq!(tangent, Window { all: &[20.0, 30.0], name: window.name.clone() });
+    }
+    assert_eq!(window, Window { all: &all[1..], name: "a window, and a long one at that".to_owned() });
+}
+
+/// It cannot be cloned.
+#[derive(Debug, PartialEq)]
+struct Token(u8);
+
+#[derive(Differentiable)]
+struct Unique<'a> {
+    x: &'a f64,
+    #[pullback(skip)]
+    token: Token,
+}
+
+#[autodiff(t_unique, Forward, Dual, Dual)]
+fn unique(of: &mut Unique<'_>) -> f64 {
+    of.token = Token(2);
+    of.x * of.x
+}
+
+#[autodiff(t_owned, Forward, Dual, Dual)]
+fn owned(of: Rc<(f64, String)>) -> f64 {
+    of.0 * of.1.len() as f64
+}
+
+/// What the wrapper cannot take out of a tangent would be the primal's, too.
+#[test]
+fn parts_that_cannot_be_taken_out() {
+    let (mut of, mut tangent) = (Unique { x: &3.0, token: Token(1) }, Unique { x: &1.0, token: Token(1) });
+    let said = message(|| t_unique(&mut of, &mut tangent));
+    assert!(said.contains("argument `of` cannot be differentiated in forward mode: it holds a"), "{said}");
+    assert_eq!((of.x, of.token), (&3.0, Token(1)));
+    let counted = |x: f64, name: &str| Rc::new((x, name.to_owned()));
+    let said = message(|| t_owned(counted(3.0, "ab"), counted(1.0, "ab")));
+    assert!(said.contains("it holds a `alloc::string::String` behind an `Rc`"), "{said}");
+}

@@ -90,25 +90,26 @@ impl Constants {
     /// Panic if there is a part in an argument that cannot be taken out of its shadow.
     ///
     /// # Safety
-    /// `shadow` is the place of a shadow that fits `primal`.
+    /// `shadow` is the place of a shadow that fits `primal`: `S` is `T` with other lifetimes.
     #[track_caller]
     #[inline]
-    pub unsafe fn examine<T: Differentiable>(name: &str, primal: &T, shadow: *mut T) {
+    pub unsafe fn examine<T: Differentiable, S>(name: &str, primal: &T, shadow: *mut S) {
         if T::CONSTANTS {
             // SAFETY: asked of the caller.
-            unsafe { examine_parts(name, primal, shadow) }
+            unsafe { examine_parts(name, primal, shadow.cast()) }
         }
     }
 
     /// Take all parts out of the shadow of an argument, which was [examined](Self::examine).
     ///
     /// # Safety
-    /// `shadow` is the place of a shadow that fits `primal`. The derivative is called next; until this is dropped, nothing else uses the two.
+    /// `shadow` is the place of a shadow that fits `primal`: `S` is `T` with other lifetimes. The derivative is called next; until this is
+    /// dropped, nothing else uses the two.
     #[inline]
-    pub unsafe fn take<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
+    pub unsafe fn take<T: Differentiable, S>(&mut self, primal: &T, shadow: *mut S) {
         if T::CONSTANTS {
             // SAFETY: asked of the caller.
-            unsafe { self.take_parts(primal, shadow) }
+            unsafe { self.take_parts(primal, shadow.cast()) }
         }
     }
 
@@ -122,12 +123,13 @@ impl Constants {
     /// Put parts of its own into the tangent of a result.
     ///
     /// # Safety
-    /// `tangent` is what a derivative made of what is at `value`. That is there if `T` may have such parts.
+    /// `tangent` is what a derivative made of what is at `value`: `S` is `T` with other lifetimes. The value is there if `T` may have such
+    /// parts.
     #[inline]
-    pub unsafe fn complete<T: Differentiable>(&self, value: *const T, tangent: *mut T) {
+    pub unsafe fn complete<T: Differentiable, S>(&self, value: *const T, tangent: *mut S) {
         if T::CONSTANTS {
             // SAFETY: asked of the caller.
-            unsafe { self.complete_parts(&*value, tangent) }
+            unsafe { self.complete_parts(&*value, tangent.cast()) }
         }
     }
 
