@@ -132,3 +132,18 @@ fn randomised_misuse() {
         }
     }
 }
+
+#[autodiff(d_pushed, Reverse, Duplicated, Active)]
+fn pushed(values: &mut Vec<f64>, x: f64) {
+    values.push(x * x);
+}
+
+/// What a shadow once held beyond its length is nobody's cotangent.
+#[test]
+fn spare_room_holds_no_cotangent() {
+    let (mut values, mut shadow) = (vec![1.0, 2.0, 3.0, 4.0], vec![10.0, 20.0, 30.0, 40.0]);
+    values.truncate(2);
+    shadow.truncate(2);
+    assert_eq!(d_pushed(&mut values, &mut shadow, 3.0), 0.0);
+    assert_eq!((values, shadow), (vec![1.0, 2.0, 9.0], vec![10.0, 20.0]));
+}
