@@ -17,6 +17,7 @@ fn a_function_without_arguments() {
         #[track_caller]
         fn df() {
             ::pullback::__private::built_by_driver::<()>();
+            let mut constants = ::pullback::__private::Constants::default();
             let mut out = ::core::mem::MaybeUninit::<()>::uninit();
             let shim: fn(*mut _) = |out| {
                 let result = f();
@@ -107,7 +108,11 @@ fn the_seeds_example() {
             congruence.assert_congruent();
             let a0 = ::core::mem::ManuallyDrop::new(x);
             let mut d0_0 = ::pullback::__private::zero(&*a0);
-            unsafe { ::pullback::__private::check("x", &*a0, &d0_0, ::core::option::Option::Some(&aside), (&congruence, 0usize),) };
+            unsafe {
+                ::pullback::__private::check(
+                    "x", &*a0, &d0_0, ::core::option::Option::Some(&aside), (&congruence, 0usize),
+                )
+            };
             let a1 = ::core::mem::ManuallyDrop::new(y);
             congruence.assert_congruent();
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
