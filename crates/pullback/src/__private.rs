@@ -71,7 +71,7 @@ pub mod rules {
     #[inline(always)]
     pub unsafe fn function<F: Copy>() -> F {
         const { assert!(size_of::<F>() == 0) }
-        // SAFETY: it has no bytes, may be copied, and there is one.
+        // SAFETY: S30, it has no bytes, may be copied, and there is one.
         unsafe { std::ptr::dangling::<F>().read() }
     }
 }
@@ -202,7 +202,7 @@ pub unsafe fn check<T: Differentiable, S>(
 ) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
     if T::CHECKED {
-        // SAFETY: `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
+        // SAFETY: S7, `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
         let kind = if aside.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
         walk(name, primal, shadow, aside, Some(&Names { congruence, argument: name, lane, shadow: kind }));
@@ -277,7 +277,7 @@ pub const fn unneeded<R: Differentiable>() -> Activity {
 /// If `R` has to be dropped, `out` holds a value.
 pub unsafe fn drop_unneeded<R>(out: MaybeUninit<R>) {
     if needs_drop::<R>() {
-        // SAFETY: asked of the caller.
+        // SAFETY: S40, asked of the caller.
         drop(unsafe { out.assume_init() });
     }
 }

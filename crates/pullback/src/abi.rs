@@ -29,14 +29,14 @@ impl Str {
 
     /// The string back.
     pub const fn get(&self) -> &'static str {
-        // SAFETY: the only constructor takes both from a `&'static str`.
+        // SAFETY: S40, the only constructor takes both from a `&'static str`.
         unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(self.pointer, self.length)) }
     }
 }
 
-// SAFETY: it stands for a `&'static str`.
+// SAFETY: S40, it stands for a `&'static str`.
 unsafe impl Sync for Str {}
-// SAFETY: it stands for a `&'static str`.
+// SAFETY: S40, it stands for a `&'static str`.
 unsafe impl Send for Str {}
 
 /// Whether derivatives run with the computation or against it.
@@ -77,7 +77,7 @@ pub struct Request {
     arg_count: usize,
 }
 
-// SAFETY: constants all the way down; `args` stands for a `&'static [Arg]`.
+// SAFETY: S40, constants all the way down; `args` stands for a `&'static [Arg]`.
 unsafe impl Sync for Request {}
 
 impl Request {
@@ -115,7 +115,7 @@ impl Request {
 
     /// The arguments, and the result's place as the last.
     pub const fn args(&self) -> &'static [Arg] {
-        // SAFETY: `new` took both from a `&'static [Arg]`.
+        // SAFETY: S40, `new` took both from a `&'static [Arg]`.
         unsafe { std::slice::from_raw_parts(self.args, self.arg_count) }
     }
 }
@@ -163,9 +163,9 @@ pub struct Layout {
     name: Str,
 }
 
-// SAFETY: constants all the way down; `fields` stands for a `&'static [Field]`.
+// SAFETY: S40, constants all the way down; `fields` stands for a `&'static [Field]`.
 unsafe impl Sync for Layout {}
-// SAFETY: as above.
+// SAFETY: S40, as above.
 unsafe impl Send for Layout {}
 
 impl Layout {
@@ -197,7 +197,7 @@ impl Layout {
 
     /// The fields.
     pub const fn fields(&self) -> &'static [Field] {
-        // SAFETY: `new` took both from a `&'static [Field]`.
+        // SAFETY: S40, `new` took both from a `&'static [Field]`.
         unsafe { std::slice::from_raw_parts(self.fields, self.field_count) }
     }
 }

@@ -78,7 +78,7 @@ where
 {
     let mut point = copy(x);
     let moved: *mut X = point.borrow_mut();
-    // SAFETY: nobody else refers to the copy.
+    // SAFETY: S37, nobody else refers to the copy.
     let inputs = Runs::of_value(unsafe { &mut *moved }).places();
     let (mut value, pullback) = vjp(&f, x);
     let outputs = Runs::of_value(&mut value).places().len();
@@ -97,7 +97,7 @@ where
         Runs::of_value(direction.borrow_mut()).places()[input].set(1.0);
         let (_, mut tangent) = jvp(&f, x, direction.borrow_mut());
         let column = values(&mut tangent);
-        // SAFETY: the place is in the copy, to which nobody refers while it is written.
+        // SAFETY: S37, the place is in the copy, to which nobody refers while it is written.
         let differences = unsafe { differences(&f, moved, *place) };
         for output in 0..outputs {
             let (forward, reverse) = (column[output], rows[output][input]);
@@ -287,10 +287,10 @@ impl Random {
 fn copy<X: ToZero<Zero: BorrowMut<X>> + ?Sized>(x: &X) -> X::Zero {
     let mut copy = x.to_zero();
     let places = Runs::of_value(copy.borrow_mut());
-    // SAFETY: a value has its own shape. Its floats are only read.
+    // SAFETY: S36, a value has its own shape. Its floats are only read.
     let floats = unsafe { Runs::of(x, (&raw const *x).cast_mut()) };
     assert!(floats.fit(&places), "a value has changed its shape while it was copied");
-    // SAFETY: the lists fit, and nobody else refers to the copy.
+    // SAFETY: S37, the lists fit, and nobody else refers to the copy.
     unsafe { floats.copy_to(&places) };
     copy
 }
@@ -313,7 +313,7 @@ where
     let step = (if place.is_wide() { 1e-4 } else { 1e-2 }) * (1.0 + old.abs());
     let at = |value: f64| {
         place.set(value);
-        // SAFETY: asked of the caller. What was rounded away is not part of the step.
+        // SAFETY: S36, asked of the caller. What was rounded away is not part of the step.
         (place.get(), values(&mut f(unsafe { &*x })))
     };
     let quotient = |step: f64| {

@@ -116,7 +116,7 @@ pub unsafe trait Differentiable {
         Self: Sized,
     {
         for (index, value) in row.iter().enumerate() {
-            // SAFETY: asked of the caller.
+            // SAFETY: S36, asked of the caller.
             unsafe { value.floats(shadow.add(index), visit) }
         }
     }

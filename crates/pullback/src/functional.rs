@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 /// # Safety
 /// All but `out` hold values.
 unsafe fn shim<X: ?Sized, Y, F: Fn(&X) -> Y>(function: *const F, x: *const &X, out: *mut Y) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S40, asked of the caller.
     unsafe { out.write((*function)(*x)) }
 }
 
@@ -61,15 +61,15 @@ where
     F: Fn(&X) -> Y,
 {
     built_by_driver::<F>();
-    // SAFETY: the type is the same.
     let mut congruence = Congruence::default();
+    // SAFETY: S7, the type is the same.
     unsafe { check("x", &x, &dx, None, (&congruence, 0)) };
     congruence.assert_congruent();
     let constants = Constants::default();
     let mut out = MaybeUninit::<Y>::uninit();
     let mut tangent = MaybeUninit::<Y>::uninit();
-    // SAFETY: the driver puts the derivative of the shim there, which has this signature and writes value and tangent. (It writes
-    // to the shadow of nothing that is behind a shared reference.)
+    // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes value and tangent. Of the
+    // shadow it writes cells only, by S8; the tangent has parts of its own once it is complete, by S19.
     unsafe {
         let derivative =
             transmute::<*const (), unsafe extern "C-unwind" fn(*const F, *const &X, *const &X, *mut Y, *mut Y)>(
@@ -104,7 +104,7 @@ where
     let (mut out, mut cotangent) = (MaybeUninit::<Y>::uninit(), Y::ONE);
     seed(&cotangent, &aside);
     let mut tape = Tape::new();
-    // SAFETY: the driver puts the derivative of the shim there, which has this signature and writes the value. The shadow has the shape
+    // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes the value. The shadow has the shape
     // of `x`, and nobody else uses it.
     let y = unsafe {
         let mut shadow: *mut X = gradient.borrow_mut();
@@ -191,7 +191,7 @@ impl<T> Pinned<T> {
 
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
-        // SAFETY: it was a box, and is dropped once.
+        // SAFETY: S17, it was a box, and is dropped once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -229,13 +229,13 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
     fn forward(function: &F, x: &'a X) -> (Y, Self) {
         let tape = Pinned::new(Tape::new());
         let shadow = Pinned::new(x.to_zero());
-        // SAFETY: nobody else uses it.
+        // SAFETY: S17, nobody else uses it.
         let place = Pinned::new(unsafe { &raw mut *(*shadow.0.as_ptr()).borrow_mut() });
         let mut aside = Aside::default();
         let mut out = MaybeUninit::<Y>::uninit();
         // Zero, so that what lies beside floats in an enum is not taken for one.
         let result = Pinned::new(MaybeUninit::<Y>::zeroed());
-        // SAFETY: the driver puts the forward sweep there, which has this signature and writes the value. The shadow has the shape of
+        // SAFETY: S40, the driver puts the forward sweep there, which has this signature and writes the value. The shadow has the shape of
         // `x`, and all places are there as long as the tape.
         let (y, cotangent, gradient, mark) = unsafe {
             check("x", &x, place.0.as_ref(), Some(&aside), (&Congruence::default(), 0));
@@ -263,7 +263,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
     }
 
     fn tape(&mut self) -> &mut Tape {
-        // SAFETY: nobody else uses it.
+        // SAFETY: S17, nobody else uses it.
         unsafe { self.tape.0.as_mut() }
     }
 
@@ -288,11 +288,12 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         );
         if self.state == State::Used {
             let mark = &self.mark;
-            // SAFETY: nobody else uses it.
+            // SAFETY: S17, nobody else uses it.
             unsafe { self.tape.0.as_mut() }.rewind(mark);
         }
         self.state = State::Broken;
-        // SAFETY: the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still there, and nobody else uses them.
+        // SAFETY: S17 and S40, the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still
+        // there, and nobody else uses them.
         unsafe {
             seed.add_to(&self.cotangent);
             let reverse = transmute::<*const (), unsafe extern "C-unwind" fn(*mut Tape)>(later(

@@ -132,10 +132,10 @@ impl Tape {
         let place = Box::into_raw(Box::new(value));
         /// # Safety: called once, on a box that was taken apart.
         unsafe extern "C-unwind" fn release<T>(place: *mut u8) {
-            // SAFETY: asked of the caller.
+            // SAFETY: S14, asked of the caller.
             drop(unsafe { Box::from_raw(place.cast::<T>()) });
         }
-        // SAFETY: the tape is exclusively borrowed, and nobody else drops the box.
+        // SAFETY: S14, the tape is exclusively borrowed, and nobody else drops the box.
         unsafe { __pullback_tape_own(self, place.cast(), release::<T>) };
         place
     }
@@ -149,7 +149,7 @@ impl Tape {
             self.top = place.wrapping_add(bytes);
             place
         } else {
-            // SAFETY: the tape is exclusively borrowed.
+            // SAFETY: S14, the tape is exclusively borrowed.
             unsafe { pullback_rt_next_chunk(self, bytes) }
         }
     }
@@ -161,7 +161,7 @@ impl Tape {
             self.top = self.top.wrapping_sub(bytes);
             self.top
         } else {
-            // SAFETY: the tape is exclusively borrowed.
+            // SAFETY: S14, the tape is exclusively borrowed.
             unsafe { pullback_rt_previous_chunk(self, bytes) }
         }
     }
@@ -234,7 +234,7 @@ impl Default for Tape {
 #[inline(never)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pullback_rt_next_chunk(tape: *mut Tape, bytes: usize) -> *mut u8 {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.push_into_next_chunk(bytes)
 }
 
@@ -254,7 +254,7 @@ fn out_of_memory(bytes: usize) -> ! {
 #[inline(never)]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pullback_rt_previous_chunk(tape: *mut Tape, bytes: usize) -> *mut u8 {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.pop_from_previous_chunk(bytes)
 }
 
@@ -310,7 +310,7 @@ impl Chunk {
     fn new(bytes: usize) -> Option<Self> {
         let align = if bytes < HUGE_PAGE { ALIGN } else { HUGE_PAGE };
         let layout = Layout::from_size_align(bytes, align).ok()?;
-        // SAFETY: a chunk is never empty.
+        // SAFETY: S14, a chunk is never empty.
         let start = unsafe { alloc(layout) };
         if start.is_null() {
             return None;
@@ -330,7 +330,7 @@ fn use_huge_pages(start: *mut u8, bytes: usize) {
         fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
     }
     if bytes >= HUGE_PAGE {
-        // SAFETY: the memory is ours, and the advice does not change what is in it. Whether it is taken does not matter.
+        // SAFETY: S14, the memory is ours, and the advice does not change what is in it. Whether it is taken does not matter.
         unsafe { madvise(start, bytes, MADV_HUGEPAGE) };
     }
 }
@@ -378,7 +378,7 @@ impl Tape {
     fn drop_values(&mut self) -> Option<Box<dyn Any + Send>> {
         let mut first = None;
         while let Some(Value { place, release }) = self.values.pop() {
-            // SAFETY: recorded once, with the function for its type.
+            // SAFETY: S14, recorded once, with the function for its type.
             let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { release(place) }));
             match dropped.err() {
                 // What a panic carries may panic when it is dropped.
@@ -391,7 +391,7 @@ impl Tape {
 
     fn give_back_memory(&mut self) {
         for (pointer, layout) in self.owned.drain(..) {
-            // SAFETY: each was allocated with this layout, and is recorded once.
+            // SAFETY: S14, each was allocated with this layout, and is recorded once.
             unsafe { dealloc(pointer, layout) };
         }
         let mut chunks = std::mem::take(&mut *self.chunks);
@@ -399,7 +399,7 @@ impl Tape {
         if !chunks.is_empty() {
             Chunk::keep(chunks);
         }
-        // SAFETY: the tape is dropped once.
+        // SAFETY: S14, the tape is dropped once.
         unsafe {
             ManuallyDrop::drop(&mut self.chunks);
             ManuallyDrop::drop(&mut self.owned);
@@ -419,7 +419,7 @@ fn go_on_with(panic: Option<Box<dyn Any + Send>>) {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and is dropped once.
+        // SAFETY: S14, it was allocated with this layout, and is dropped once.
         unsafe { dealloc(self.start, self.layout) };
     }
 }
@@ -434,7 +434,7 @@ const fn round_up(bytes: usize) -> usize {
 /// `tape` points to a tape that nobody else uses, and `bytes` is not negative.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_tape_push(tape: *mut Tape, bytes: i64) -> *mut u8 {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.push(bytes as usize)
 }
 
@@ -459,7 +459,7 @@ pub extern "C" fn __pullback_out_of_memory(bytes: i64) -> ! {
 /// As for [`__pullback_tape_push`]; `bytes` is what the last push that was not popped had.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_tape_pop(tape: *mut Tape, bytes: i64) -> *mut u8 {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.pop(bytes as usize)
 }
 
@@ -469,7 +469,7 @@ pub unsafe extern "C" fn __pullback_tape_pop(tape: *mut Tape, bytes: i64) -> *mu
 /// `tape` points to a tape that nobody else uses; `release` may be called once with `place`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_tape_own(tape: *mut Tape, place: *mut u8, release: Release) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.values.push(Value { place, release });
 }
 
@@ -479,7 +479,7 @@ pub unsafe extern "C" fn __pullback_tape_own(tape: *mut Tape, place: *mut u8, re
 /// `tape` points to a tape that nobody else uses, and nobody uses the values any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn __pullback_tape_release(tape: *mut Tape) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     let tape = unsafe { &mut *tape };
     if !tape.values.is_empty() {
         tape.release();
@@ -492,7 +492,7 @@ pub unsafe extern "C-unwind" fn __pullback_tape_release(tape: *mut Tape) {
 /// `tape` points to a tape that nobody else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_set_repeatable(tape: *mut Tape, repeatable: i64) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { (*tape).repeatable = repeatable != 0 };
 }
 
@@ -505,7 +505,7 @@ pub unsafe extern "C" fn __pullback_shadow_alloc(tape: *mut Tape, size: i64, ali
     if size == 0 {
         return without_provenance_mut(align as usize);
     }
-    // SAFETY: `size` and `align` are those of a Rust allocation, so they make a layout, and `size` is not zero.
+    // SAFETY: S14, `size` and `align` are those of a Rust allocation, so they make a layout, and `size` is not zero.
     let (pointer, layout) = unsafe {
         let layout = Layout::from_size_align_unchecked(size as usize, align as usize);
         (alloc_zeroed(layout), layout)
@@ -513,7 +513,7 @@ pub unsafe extern "C" fn __pullback_shadow_alloc(tape: *mut Tape, size: i64, ali
     if pointer.is_null() {
         handle_alloc_error(layout);
     }
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.owned.push((pointer, layout));
     pointer
 }
@@ -525,7 +525,7 @@ pub unsafe extern "C" fn __pullback_shadow_alloc(tape: *mut Tape, size: i64, ali
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_defer_dealloc(tape: *mut Tape, pointer: *mut u8, size: i64, align: i64) {
     if size != 0 {
-        // SAFETY: asked of the caller.
+        // SAFETY: S14, asked of the caller.
         unsafe {
             let layout = Layout::from_size_align_unchecked(size as usize, align as usize);
             (*tape).owned.push((pointer, layout));
@@ -589,7 +589,7 @@ pub unsafe extern "C" fn __pullback_adjoint_copy(
 ) {
     /// # Safety: as of the function around it.
     unsafe fn lane<L: Lane>(dst: *mut u8, src: *mut u8, at: usize) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         unsafe {
             let (dst, src) = (dst.add(at).cast::<L>(), src.add(at).cast::<L>());
             let cotangent = dst.read_unaligned();
@@ -601,10 +601,10 @@ pub unsafe extern "C" fn __pullback_adjoint_copy(
     // A lane of `src` that is also one of `dst` must have been emptied before it is added to: it lies before in `dst` if `dst`
     // lies behind.
     with_lane!(width, L => if dst.addr() >= src.addr() {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
     } else {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
     })
 }
@@ -615,14 +615,14 @@ pub unsafe extern "C" fn __pullback_adjoint_copy(
 /// All lanes may be written; `width` is 4 or 8, `stride` is positive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S15, asked of the caller.
     unsafe { zero_lanes(dst, len, stride, offset, width) }
 }
 
 /// # Safety: as of [`__pullback_zero_lanes`].
 unsafe fn zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
     with_lane!(width, L => for at in lanes(len, stride, offset) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         unsafe { dst.add(at).cast::<L>().write_unaligned(L::ZERO) }
     })
 }
@@ -640,7 +640,7 @@ pub unsafe extern "C" fn __pullback_copy_lanes(
     offset: i64,
     width: i64,
 ) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S15, asked of the caller.
     unsafe { copy_lanes(dst, src, len, stride, offset, width) }
 }
 
@@ -648,15 +648,15 @@ pub unsafe extern "C" fn __pullback_copy_lanes(
 unsafe fn copy_lanes(dst: *mut u8, src: *const u8, len: i64, stride: i64, offset: i64, width: i64) {
     /// # Safety: as of the function around it.
     unsafe fn lane<L: Lane>(dst: *mut u8, src: *const u8, at: usize) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         unsafe { dst.add(at).cast::<L>().write_unaligned(src.add(at).cast::<L>().read_unaligned()) }
     }
     let lanes = lanes(len, stride, offset);
     with_lane!(width, L => if dst.addr() <= src.addr() {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
     } else {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
     })
 }

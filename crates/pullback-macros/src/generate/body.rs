@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
-//! let mut aside = Aside::default();
-//! let mut congruence = Congruence::default();
+//! let (mut aside, mut congruence) = (Aside::default(), Congruence::default());
 //! check("y", &y, &d0_0, Some(&aside), (&congruence, 0));      // panics if a shadow does not fit; nothing is written yet
 //! let s0_0 = writable("y", &mut d0_0, &aside);                // its place
 //! aside.assert_alone();                                       // panics if something else sees what is put aside
@@ -123,8 +122,8 @@ impl Body<'_> {
                 let primal = &argument.ty;
                 tokens.extend(quote_spanned!(span=> ::pullback::__private::shadow_of::<#primal, #ty, #change>();));
             }
-            // SAFETY: the shadow's type is the argument's, but for references that were made mutable, and types in which they were: of those
-            // it is said above.
+            // SAFETY: S7, the shadow's type is the argument's, but for references that were made mutable, and types in which they were: of
+            // those it is said above.
             for (lane, binding) in bindings.iter().enumerate() {
                 tokens.extend(quote_spanned! {span=>
                     unsafe { ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #lane)) };
@@ -159,6 +158,7 @@ impl Body<'_> {
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             if self.signature.shadows[index].is_some() {
                 let (label, name, lanes) = (&argument.label, &argument.name, &self.lanes[index]);
+                // SAFETY: S1 and S7, the shadow was checked.
                 tokens.extend(quote_spanned! {argument.ty.span()=>
                     #(unsafe { ::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes) };)*
                 });
@@ -205,6 +205,7 @@ impl Body<'_> {
             tokens.extend(quote!(let #place = ::core::mem::ManuallyDrop::new(#name);));
             let span = argument.ty.span();
             match (self.plan.roles[index], self.plan.attribute.mode) {
+                // SAFETY: S7, a zero has the type of its value.
                 (Role::Active, _) => tokens.extend(quote_spanned! {span=>
                     #(let mut #lanes = ::pullback::__private::zero(&*#place);)*
                     #(unsafe {
@@ -229,6 +230,7 @@ impl Body<'_> {
         if !taken.is_empty() || matches!(self.plan.result, ResultRole::Tangent(_)) {
             tokens.extend(quote!(let mut #constants = ::pullback::__private::Constants::default();));
             if !taken.is_empty() {
+                // SAFETY: S19, each shadow was checked and examined, and nothing but the derivative, which comes next, uses it.
                 tokens.extend(quote!(unsafe { #taken }));
             }
         }
@@ -288,11 +290,14 @@ impl Body<'_> {
                 let tangent = &self.lanes[arguments.len()][lane];
                 quote!(#tangent.write(#path(#(::core::ptr::read(&raw const *#places)),*));)
             });
+            // SAFETY: S21, this is never executed.
             quote!(unsafe { #(#calls)* })
         });
         let result = local("result");
         let call = quote!(#path(#(#arguments),*));
+        // SAFETY: S41, the derivative is `unsafe` then, too: whoever calls it keeps the function's own promises.
         let call = if function.is_unsafe { quote!(unsafe { #call }) } else { call };
+        // SAFETY: S40, the derivative gives the shim places of the arguments, each of which it reads once, and a place for the result.
         quote! {
             let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| {
                 #(let #arguments = unsafe { ::core::ptr::read(#arguments) };)*
@@ -372,6 +377,8 @@ impl Body<'_> {
             let (lanes, constants) = (&self.lanes[arguments.len()], &self.constants);
             quote!(#(#constants.complete(#out.as_ptr(), #lanes.as_mut_ptr());)*)
         });
+        // SAFETY: S40, the driver puts a function with this signature in the place of the marker. All shadows were checked (S1, S3 to S6); they and
+        // the notes stay where they are until the tape and what is put aside are dropped below (S12, S23).
         quote! {
             #tape_binding
             unsafe {
@@ -473,6 +480,7 @@ impl Body<'_> {
             [one] => quote!(#one),
             _ => quote!((#(#values),*)),
         };
+        // SAFETY: S40, the derivative has returned, so it has written the result, and by S18 its tangents.
         quote!(unsafe { #dropped #values })
     }
 }

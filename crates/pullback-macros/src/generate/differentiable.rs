@@ -51,7 +51,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     };
     let (floats, constants) = (floats(definition), constants(definition));
     quote! {
-        // SAFETY: the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
+        // SAFETY: S36, the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
         #[automatically_derived]
         unsafe impl #parameters ::pullback::Differentiable for #name #arguments #where_clause {
             const LAYOUT: ::pullback::__private::Layout =
@@ -74,6 +74,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
 
             #[allow(unused_variables, clippy::all)]
             unsafe fn floats<Visitor: ::pullback::__private::VisitFloats>(&self, shadow: *mut Self, visit: &mut Visitor) {
+                // SAFETY: S36, asked of the caller.
                 unsafe { #floats }
             }
 
@@ -84,6 +85,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
                 visit: &mut Visitor,
             ) {
                 use ::pullback::__private::NoClone as _;
+                // SAFETY: S36, asked of the caller.
                 unsafe { #constants }
             }
         }
@@ -331,7 +333,7 @@ fn make_zero(definition: &TypeDef) -> TokenStream {
         }
     };
     quote! {
-        // SAFETY: every field is such a value, or a clone without floats.
+        // SAFETY: S37, every field is such a value, or a clone without floats.
         #[automatically_derived]
         unsafe impl #parameters ::pullback::MakeZero for #name #arguments #where_clause {
             #[allow(unused_variables, clippy::all)]
@@ -355,7 +357,7 @@ fn writable(definition: &TypeDef) -> TokenStream {
         .map(|field| &field.ty)
         .map(|ty| quote_spanned!(ty.span()=> holds::<#ty>();));
     quote! {
-        // SAFETY: every field is.
+        // SAFETY: S38, every field is.
         #[automatically_derived]
         unsafe impl #parameters ::pullback::Writable for #name #arguments #where_clause {
             #[allow(clippy::all)]

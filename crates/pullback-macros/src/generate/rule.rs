@@ -225,6 +225,7 @@ impl Frame<'_> {
         let (types, result, out) = (self.static_types(), self.result, local("out"));
         quote! {
             unsafe extern "C-unwind" fn __pullback_primal(#(#places: *const #types,)* #out: *mut #result) {
+                // SAFETY: S30, called as the target is, with what it is called with.
                 unsafe { #out.write(TARGET(#(#places.read()),*)) }
             }
         }
@@ -263,6 +264,7 @@ pub fn wrapper_body(places: &[Ident], result: &Type, record: &TokenStream) -> To
     quote! {
         #(let #places = ::core::mem::ManuallyDrop::new(#places);)*
         let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
+        // SAFETY: S40, the driver puts a function there that takes the arguments out of their places and writes the result.
         unsafe {
             ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers,)* *mut ())>(
                 ::pullback::abi::__pullback_rule(#record),

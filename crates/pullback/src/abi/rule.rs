@@ -36,7 +36,7 @@ pub struct RuleEntry {
     column: u32,
 }
 
-// SAFETY: constants all the way down; the pointers are addresses of functions.
+// SAFETY: S40, constants all the way down; the pointers are addresses of functions.
 unsafe impl Sync for RuleEntry {}
 
 impl RuleEntry {
@@ -100,7 +100,7 @@ pub struct Rule {
     owning: *const (),
 }
 
-// SAFETY: constants all the way down; the pointers are a `&'static [Arg]` and addresses of functions.
+// SAFETY: S40, constants all the way down; the pointers are a `&'static [Arg]` and addresses of functions.
 unsafe impl Sync for Rule {}
 
 /// The size and alignment of what a rule keeps on the tape.
@@ -178,7 +178,7 @@ impl Rule {
 
     /// The arguments, and the result's place as the last.
     pub const fn args(&self) -> &'static [Arg] {
-        // SAFETY: the constructors took both from a `&'static [Arg]`.
+        // SAFETY: S40, the constructors took both from a `&'static [Arg]`.
         unsafe { std::slice::from_raw_parts(self.args, self.arg_count) }
     }
 

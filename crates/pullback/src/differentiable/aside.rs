@@ -97,7 +97,7 @@ impl Aside {
         }
         let mut note = |bytes: Range<usize>| {
             if !bytes.is_empty() {
-                // SAFETY: within `shadow`.
+                // SAFETY: S12, within `shadow`.
                 noted.spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), access });
             }
         };
@@ -132,7 +132,7 @@ impl Aside {
     /// Whether something that was noted is in a cell.
     #[inline]
     pub fn has_cells(&self) -> bool {
-        // SAFETY: nothing borrows it between the calls of methods.
+        // SAFETY: S12, nothing borrows it between the calls of methods.
         unsafe { (*self.noted.as_ptr()).owners.is_some() }
     }
 
@@ -188,7 +188,7 @@ impl Aside {
     #[inline]
     pub unsafe fn clear(&mut self) {
         if !self.noted.get_mut().spans.is_empty() {
-            // SAFETY: asked of the caller.
+            // SAFETY: S12, asked of the caller.
             unsafe { self.put_aside() }
         }
     }
@@ -197,7 +197,7 @@ impl Aside {
     #[inline(never)]
     unsafe fn put_aside(&mut self) {
         for &Span { start, length, access } in self.noted.get_mut().spans.iter() {
-            // SAFETY: asked of the caller. The bytes are read where they may be padding: as bytes that nobody looks at.
+            // SAFETY: S12, asked of the caller. The bytes are read where they may be padding: as bytes that nobody looks at.
             unsafe {
                 let at = self.bytes.len();
                 self.bytes.reserve(length);
@@ -226,7 +226,7 @@ impl Aside {
     #[inline(never)]
     fn finish(&mut self) {
         self.put_back();
-        // SAFETY: this is dropped once.
+        // SAFETY: S12, this is dropped once.
         unsafe {
             ManuallyDrop::drop(&mut self.noted);
             ManuallyDrop::drop(&mut self.bytes);
@@ -245,7 +245,7 @@ impl Aside {
         for &Span { start, length, access } in self.noted.get_mut().spans.iter().rev() {
             let bytes = &self.bytes[end - length..end];
             end -= length;
-            // SAFETY: as asked by `clear`, which filled `bytes` from these spans. Behind a shared reference they are numbers, which can be
+            // SAFETY: S12, as asked by `clear`, which filled `bytes` from these spans. Behind a shared reference they are numbers, which can be
             // compared, and may lie in memory that cannot be written: then nobody has.
             unsafe {
                 if access == Access::Exclusive || std::slice::from_raw_parts(start, length) != bytes {

@@ -69,7 +69,7 @@ impl Congruence {
 
     /// Note the counts of a shared value that the derivative cannot end.
     pub(super) fn note_counts(&self, primal: *const [usize; 2], shadow: *mut [usize; 2]) {
-        // SAFETY: whoever checks a shadow has both.
+        // SAFETY: S4, whoever checks a shadow has both.
         let (ours, theirs) = unsafe { (primal.read(), shadow.read()) };
         let more = [theirs[0].wrapping_sub(ours[0]), theirs[1].wrapping_sub(ours[1])];
         self.update(|noted| noted.counts.push(Counts { primal, shadow, more }));
@@ -128,13 +128,13 @@ impl Congruence {
     fn finish(&mut self) {
         for Counts { primal, shadow, more } in self.noted.get_mut().iter_mut().flat_map(|noted| noted.counts.drain(..))
         {
-            // SAFETY: they are borrowed as long as the derivative runs, so both are still there; a count is not written by another thread.
+            // SAFETY: S4, they are borrowed as long as the derivative runs, so both are still there; a count is not written by another thread.
             unsafe {
                 let now = primal.read();
                 shadow.write([now[0].wrapping_add(more[0]), now[1].wrapping_add(more[1])]);
             }
         }
-        // SAFETY: this is dropped once.
+        // SAFETY: S5, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.noted) };
     }
 }

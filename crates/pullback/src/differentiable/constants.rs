@@ -95,7 +95,7 @@ impl Constants {
     #[inline]
     pub unsafe fn examine<T: Differentiable, S>(name: &str, primal: &T, shadow: *mut S) {
         if T::CONSTANTS {
-            // SAFETY: asked of the caller.
+            // SAFETY: S19, asked of the caller.
             unsafe { examine_parts(name, primal, shadow.cast()) }
         }
     }
@@ -108,7 +108,7 @@ impl Constants {
     #[inline]
     pub unsafe fn take<T: Differentiable, S>(&mut self, primal: &T, shadow: *mut S) {
         if T::CONSTANTS {
-            // SAFETY: asked of the caller.
+            // SAFETY: S19, asked of the caller.
             unsafe { self.take_parts(primal, shadow.cast()) }
         }
     }
@@ -116,7 +116,7 @@ impl Constants {
     /// # Safety: as of [`take`](Self::take).
     #[inline(never)]
     unsafe fn take_parts<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S19, asked of the caller.
         unsafe { primal.constants(shadow, &mut Take { taken: self.taken.get_or_insert_default(), variants: 0 }) };
     }
 
@@ -128,7 +128,7 @@ impl Constants {
     #[inline]
     pub unsafe fn complete<T: Differentiable, S>(&self, value: *const T, tangent: *mut S) {
         if T::CONSTANTS {
-            // SAFETY: asked of the caller.
+            // SAFETY: S19, asked of the caller.
             unsafe { self.complete_parts(&*value, tangent.cast()) }
         }
     }
@@ -138,7 +138,7 @@ impl Constants {
     unsafe fn complete_parts<T: Differentiable>(&self, value: &T, tangent: *mut T) {
         let known = self.taken.as_ref().map(|taken| &taken.counted);
         let mut adopt = Adopt { known, met: HashSet::new(), inside: Vec::new() };
-        // SAFETY: asked of the caller.
+        // SAFETY: S19, asked of the caller.
         unsafe { value.constants(tangent, &mut adopt) };
     }
 }
@@ -148,7 +148,7 @@ impl Constants {
 #[inline(never)]
 unsafe fn examine_parts<T: Differentiable>(name: &str, primal: &T, shadow: *mut T) {
     let mut examine = Examine::default();
-    // SAFETY: asked of the caller. This pass writes nothing.
+    // SAFETY: S19, asked of the caller. This pass writes nothing.
     unsafe { primal.constants(shadow, &mut examine) };
     if let Some(why) = examine.obstacle {
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
@@ -175,7 +175,7 @@ impl Constants {
                 borrowed(&mut adopt);
             }
         }
-        // SAFETY: this is dropped once.
+        // SAFETY: S19, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.taken) };
     }
 }
@@ -221,7 +221,7 @@ impl VisitConstants for Examine {
     }
 
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S19, asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
     }
 
@@ -248,10 +248,10 @@ struct Take<'a> {
 impl VisitConstants for Take<'_> {
     unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, _: Option<CloneFn<T>>) {
         if needs_drop::<T>() {
-            // SAFETY: asked of the caller. What was there is taken over; the bits that are there now are put away before the shadow is used.
+            // SAFETY: S19, asked of the caller. What was there is taken over; the bits that are there now are put away before the shadow is used.
             unsafe {
                 let part: Box<dyn Erased> = Box::new(shadow.read());
-                // SAFETY: a value that was part of a shadow is dropped before the derivative returns to who lent the shadow.
+                // SAFETY: S19, a value that was part of a shadow is dropped before the derivative returns to who lent the shadow.
                 self.taken.parts.push(std::mem::transmute::<Box<dyn Erased + '_>, Box<dyn Erased>>(part));
                 primal.copy_to_nonoverlapping(shadow, 1);
             }
@@ -260,17 +260,17 @@ impl VisitConstants for Take<'_> {
 
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
         if self.variants == 0 {
-            // SAFETY: asked of the caller.
+            // SAFETY: S19, asked of the caller.
             unsafe { self.part(primal, shadow, Some(String::clone)) }
         }
     }
 
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S19, asked of the caller.
         let adopt = move |adopt: &mut Adopt<'_>| unsafe { (*primal).constants(shadow, adopt) };
-        // SAFETY: it is called before the derivative returns to who lent both.
+        // SAFETY: S19, it is called before the derivative returns to who lent both.
         self.taken.borrowed.push(unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) });
-        // SAFETY: asked of the caller.
+        // SAFETY: S19, asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
     }
 
@@ -299,13 +299,13 @@ struct Adopt<'a> {
 impl VisitConstants for Adopt<'_> {
     unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, clone: Option<CloneFn<T>>) {
         if let Some(clone) = clone {
-            // SAFETY: asked of the caller. What is there are bits of the primal's.
+            // SAFETY: S19, asked of the caller. What is there are bits of the primal's.
             unsafe { shadow.write(clone(&*primal)) }
         }
     }
 
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S19, asked of the caller.
         unsafe {
             // In an enum the engine makes memory for the shadow, too, where it sees the primal's made.
             let address = text_address(shadow);
@@ -317,7 +317,7 @@ impl VisitConstants for Adopt<'_> {
     }
 
     unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
-        // SAFETY: asked of the caller. Whoever has the primal's may have it twice.
+        // SAFETY: S19, asked of the caller. Whoever has the primal's may have it twice.
         unsafe { shadow.write(*primal) }
     }
 

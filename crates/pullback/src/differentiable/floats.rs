@@ -37,7 +37,7 @@ pub trait VisitFloats {
 #[inline(always)]
 pub unsafe fn corresponding<W, P>(whole: &W, part: &P, shadow: *mut W) -> *mut P {
     let offset = (&raw const *part).addr() - (&raw const *whole).addr();
-    // SAFETY: an offset within `W`.
+    // SAFETY: S2, an offset within `W`.
     unsafe { shadow.byte_add(offset).cast() }
 }
 
@@ -49,7 +49,7 @@ pub unsafe fn corresponding<W, P>(whole: &W, part: &P, shadow: *mut W) -> *mut P
 pub(crate) unsafe fn pointee<T: ?Sized>(primal: *const T, place: *const *mut ()) -> *mut T {
     const { assert!(address_comes_first()) }
     let mut pointer = primal.cast_mut();
-    // SAFETY: the first word of a pointer is its address.
+    // SAFETY: S2, the first word of a pointer is its address.
     unsafe { (&raw mut pointer).cast::<*mut ()>().write(place.read()) };
     pointer
 }

@@ -8,7 +8,7 @@ use std::mem::size_of;
 
 macro_rules! inactive {
     ($($({$P:ident})? $T:ty, $name:literal;)*) => {$(
-        // SAFETY: no floats, no lengths.
+        // SAFETY: S36, no floats, no lengths.
         unsafe impl$(<$P>)? Differentiable for $T {
             const LAYOUT: Layout = Layout::new::<Self>($name, const { &[Field::inactive(0, size_of::<Self>())] });
             const CHECKED: bool = false;
@@ -25,16 +25,16 @@ macro_rules! inactive {
             unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
         }
 
-        // SAFETY: no floats.
+        // SAFETY: S37, no floats.
         unsafe impl$(<$P>)? MakeZero for $T {
             fn zero_like(&self, _: &mut Sharing) -> Self {
                 Clone::clone(self)
             }
         }
 
-        // SAFETY: there are no floats to write.
+        // SAFETY: S38, there are no floats to write.
         unsafe impl$(<$P>)? Writable for $T {}
-        // SAFETY: there are no floats to write.
+        // SAFETY: S38, there are no floats to write.
         unsafe impl$(<$P>)? SharedWritable for $T {}
     )*};
 }
@@ -65,7 +65,7 @@ inactive! {
     {T} PhantomData<T>, "PhantomData";
 }
 
-// SAFETY: no floats; a derivative never looks into a string's shadow.
+// SAFETY: S36, no floats; a derivative never looks into a string's shadow.
 unsafe impl Differentiable for str {
     const LAYOUT: Layout = u8::LAYOUT;
     const CHECKED: bool = true;
@@ -83,7 +83,7 @@ unsafe impl Differentiable for str {
     unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
 }
 
-// SAFETY: there are no floats to write.
+// SAFETY: S38, there are no floats to write.
 unsafe impl Writable for str {}
-// SAFETY: there are no floats to write.
+// SAFETY: S38, there are no floats to write.
 unsafe impl SharedWritable for str {}

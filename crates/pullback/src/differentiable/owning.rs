@@ -11,7 +11,7 @@ use std::mem::{ManuallyDrop, size_of};
 
 const WORD: usize = size_of::<usize>();
 
-// SAFETY: a pointer, which is checked by what it points to.
+// SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     const LAYOUT: Layout = Layout::new::<Self>("Box", pointer_fields::<Self, T>());
     // Not `T::CHECKED`: a recursive type would ask itself.
@@ -30,7 +30,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             visit.pointer(shadow.cast());
             T::floats(self, pointee(&**self, shadow.cast()), visit);
@@ -38,35 +38,35 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { T::constants(self, pointee(&**self, shadow.cast()), visit) }
     }
 }
 
-// SAFETY: a box of its own, of such a value.
+// SAFETY: S37, a box of its own, of such a value.
 unsafe impl<T: MakeZero> MakeZero for Box<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         Box::new((**self).zero_like(sharing))
     }
 }
 
-// SAFETY: a box of its own, of as many such values.
+// SAFETY: S37, a box of its own, of as many such values.
 unsafe impl<T: MakeZero> MakeZero for Box<[T]> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         self.iter().map(|value| value.zero_like(sharing)).collect()
     }
 }
 
-// SAFETY: no floats.
+// SAFETY: S37, no floats.
 unsafe impl MakeZero for Box<str> {
     fn zero_like(&self, _: &mut Sharing) -> Self {
         self.clone()
     }
 }
 
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: Writable + ?Sized> Writable for Box<T> {}
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: SharedWritable + ?Sized> SharedWritable for Box<T> {}
 
 /// The fields of a `Vec<T>`: three words, of which one is the pointer. Which one is seen in an empty vector, where length and
@@ -84,7 +84,7 @@ const fn vec_fields<T>(pointer: Field, at: usize) -> [Field; 3] {
 /// Which word of a `Vec<T>` is its pointer.
 const fn vec_pointer_word<T>() -> usize {
     let empty = ManuallyDrop::new(Vec::<T>::new());
-    // SAFETY: three initialised words, as asserted in `vec_fields`; the pointer dangles without provenance, so it is an integer.
+    // SAFETY: S2, three initialised words, as asserted in `vec_fields`; the pointer dangles without provenance, so it is an integer.
     let words: [usize; 3] = unsafe { (&raw const empty).cast::<[usize; 3]>().read() };
     match words {
         [0, 0, _] => 2,
@@ -94,7 +94,7 @@ const fn vec_pointer_word<T>() -> usize {
     }
 }
 
-// SAFETY: three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in its shadow.
+// SAFETY: S36, three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in its shadow.
 unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Vec",
@@ -118,7 +118,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         if path.access() == Access::Exclusive && size_of::<T>() > 0 && !path.is_constant() {
             path.fitting_capacity(self.capacity(), shadow.capacity())?;
             let spare = self.capacity() - self.len();
-            // SAFETY: the capacity of the shadow reaches that far; nobody looks at spare capacity, so nobody sees it written.
+            // SAFETY: S3, the capacity of the shadow reaches that far; nobody looks at spare capacity, so nobody sees it written.
             // A derivative that lets the vector grow into it reads these bytes as the shadow of what is pushed.
             unsafe { shadow.as_ptr().cast_mut().add(self.len()).write_bytes(0, spare) };
         }
@@ -126,7 +126,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller; the word is the one that holds the address.
+        // SAFETY: S36, asked of the caller; the word is the one that holds the address.
         unsafe {
             let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
             visit.pointer(pointer.cast());
@@ -136,7 +136,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         if T::CONSTANTS {
-            // SAFETY: asked of the caller; the word is the one that holds the address.
+            // SAFETY: S36, asked of the caller; the word is the one that holds the address.
             unsafe {
                 let first = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() }).read();
                 for (index, value) in self.iter().enumerate() {
@@ -152,11 +152,11 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
 /// # Safety
 /// `string` is the place of a string, or of zeros.
 pub(super) unsafe fn text_address(string: *const String) -> *const u8 {
-    // SAFETY: asked of the caller; the word is the one that holds the address.
+    // SAFETY: S2, asked of the caller; the word is the one that holds the address.
     unsafe { string.cast::<*const u8>().add(const { vec_pointer_word::<u8>() }).read() }
 }
 
-// SAFETY: a vector of its own, of as many such values.
+// SAFETY: S37, a vector of its own, of as many such values.
 unsafe impl<T: MakeZero> MakeZero for Vec<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         let mut zero = Vec::with_capacity(self.capacity());
@@ -165,12 +165,12 @@ unsafe impl<T: MakeZero> MakeZero for Vec<T> {
     }
 }
 
-// SAFETY: as the elements.
+// SAFETY: S38, as the elements.
 unsafe impl<T: Writable> Writable for Vec<T> {}
-// SAFETY: as the elements.
+// SAFETY: S38, as the elements.
 unsafe impl<T: SharedWritable> SharedWritable for Vec<T> {}
 
-// SAFETY: three words, as `Vec<u8>`; a derivative never looks into a string's shadow.
+// SAFETY: S36, three words, as `Vec<u8>`; a derivative never looks into a string's shadow.
 unsafe impl Differentiable for String {
     const LAYOUT: Layout = Layout::new::<Self>(
         "String",
@@ -198,12 +198,12 @@ unsafe impl Differentiable for String {
     unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { visit.text(self, shadow) }
     }
 }
 
-// SAFETY: no floats.
+// SAFETY: S37, no floats.
 unsafe impl MakeZero for String {
     fn zero_like(&self, _: &mut Sharing) -> Self {
         let mut zero = String::with_capacity(self.capacity());
@@ -212,7 +212,7 @@ unsafe impl MakeZero for String {
     }
 }
 
-// SAFETY: there are no floats to write.
+// SAFETY: S38, there are no floats to write.
 unsafe impl Writable for String {}
-// SAFETY: there are no floats to write.
+// SAFETY: S38, there are no floats to write.
 unsafe impl SharedWritable for String {}

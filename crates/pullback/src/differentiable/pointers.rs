@@ -28,12 +28,12 @@ pub(super) const fn pointer_fields<P, T: Differentiable + ?Sized>() -> &'static 
 /// Whether a wide pointer is its address and then its length, as every rustc has had it.
 pub(super) const fn address_comes_first() -> bool {
     let slice: *const [u8] = std::ptr::slice_from_raw_parts(std::ptr::without_provenance(5), 7);
-    // SAFETY: a pointer without provenance is an integer, so both words are.
+    // SAFETY: S2, a pointer without provenance is an integer, so both words are.
     let words: [usize; 2] = unsafe { std::mem::transmute(slice) };
     words[0] == 5 && words[1] == 7
 }
 
-// SAFETY: a pointer, which is checked by what it points to.
+// SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&");
     const CHECKED: bool = T::CHECKED;
@@ -51,7 +51,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             visit.pointer(shadow.cast());
             T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
@@ -60,18 +60,18 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         if T::INERT {
-            // SAFETY: asked of the caller.
+            // SAFETY: S36, asked of the caller.
             unsafe { visit.reference(self, shadow) }
         }
     }
 }
 
-// SAFETY: what can be written through `&`, can be written through `&mut &`.
+// SAFETY: S38, what can be written through `&`, can be written through `&mut &`.
 unsafe impl<T: SharedWritable + ?Sized> Writable for &T {}
-// SAFETY: likewise.
+// SAFETY: S38, likewise.
 unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
 
-// SAFETY: a pointer, which is checked by what it points to.
+// SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
     const CHECKED: bool = T::CHECKED;
@@ -87,7 +87,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             visit.pointer(shadow.cast());
             T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
@@ -95,19 +95,19 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { visit.borrowed::<T>(&raw const **self, pointee(&raw const **self, shadow.cast())) }
     }
 }
 
-// SAFETY: what can be written through `&mut`, can be written through `&mut &mut`.
+// SAFETY: S38, what can be written through `&mut`, can be written through `&mut &mut`.
 unsafe impl<T: Writable + ?Sized> Writable for &mut T {}
-// SAFETY: as the target.
+// SAFETY: S38, as the target.
 unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &mut T {}
 
 macro_rules! raw_pointers {
     ($($P:ty, $name:literal;)*) => {$(
-        // SAFETY: a pointer. What it points to cannot be checked; a derivative that takes one is an `unsafe fn`.
+        // SAFETY: S36, a pointer. What it points to cannot be checked; a derivative that takes one is an `unsafe fn`.
         unsafe impl<T: Differentiable> Differentiable for $P {
             const LAYOUT: Layout = pointer_layout::<Self, T>($name);
             const CHECKED: bool = false;
@@ -131,5 +131,5 @@ raw_pointers! {
     *mut T, "*mut";
 }
 
-// SAFETY: whoever calls the derivative, an `unsafe fn`, answers for what the pointer may be used for.
+// SAFETY: S38, whoever calls the derivative, an `unsafe fn`, answers for what the pointer may be used for.
 unsafe impl<T: Differentiable> Writable for *mut T {}

@@ -30,29 +30,29 @@ pub struct In<P>(PhantomData<P>);
 )]
 pub unsafe trait ShadowOf<Primal: ?Sized, P> {}
 
-// SAFETY: the same type.
+// SAFETY: S7, the same type.
 unsafe impl<T: ?Sized> ShadowOf<T, Same> for T {}
-// SAFETY: `&mut` behind a shared reference may be read as `&`, and as `&mut` behind a shared reference.
+// SAFETY: S7, `&mut` behind a shared reference may be read as `&`, and as `&mut` behind a shared reference.
 unsafe impl<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P> ShadowOf<&T, Ref<P>> for &mut S {}
-// SAFETY: as above.
+// SAFETY: S7, as above.
 unsafe impl<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P> ShadowOf<&mut T, Ref<P>> for &mut S {}
-// SAFETY: such values in a row.
+// SAFETY: S7, such values in a row.
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<[T], In<P>> for [S] {}
-// SAFETY: such values in a row.
+// SAFETY: S7, such values in a row.
 unsafe impl<T, S: ShadowOf<T, P>, P, const N: usize> ShadowOf<[T; N], In<P>> for [S; N] {}
-// SAFETY: the types of the content differ only in `&` and `&mut`, which look alike in memory and have the same niches. As for all types
+// SAFETY: S7, the types of the content differ only in `&` and `&mut`, which look alike in memory and have the same niches. As for all types
 // below, the compiler could lay out the two in different ways, and does not.
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<Vec<T>, In<P>> for Vec<S> {}
-// SAFETY: as above.
+// SAFETY: S7, as above.
 unsafe impl<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P> ShadowOf<Box<T>, In<P>> for Box<S> {}
-// SAFETY: as above.
+// SAFETY: S7, as above.
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<Option<T>, In<P>> for Option<S> {}
-// SAFETY: as above.
+// SAFETY: S7, as above.
 unsafe impl<T, E, S: ShadowOf<T, P>, F: ShadowOf<E, Q>, P, Q> ShadowOf<Result<T, E>, In<(P, Q)>> for Result<S, F> {}
 
 macro_rules! tuples {
     ($($($T:ident $S:ident $P:ident),*;)*) => {$(
-        // SAFETY: as above.
+        // SAFETY: S7, as above.
         unsafe impl<$($T, $S: ShadowOf<$T, $P>, $P),*> ShadowOf<($($T,)*), ($($P,)*)> for ($($S,)*) {}
     )*};
 }

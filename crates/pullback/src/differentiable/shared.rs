@@ -35,7 +35,7 @@ impl Sharing {
 impl Drop for Sharing {
     fn drop(&mut self) {
         for copy in self.copies.iter().flat_map(HashMap::values) {
-            // SAFETY: the count that was taken when the copy was noted.
+            // SAFETY: S37, the count that was taken when the copy was noted.
             unsafe { (copy.release)(copy.shadow) }
         }
     }
@@ -68,7 +68,7 @@ fn counted_layout<T: Differentiable>() -> &'static Layout {
 
 macro_rules! counted {
     ($($P:ident, plain counts: $plain:literal;)*) => {$(
-        // SAFETY: a pointer to the counts and the value, which is checked.
+        // SAFETY: S36, a pointer to the counts and the value, which is checked.
         unsafe impl<T: Differentiable> Differentiable for $P<T> {
             const LAYOUT: Layout =
                 Layout::new::<Self>(stringify!($P), const { &[Field::pointer(0, counted_layout::<T>)] });
@@ -81,7 +81,7 @@ macro_rules! counted {
             const INERT: bool = false;
 
             fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-                // SAFETY: the pointer is to the counts and the value, of which only the counts are read.
+                // SAFETY: S2, the pointer is to the counts and the value, of which only the counts are read.
                 let counted = |owner: &Self| unsafe { (&raw const *owner).cast::<*mut Counted<T>>().read() };
                 let (ours, theirs) = (counted(self), counted(shadow));
                 if T::CELLS || path.is_mirrored() {
@@ -103,10 +103,10 @@ macro_rules! counted {
             }
 
             unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe { visit.pointer(shadow.cast()) };
                 if visit.is_new($P::as_ptr(self).cast()) {
-                    // SAFETY: asked of the caller; the pointer is to the counts and the value.
+                    // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
                     unsafe {
                         let counted = shadow.cast::<*mut Counted<T>>().read();
                         T::floats(self, &raw mut (*counted).value, visit);
@@ -115,7 +115,7 @@ macro_rules! counted {
             }
 
             unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-                // SAFETY: asked of the caller; the pointer is to the counts and the value.
+                // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
                 unsafe {
                     let counted = shadow.cast::<*mut Counted<T>>().read();
                     if visit.counted(counted.cast_const().cast()) {
@@ -126,13 +126,13 @@ macro_rules! counted {
             }
         }
 
-        // SAFETY: a counted value of its own, which only owners in the same zero share.
+        // SAFETY: S37, a counted value of its own, which only owners in the same zero share.
         unsafe impl<T: MakeZero> MakeZero for $P<T> {
             fn zero_like(&self, sharing: &mut Sharing) -> Self {
                 let primal = $P::as_ptr(self).cast::<()>();
                 if let Some(copy) = sharing.copies.as_ref().and_then(|copies| copies.get(&primal)) {
                     let shadow = copy.shadow.cast::<T>();
-                    // SAFETY: the value that is walked through is borrowed, so one address has one owner type. This came from
+                    // SAFETY: S37, the value that is walked through is borrowed, so one address has one owner type. This came from
                     // `into_raw` below, and its count is still held.
                     return unsafe {
                         $P::increment_strong_count(shadow);
@@ -142,7 +142,7 @@ macro_rules! counted {
                 let zero = $P::new((**self).zero_like(sharing));
                 let copy = Copy {
                     shadow: $P::into_raw(zero.clone()).cast(),
-                    // SAFETY: called once, on what `into_raw` gave.
+                    // SAFETY: S37, called once, on what `into_raw` gave.
                     release: |shadow| drop(unsafe { $P::from_raw(shadow.cast::<T>()) }),
                 };
                 sharing.copies.get_or_insert_default().insert(primal, copy);
@@ -150,9 +150,9 @@ macro_rules! counted {
             }
         }
 
-        // SAFETY: reached through `&`, whoever owns it.
+        // SAFETY: S38, reached through `&`, whoever owns it.
         unsafe impl<T: SharedWritable> Writable for $P<T> {}
-        // SAFETY: likewise.
+        // SAFETY: S38, likewise.
         unsafe impl<T: SharedWritable> SharedWritable for $P<T> {}
     )*};
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 macro_rules! floats {
     ($($T:ident)*) => {$(
-        // SAFETY: one float.
+        // SAFETY: S36, one float.
         unsafe impl Differentiable for $T {
             const LAYOUT: Layout = Layout::new::<$T>(stringify!($T), &[Field::$T(0)]);
             const CHECKED: bool = false;
@@ -27,18 +27,18 @@ macro_rules! floats {
 
             #[inline(always)]
             unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe { visit.run(self, shadow, 1) }
             }
 
             #[inline(always)]
             unsafe fn floats_in_row<V: VisitFloats>(row: &[Self], shadow: *mut Self, visit: &mut V) {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe { visit.run(row.as_ptr(), shadow, row.len()) }
             }
         }
 
-        // SAFETY: a float.
+        // SAFETY: S37, a float.
         unsafe impl MakeZero for $T {
             fn zero_like(&self, _: &mut Sharing) -> Self {
                 0.0
@@ -49,13 +49,13 @@ macro_rules! floats {
             const ONE: Self = 1.0;
         }
 
-        // SAFETY: a float is written through `&mut`.
+        // SAFETY: S38, a float is written through `&mut`.
         unsafe impl Writable for $T {}
     )*};
 }
 floats!(f32 f64);
 
-// SAFETY: the elements lie one after the other, and their number is part of the type.
+// SAFETY: S36, the elements lie one after the other, and their number is part of the type.
 unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     const LAYOUT: Layout = Layout::new::<Self>("array", const { &[Field::nested(0, N, layout_fn::<T>())] });
     const CHECKED: bool = T::CHECKED;
@@ -70,33 +70,33 @@ unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { T::floats_in_row(self, shadow.cast(), visit) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         if T::CONSTANTS {
             for (index, value) in self.iter().enumerate() {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe { value.constants(shadow.cast::<T>().add(index), visit) }
             }
         }
     }
 }
 
-// SAFETY: as many such values.
+// SAFETY: S37, as many such values.
 unsafe impl<T: MakeZero, const N: usize> MakeZero for [T; N] {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         std::array::from_fn(|index| self[index].zero_like(sharing))
     }
 }
 
-// SAFETY: as the elements.
+// SAFETY: S38, as the elements.
 unsafe impl<T: Writable, const N: usize> Writable for [T; N] {}
-// SAFETY: as the elements.
+// SAFETY: S38, as the elements.
 unsafe impl<T: SharedWritable, const N: usize> SharedWritable for [T; N] {}
 
-// SAFETY: the layout is that of an element, as the trait says; lengths are compared.
+// SAFETY: S36, the layout is that of an element, as the trait says; lengths are compared.
 unsafe impl<T: Differentiable> Differentiable for [T] {
     const LAYOUT: Layout = T::LAYOUT;
     const CHECKED: bool = true;
@@ -117,28 +117,28 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { T::floats_in_row(self, shadow.cast(), visit) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         if T::CONSTANTS {
             for (index, value) in self.iter().enumerate() {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe { value.constants(shadow.cast::<T>().add(index), visit) }
             }
         }
     }
 }
 
-// SAFETY: as the elements.
+// SAFETY: S38, as the elements.
 unsafe impl<T: Writable> Writable for [T] {}
-// SAFETY: as the elements.
+// SAFETY: S38, as the elements.
 unsafe impl<T: SharedWritable> SharedWritable for [T] {}
 
 macro_rules! tuples {
     ($($first:ident $first_index:tt $(, $T:ident $index:tt)*;)*) => {$(
-        // SAFETY: the fields lie at their offsets.
+        // SAFETY: S36, the fields lie at their offsets.
         unsafe impl<$first: Differentiable $(, $T: Differentiable)*> Differentiable for ($first, $($T,)*) {
             const LAYOUT: Layout = Layout::new::<Self>("tuple", const { &[
                 Field::nested(offset_of!(Self, $first_index), 1, layout_fn::<$first>()),
@@ -159,7 +159,7 @@ macro_rules! tuples {
 
             #[inline]
             unsafe fn floats<Visitor: VisitFloats>(&self, shadow: *mut Self, visit: &mut Visitor) {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe {
                     self.$first_index.floats(corresponding(self, &self.$first_index, shadow), visit);
                     $(self.$index.floats(corresponding(self, &self.$index, shadow), visit);)*
@@ -168,7 +168,7 @@ macro_rules! tuples {
 
             #[inline]
             unsafe fn constants<Visitor: VisitConstants>(&self, shadow: *mut Self, visit: &mut Visitor) {
-                // SAFETY: asked of the caller.
+                // SAFETY: S36, asked of the caller.
                 unsafe {
                     self.$first_index.constants(corresponding(self, &self.$first_index, shadow), visit);
                     $(self.$index.constants(corresponding(self, &self.$index, shadow), visit);)*
@@ -176,16 +176,16 @@ macro_rules! tuples {
             }
         }
 
-        // SAFETY: such values.
+        // SAFETY: S37, such values.
         unsafe impl<$first: MakeZero $(, $T: MakeZero)*> MakeZero for ($first, $($T,)*) {
             fn zero_like(&self, sharing: &mut Sharing) -> Self {
                 (self.$first_index.zero_like(sharing), $(self.$index.zero_like(sharing),)*)
             }
         }
 
-        // SAFETY: as the fields.
+        // SAFETY: S38, as the fields.
         unsafe impl<$first: Writable $(, $T: Writable)*> Writable for ($first, $($T,)*) {}
-        // SAFETY: as the fields.
+        // SAFETY: S38, as the fields.
         unsafe impl<$first: SharedWritable $(, $T: SharedWritable)*> SharedWritable for ($first, $($T,)*) {}
     )*};
 }
@@ -204,7 +204,7 @@ tuples! {
     A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11;
 }
 
-// SAFETY: the fields lie at their offsets.
+// SAFETY: S36, the fields lie at their offsets.
 unsafe impl<T: Differentiable> Differentiable for Range<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Range",
@@ -228,7 +228,7 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             self.start.floats(corresponding(self, &self.start, shadow), visit);
             self.end.floats(corresponding(self, &self.end, shadow), visit);
@@ -236,7 +236,7 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             self.start.constants(corresponding(self, &self.start, shadow), visit);
             self.end.constants(corresponding(self, &self.end, shadow), visit);
@@ -244,17 +244,17 @@ unsafe impl<T: Differentiable> Differentiable for Range<T> {
     }
 }
 
-// SAFETY: two such values.
+// SAFETY: S37, two such values.
 unsafe impl<T: MakeZero> MakeZero for Range<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         self.start.zero_like(sharing)..self.end.zero_like(sharing)
     }
 }
 
-// SAFETY: as the fields.
+// SAFETY: S38, as the fields.
 unsafe impl<T: Writable> Writable for Range<T> {}
 
-// SAFETY: a cell is its content. There is nothing to check in a type that is `Copy` and owns what it reaches.
+// SAFETY: S36, a cell is its content. There is nothing to check in a type that is `Copy` and owns what it reaches.
 unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Cell",
@@ -268,30 +268,30 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        // SAFETY: the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
+        // SAFETY: S8, the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
         let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
         primal.check_shadow(shadow, &path.cell(T::VARIANTS)?)
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller; a visit writes nothing of `self`.
+        // SAFETY: S36, asked of the caller; a visit writes nothing of `self`.
         unsafe { (*self.as_ptr()).floats(shadow.cast(), visit) }
     }
 }
 
-// SAFETY: such a value in a cell of its own.
+// SAFETY: S37, such a value in a cell of its own.
 unsafe impl<T: MakeZero + Copy> MakeZero for Cell<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         Cell::new(self.get().zero_like(sharing))
     }
 }
 
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: MakeZero + Copy + Writable> Writable for Cell<T> {}
-// SAFETY: a cell is written through `&`.
+// SAFETY: S38, a cell is written through `&`.
 unsafe impl<T: MakeZero + Copy + Writable> SharedWritable for Cell<T> {}
 
-// SAFETY: an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies where depends
+// SAFETY: S36, an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies where depends
 // on the variant. Variants are compared.
 unsafe impl<T: Differentiable> Differentiable for Option<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
@@ -330,7 +330,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         if let Some(value) = self {
-            // SAFETY: asked of the caller.
+            // SAFETY: S36, asked of the caller.
             unsafe { value.floats(corresponding(self, value, shadow), visit) }
         }
     }
@@ -342,7 +342,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
         if hidden {
             visit.enter_variant();
         }
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { value.constants(corresponding(self, value, shadow), visit) }
         if hidden {
             visit.leave();
@@ -350,19 +350,19 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     }
 }
 
-// SAFETY: the same variant, of such a value.
+// SAFETY: S37, the same variant, of such a value.
 unsafe impl<T: MakeZero> MakeZero for Option<T> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         self.as_ref().map(|value| value.zero_like(sharing))
     }
 }
 
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: Writable> Writable for Option<T> {}
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: SharedWritable> SharedWritable for Option<T> {}
 
-// SAFETY: what lies where depends on the variant. Variants are compared.
+// SAFETY: S36, what lies where depends on the variant. Variants are compared.
 unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Result",
@@ -397,7 +397,7 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             match self {
                 Ok(value) => value.floats(corresponding(self, value, shadow), visit),
@@ -408,7 +408,7 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         visit.enter_variant();
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             match self {
                 Ok(value) => value.constants(corresponding(self, value, shadow), visit),
@@ -419,7 +419,7 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 }
 
-// SAFETY: the same variant, of such a value.
+// SAFETY: S37, the same variant, of such a value.
 unsafe impl<T: MakeZero, E: MakeZero> MakeZero for Result<T, E> {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         match self {
@@ -429,7 +429,7 @@ unsafe impl<T: MakeZero, E: MakeZero> MakeZero for Result<T, E> {
     }
 }
 
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: Writable, E: Writable> Writable for Result<T, E> {}
-// SAFETY: as the content.
+// SAFETY: S38, as the content.
 unsafe impl<T: SharedWritable, E: SharedWritable> SharedWritable for Result<T, E> {}

@@ -14,7 +14,7 @@ use std::ptr::without_provenance_mut;
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_tape_push_at(tape: *mut Tape, bytes: i64, _site: i64) -> *mut u8 {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.push(bytes as usize)
 }
 
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn __pullback_tape_push_at(tape: *mut Tape, bytes: i64, _s
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_tape_pop_at(tape: *mut Tape, bytes: i64, _site: i64) -> *mut u8 {
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.pop(bytes as usize)
 }
 
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn __pullback_tape_pop_at(tape: *mut Tape, bytes: i64, _si
 /// `tape` points to a tape that nobody else uses, and `bytes` is not negative.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_tape_keep(tape: *mut Tape, bytes: i64, zero: i64) -> *mut u8 {
-    // SAFETY: asked of the caller; the memory is new and so large.
+    // SAFETY: S14, asked of the caller; the memory is new and so large.
     unsafe {
         let memory = (*tape).keep(bytes as usize);
         if zero != 0 {
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn __pullback_nested_shadow_alloc(tape: *mut Tape, size: i
     if size == 0 {
         return without_provenance_mut(align as usize);
     }
-    // SAFETY: asked of the caller.
+    // SAFETY: S14, asked of the caller.
     unsafe {
         let layout = Layout::from_size_align_unchecked(size as usize, align as usize);
         let pointer = alloc_zeroed(layout);
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn __pullback_nested_adjoint_copy(
 ) {
     /// # Safety: as of the function around it.
     unsafe fn lane<L: Lane + std::ops::Add<Output = L>>(dst: *mut u8, src: *mut u8, at: usize) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         unsafe {
             let (dst, src) = (dst.add(at).cast::<L>(), src.add(at).cast::<L>());
             let cotangent = dst.read_unaligned();
@@ -90,10 +90,10 @@ pub unsafe extern "C" fn __pullback_nested_adjoint_copy(
     }
     let lanes = lanes(len, stride, offset);
     with_lane!(width, L => if dst.addr() >= src.addr() {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
     } else {
-        // SAFETY: asked of the caller.
+        // SAFETY: S15, asked of the caller.
         lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
     })
 }
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn __pullback_nested_adjoint_copy(
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_nested_zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S15, asked of the caller.
     unsafe { super::zero_lanes(dst, len, stride, offset, width) }
 }
 
@@ -121,6 +121,6 @@ pub unsafe extern "C" fn __pullback_nested_copy_lanes(
     offset: i64,
     width: i64,
 ) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S15, asked of the caller.
     unsafe { super::copy_lanes(dst, src, len, stride, offset, width) }
 }

@@ -32,13 +32,13 @@ pub(super) struct Saved {
 impl VisitFloats for Saved {
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
         let place = shadow.cast::<u8>();
-        // SAFETY: asked of the caller.
+        // SAFETY: S23, asked of the caller.
         let bytes = unsafe { std::slice::from_raw_parts(place, count * size_of::<F>()) }.into();
         self.floats.push((place, bytes));
     }
 
     unsafe fn pointer(&mut self, place: *mut *mut ()) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S23, asked of the caller.
         self.pointers.push((place, unsafe { place.read() }));
     }
 
@@ -56,7 +56,7 @@ impl VisitFloats for Saved {
 pub unsafe fn note<T: Differentiable>(tape: &mut Tape, note: &mut MaybeUninit<Noted>, primal: &T, shadow: *mut ()) {
     /// # Safety: as above.
     unsafe fn save<T: Differentiable>(primal: *const (), shadow: *mut (), saved: &mut Saved) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S23, asked of the caller.
         unsafe { (*primal.cast::<T>()).floats(shadow.cast::<T>(), saved) }
     }
     let primal = (&raw const *primal).cast();
@@ -72,9 +72,9 @@ impl Tape {
     unsafe fn save(&mut self) {
         let mut saved = Saved::default();
         let mut next = self.noted;
-        // SAFETY: asked of the caller.
+        // SAFETY: S23, asked of the caller.
         while let Some(noted) = unsafe { next.as_ref() } {
-            // SAFETY: asked of the caller.
+            // SAFETY: S23, asked of the caller.
             unsafe { (noted.save)(noted.primal, noted.shadow, &mut saved) };
             next = noted.next;
         }
@@ -86,7 +86,7 @@ impl Tape {
         let Some(saved) = self.saved.take() else { return };
         // What is as it was is not written: it may lie where nothing can be.
         for (place, pointer) in saved.pointers {
-            // SAFETY: as asked by `note`; it was read from there.
+            // SAFETY: S23, as asked by `note`; it was read from there.
             unsafe {
                 if place.read() != pointer {
                     place.write(pointer);
@@ -94,7 +94,7 @@ impl Tape {
             }
         }
         for (place, bytes) in saved.floats {
-            // SAFETY: as asked by `note`; the bytes were copied from there.
+            // SAFETY: S23, as asked by `note`; the bytes were copied from there.
             unsafe {
                 if *std::slice::from_raw_parts(place, bytes.len()) != *bytes {
                     place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -110,12 +110,12 @@ impl Tape {
 /// `tape` points to a tape that nobody else uses. What was asked by [`note`] holds; if `keep` is not zero, the primal has not begun.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S23, asked of the caller.
     let tape = unsafe { &mut *tape };
     if keep == 0 {
         *tape.saved = None;
     } else {
-        // SAFETY: asked of the caller.
+        // SAFETY: S23, asked of the caller.
         unsafe { tape.save() };
     }
 }

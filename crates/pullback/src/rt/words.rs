@@ -32,7 +32,7 @@ struct Kept<W> {
 /// # Safety: as of [`__pullback_copy_words`].
 unsafe fn copy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *const u8, at: impl Iterator<Item = usize> + Clone) {
     let bytes = at.clone().count() * size_of::<Kept<W>>();
-    // SAFETY: asked of the caller. The record is aligned to 16 and large enough.
+    // SAFETY: S15, asked of the caller. The record is aligned to 16 and large enough.
     unsafe {
         let kept = (*tape).push(bytes).cast::<Kept<W>>();
         // Everything is read before anything is written: the regions may overlap.
@@ -49,7 +49,7 @@ unsafe fn copy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *const u8, at: impl 
 /// # Safety: as of [`__pullback_uncopy_words`].
 unsafe fn uncopy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *mut u8, at: impl Iterator<Item = usize> + Clone) {
     let bytes = at.clone().count() * size_of::<Kept<W>>();
-    // SAFETY: asked of the caller. The record is that of the copy.
+    // SAFETY: S15, asked of the caller. The record is that of the copy.
     unsafe {
         let kept = (*tape).pop(bytes).cast::<Kept<W>>();
         // Every cotangent is taken before any is added. It waits where the word was kept that goes back.
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn __pullback_copy_words(
     width: i64,
 ) {
     let at = lanes(len, stride, offset);
-    // SAFETY: asked of the caller.
+    // SAFETY: S15, asked of the caller.
     unsafe { if width == 8 { copy::<u64>(tape, dst, src, at) } else { copy::<u32>(tape, dst, src, at) } }
 }
 
@@ -108,6 +108,6 @@ pub unsafe extern "C" fn __pullback_uncopy_words(
     width: i64,
 ) {
     let at = lanes(len, stride, offset);
-    // SAFETY: asked of the caller.
+    // SAFETY: S15, asked of the caller.
     unsafe { if width == 8 { uncopy::<u64>(tape, dst, src, at) } else { uncopy::<u32>(tape, dst, src, at) } }
 }

@@ -21,7 +21,7 @@ pub const fn kept_closure<C>() -> Kept {
 /// `tape` is a tape that nobody else uses, and `place` may be written as [`kept_closure`] says.
 #[inline(always)]
 pub unsafe fn store_closure<C>(tape: *mut Tape, place: *mut u8, closure: C) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         if needs_drop::<C>() {
             place.cast::<*mut Option<C>>().write((*tape).own(Some(closure)));
@@ -41,7 +41,7 @@ pub unsafe fn lasting<T: ToOwned + ?Sized, const STAYS: bool>(tape: *mut Tape, v
     if STAYS {
         return value;
     }
-    // SAFETY: asked of the caller; the copy stays where it is until the tape drops it.
+    // SAFETY: S31, asked of the caller; the copy stays where it is until the tape drops it.
     unsafe { (*(*tape).own(value.to_owned())).borrow() }
 }
 
@@ -54,7 +54,7 @@ pub unsafe fn lasting<T: ToOwned + ?Sized, const STAYS: bool>(tape: *mut Tape, v
 /// If a closure that has to be dropped is taken a second time.
 #[inline(always)]
 pub unsafe fn take_closure<C>(place: *const u8, rule: &str) -> C {
-    // SAFETY: asked of the caller. A closure that need not be dropped can be left where it is, too.
+    // SAFETY: S30, asked of the caller. A closure that need not be dropped can be left where it is, too.
     unsafe {
         if needs_drop::<C>() {
             match (*place.cast::<*mut Option<C>>().read()).take() {
@@ -83,7 +83,7 @@ fn called_twice(rule: &str) -> ! {
 /// As for [`take_closure`], which has not been called; and `'a` ends before the tape is dropped.
 #[inline(always)]
 pub unsafe fn shared_closure<'a, C>(place: *const u8) -> &'a C {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         if needs_drop::<C>() {
             match &*place.cast::<*mut Option<C>>().read() {

@@ -33,7 +33,7 @@ impl<A: MakeZero> Cotangent<A> for A {
     #[inline(always)]
     unsafe fn add_to(self, shadow: *mut A) {
         if !shadow.is_null() {
-            // SAFETY: asked of the caller; a value that is passed by value owns no memory, so there are no pointers.
+            // SAFETY: S34, asked of the caller; a value that is passed by value owns no memory, so there are no pointers.
             unsafe { self.floats(shadow, &mut Add) }
         }
     }
@@ -99,7 +99,7 @@ impl<A: MakeZero, S> Cotangent<A> for Thunk<A, S> {
     #[inline(always)]
     unsafe fn add_to(self, shadow: *mut A) {
         if !shadow.is_null() {
-            // SAFETY: asked of the caller.
+            // SAFETY: S34, asked of the caller.
             unsafe { self.compute().add_to(shadow) }
         }
     }
@@ -112,7 +112,7 @@ impl<A: MakeZero, S> Cotangent<A> for Thunk<A, S> {
 #[inline(always)]
 pub unsafe fn take_cotangent<R: Differentiable>(place: *mut R) -> R {
     const { assert!(R::PLAIN) }
-    // SAFETY: asked of the caller; a value of floats has no other owner, and zero bytes are zeros.
+    // SAFETY: S10, asked of the caller; a value of floats has no other owner, and zero bytes are zeros.
     unsafe {
         let cotangent = place.read();
         place.write_bytes(0, 1);
@@ -122,7 +122,7 @@ pub unsafe fn take_cotangent<R: Differentiable>(place: *mut R) -> R {
 
 /// Add the floats of a value to those of a shadow of the same shape.
 pub fn add_floats<T: Differentiable + ?Sized>(value: &T, shadow: &mut T) {
-    // SAFETY: a shadow has the shape of its primal, and so has a gradient of it.
+    // SAFETY: S34, a shadow has the shape of its primal, and so has a gradient of it.
     unsafe { value.floats(shadow, &mut Add) }
 }
 
@@ -133,7 +133,7 @@ impl VisitFloats for Add {
     #[inline(always)]
     unsafe fn run<F: Float>(&mut self, values: *const F, shadow: *mut F, count: usize) {
         for index in 0..count {
-            // SAFETY: asked of the caller.
+            // SAFETY: S34, asked of the caller.
             unsafe { *shadow.add(index) += *values.add(index) }
         }
     }

@@ -112,26 +112,26 @@ macro_rules! rules_for {
 
             #[rrule(for = $lgamma_r, abi = "C", default)]
             fn lgamma_r_rrule(x: $T, sign: *mut c_int) -> ($T, impl Fn($T, NoTangent) -> $T + 'static) {
-                // SAFETY: as the function is called, here and below.
+                // SAFETY: S30, as the function is called, here and below.
                 (unsafe { $lgamma_r(x, sign) }, move |d, _: NoTangent| d * psi(x))
             }
 
             #[frule(for = $lgamma_r, abi = "C", default)]
             fn lgamma_r_frule(x: $T, dx: $T, sign: *mut c_int, _: NoTangent) -> ($T, $T) {
-                // SAFETY: as above.
+                // SAFETY: S30, as above.
                 (unsafe { $lgamma_r(x, sign) }, dx * psi(x))
             }
 
             #[rrule(for = $frexp, abi = "C", default)]
             fn frexp_rrule(x: $T, exponent: *mut c_int) -> ($T, impl Fn($T, NoTangent) -> $T + 'static) {
-                // SAFETY: as above.
+                // SAFETY: S30, as above.
                 let (mantissa, power) = unsafe { ($frexp(x, exponent), *exponent) };
                 (mantissa, move |d, _: NoTangent| $scalbn(d, -power))
             }
 
             #[frule(for = $frexp, abi = "C", default)]
             fn frexp_frule(x: $T, dx: $T, exponent: *mut c_int, _: NoTangent) -> ($T, $T) {
-                // SAFETY: as above.
+                // SAFETY: S30, as above.
                 let (mantissa, power) = unsafe { ($frexp(x, exponent), *exponent) };
                 (mantissa, $scalbn(dx, -power))
             }
@@ -139,7 +139,7 @@ macro_rules! rules_for {
             /// The whole part is constant between its jumps: what its cotangent was, nobody asks.
             #[rrule(for = $modf, abi = "C", default)]
             fn modf_rrule(x: $T, whole: *mut $T) -> ($T, impl Fn($T, *mut $T) -> $T + 'static) {
-                // SAFETY: as above; a shadow that is not null is there.
+                // SAFETY: S34, as above; a shadow that is not null is there.
                 let part = unsafe { $modf(x, whole) };
                 (part, |d, d_whole: *mut $T| {
                     if !d_whole.is_null() {
@@ -151,7 +151,7 @@ macro_rules! rules_for {
 
             #[frule(for = $modf, abi = "C", default)]
             fn modf_frule(x: $T, dx: $T, whole: *mut $T, d_whole: *mut $T) -> ($T, $T) {
-                // SAFETY: as above.
+                // SAFETY: S30, as above.
                 unsafe {
                     if !d_whole.is_null() {
                         *d_whole = 0.0;
@@ -163,14 +163,14 @@ macro_rules! rules_for {
             /// What the function has written is what the pullback needs.
             #[rrule(for = $sincos, abi = "C", default)]
             fn sincos_rrule(x: $T, sin: *mut $T, cos: *mut $T) -> ((), impl Fn(*mut $T, *mut $T) -> $T + 'static) {
-                // SAFETY: as above.
+                // SAFETY: S30, as above.
                 let (s, c) = unsafe {
                     $sincos(x, sin, cos);
                     (*sin, *cos)
                 };
                 ((), move |d_sin: *mut $T, d_cos: *mut $T| {
                     // The cotangent of what was there before: nothing.
-                    // SAFETY: as above.
+                    // SAFETY: S30, as above.
                     let take = |d: *mut $T| if d.is_null() { 0.0 } else { unsafe { d.replace(0.0) } };
                     take(d_sin) * c - take(d_cos) * s
                 })
@@ -178,7 +178,7 @@ macro_rules! rules_for {
 
             #[frule(for = $sincos, abi = "C", default)]
             fn sincos_frule(x: $T, dx: $T, sin: *mut $T, d_sin: *mut $T, cos: *mut $T, d_cos: *mut $T) {
-                // SAFETY: as above.
+                // SAFETY: S30, as above.
                 unsafe {
                     $sincos(x, sin, cos);
                     let put = |place: *mut $T, d: $T| {

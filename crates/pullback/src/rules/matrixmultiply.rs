@@ -65,7 +65,7 @@ impl<T: Element> Matrix<T> {
     /// # Safety
     /// It is there.
     unsafe fn copy(self) -> Copied<T> {
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         let elements = self.places().map(|place| unsafe { *place }).collect();
         Copied { elements, rows: self.rows, columns: self.columns }
     }
@@ -86,7 +86,7 @@ impl<T: Element> Matrix<T> {
     /// The matrices are there, and no element of `self` is one of another.
     unsafe fn add_product(self, alpha: T, a: Matrix<T>, b: Matrix<T>) {
         let (zero, one) = (T::from(0.0), T::from(1.0));
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         unsafe {
             if self.is_injective() {
                 return T::gemm(alpha, a, b, one, self);
@@ -103,7 +103,7 @@ impl<T: Element> Matrix<T> {
     /// It is there.
     unsafe fn scale(self, beta: T) {
         let zero = T::from(0.0);
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         self.places().for_each(|place| unsafe { *place = if beta == zero { zero } else { beta * *place } });
     }
 }
@@ -144,7 +144,7 @@ impl<T: Element> Later<T> {
     /// # Safety
     /// The matrix is there, and stays as `memory` says.
     unsafe fn new(memory: Memory, matrix: Matrix<T>) -> Self {
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         if memory.stays() { Later::There(matrix) } else { Later::Copied(unsafe { matrix.copy() }) }
     }
 
@@ -177,7 +177,7 @@ impl<T: Element> Kept<T> {
     /// # Safety
     /// Each shadow is null or lies as its matrix did.
     unsafe fn pull_back(self: &Rc<Self>, da: Matrix<T>, db: Matrix<T>, dc: Matrix<T>) -> (Thunk<T, AlphaFrom<T>>, T) {
-        // SAFETY: asked of the caller. A shadow overlaps no matrix; and if that of A is that of B, one is added after the other.
+        // SAFETY: S34, asked of the caller. A shadow overlaps no matrix; and if that of A is that of B, one is added after the other.
         unsafe {
             if !da.place.is_null() {
                 da.add_product(self.alpha, dc, self.b.view().transposed());
@@ -195,7 +195,7 @@ impl<T: Element> Kept<T> {
 
 fn alpha_cotangent<T: Element>((kept, dc): AlphaFrom<T>) -> T {
     let mut product = Copied::zeros(dc.rows, dc.columns);
-    // SAFETY: the product is our own, and the pullback, which has just run, needs the others.
+    // SAFETY: S30, the product is our own, and the pullback, which has just run, needs the others.
     unsafe { product.view_mut().add_product(T::from(1.0), kept.a.view(), kept.b.view()) };
     product.dot(&dc)
 }
@@ -213,7 +213,7 @@ unsafe fn push_forward<T: Element>(
 ) {
     let zero = T::from(0.0);
     let dc = Matrix { place: dc, ..c };
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         dc.scale(beta);
         if let Some(d_beta) = d_beta.filter(|d_beta| *d_beta != zero) {
@@ -240,7 +240,7 @@ macro_rules! rules_for {
             unsafe fn gemm(alpha: $T, a: Matrix<$T>, b: Matrix<$T>, beta: $T, c: Matrix<$T>) {
                 let ([rsa, csa], [rsb, csb], [rsc, csc]) = (a.strides, b.strides, c.strides);
                 let (m, k, n) = (c.rows, a.columns, c.columns);
-                // SAFETY: asked of the caller.
+                // SAFETY: S30, asked of the caller.
                 unsafe {
                     matrixmultiply::$gemm(m, k, n, alpha, a.place, rsa, csa, b.place, rsb, csb, beta, c.place, rsc, csc)
                 }
@@ -285,7 +285,7 @@ macro_rules! rules_for {
             ),
         ) {
             let [a, b, c] = matrices([m, k, n], (a, [rsa, csa]), (b, [rsb, csb]), (c, [rsc, csc]));
-            // SAFETY: as the function is called. C is read only where the function reads it.
+            // SAFETY: S30, as the function is called. C is read only where the function reads it.
             let kept = unsafe {
                 let old = (beta != 0.0).then(|| c.copy());
                 $T::gemm(alpha, a, b, beta, c);
@@ -293,7 +293,7 @@ macro_rules! rules_for {
             };
             ((), move |da: *mut $T, db: *mut $T, dc: *mut $T| {
                 let [da, db, dc] = matrices([m, k, n], (da, [rsa, csa]), (db, [rsb, csb]), (dc, [rsc, csc]));
-                // SAFETY: shadows lie as the matrices did.
+                // SAFETY: S34, shadows lie as the matrices did.
                 let (d_alpha, d_beta) = unsafe { kept.pull_back(da, db, dc) };
                 (
                     NoTangent, NoTangent, NoTangent, d_alpha, NoTangent, NoTangent, NoTangent, NoTangent, d_beta,
@@ -334,7 +334,7 @@ macro_rules! rules_for {
             _: NoTangent,
         ) {
             let [a, b, c] = matrices([m, k, n], (a, [rsa, csa]), (b, [rsb, csb]), (c, [rsc, csc]));
-            // SAFETY: as the function is called.
+            // SAFETY: S30, as the function is called.
             unsafe {
                 push_forward((alpha, d_alpha), (a, da), (b, db), (beta, d_beta), (c, dc));
                 $T::gemm(alpha, a, b, beta, c);

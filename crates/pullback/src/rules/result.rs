@@ -47,7 +47,7 @@ impl<R> Drop for Owned<R> {
 /// `tape` is a tape that nobody else uses, `out` holds the result, and `shadow` may be written.
 #[inline]
 pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *mut R) -> *mut R {
-    // SAFETY: asked of the caller. The bits at `shadow` own nothing.
+    // SAFETY: S34, asked of the caller. The bits at `shadow` own nothing.
     unsafe {
         let owned = (*tape).own(Owned { zero: make_zero(&*out), aside: Aside::default() });
         if R::CHECKED {
@@ -80,7 +80,7 @@ impl<R: MakeZero> Cotangents<R> {
     /// `zero` is from [`view_result`], the tape is still there, and `shadow` is the place of the result's shadow.
     #[inline]
     pub unsafe fn take(zero: *mut R, shadow: *mut R) -> Self {
-        // SAFETY: asked of the caller. By now other pointers may lie in the place, but the floats in it are those of this call.
+        // SAFETY: S34, asked of the caller. By now other pointers may lie in the place, but the floats in it are those of this call.
         unsafe {
             (*zero.cast::<Owned<R>>()).aside.put_back();
             let runs = Runs::of_value(&mut *zero);
@@ -95,7 +95,7 @@ impl<R: MakeZero> Cotangents<R> {
     where
         R: Lend<D>,
     {
-        // SAFETY: the tape has it, and nobody writes to it before `finish`.
+        // SAFETY: S34, the tape has it, and nobody writes to it before `finish`.
         unsafe { (*self.zero).lend() }
     }
 
@@ -105,7 +105,7 @@ impl<R: MakeZero> Cotangents<R> {
     /// As for [`take`](Self::take).
     #[inline]
     pub unsafe fn finish(self) {
-        // SAFETY: asked of the caller. The value is the first field.
+        // SAFETY: S34, asked of the caller. The value is the first field.
         unsafe {
             self.runs.clear();
             let owned = self.zero.cast::<Owned<R>>();
@@ -138,7 +138,7 @@ fn with_room<R: MakeZero>(rule: &str, value: &R, mut tangent: R) -> R {
     let mut roomy = make_zero(value);
     let (from, to) = (Runs::of_value(&mut tangent), Runs::of_value(&mut roomy));
     assert!(from.fit(&to), "internal error in Pullback: values of one shape have the same floats");
-    // SAFETY: they fit, and both values are ours.
+    // SAFETY: S34, they fit, and both values are ours.
     unsafe { from.copy_to(&to) };
     if let Err(mismatch) = value.check_shadow(&roomy, &Path::argument("return")) {
         panic!("internal error in Pullback: {mismatch}");

@@ -103,13 +103,13 @@ impl Place {
 
     /// What it is.
     pub fn get(&self) -> f64 {
-        // SAFETY: whoever made the list keeps the value.
+        // SAFETY: S36, whoever made the list keeps the value.
         unsafe { if self.wide { self.place.cast::<f64>().read() } else { f64::from(self.place.cast::<f32>().read()) } }
     }
 
     /// Make it another one.
     pub fn set(&self, value: f64) {
-        // SAFETY: as above.
+        // SAFETY: S36, as above.
         unsafe {
             if self.wide { self.place.cast::<f64>().write(value) } else { self.place.cast::<f32>().write(value as f32) }
         }
@@ -138,7 +138,7 @@ impl Runs {
     /// As for [`Differentiable::floats`].
     pub unsafe fn of<T: Differentiable + ?Sized>(primal: &T, shadow: *mut T) -> Self {
         let mut runs = Runs::EMPTY;
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe { primal.floats(shadow, &mut runs) };
         runs
     }
@@ -146,7 +146,7 @@ impl Runs {
     /// The floats of a value itself.
     pub fn of_value<T: Differentiable + ?Sized>(value: &mut T) -> Self {
         let place = &raw mut *value;
-        // SAFETY: a value has its own shape. The walk only reads, and the list is used after it.
+        // SAFETY: S36, a value has its own shape. The walk only reads, and the list is used after it.
         unsafe { Runs::of(&*place, place) }
     }
 
@@ -164,7 +164,7 @@ impl Runs {
         unsafe fn add<F: Float>(from: &List<F>, into: &List<F>) {
             from.pairs(into, |from, to| {
                 for index in 0..from.count {
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S36, asked of the caller.
                     unsafe {
                         let value = from.place.add(index).replace(F::default());
                         *to.place.add(index) += value;
@@ -172,7 +172,7 @@ impl Runs {
                 }
             });
         }
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             add(&self.narrow, &into.narrow);
             add(&self.wide, &into.wide);
@@ -186,10 +186,10 @@ impl Runs {
     pub unsafe fn copy_to(&self, into: &Runs) {
         /// # Safety: as above.
         unsafe fn copy<F: Float>(from: &List<F>, into: &List<F>) {
-            // SAFETY: asked of the caller.
+            // SAFETY: S36, asked of the caller.
             from.pairs(into, |from, to| unsafe { from.place.copy_to(to.place, from.count) });
         }
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             copy(&self.narrow, &into.narrow);
             copy(&self.wide, &into.wide);
@@ -201,9 +201,9 @@ impl Runs {
     /// # Safety
     /// All floats may be written.
     pub unsafe fn clear(&self) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         self.narrow.each(|run| unsafe { run.place.write_bytes(0, run.count) });
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         self.wide.each(|run| unsafe { run.place.write_bytes(0, run.count) });
     }
 
@@ -219,7 +219,7 @@ impl Runs {
                 let offset = run.place.addr().wrapping_sub(inside.start);
                 let count = if inside.contains(&run.place.addr()) { run.count } else { 0 };
                 for index in 0..count {
-                    // SAFETY: asked of the caller; the run lies in the value.
+                    // SAFETY: S36, asked of the caller; the run lies in the value.
                     unsafe {
                         let value = from.byte_add(offset).cast::<F>().add(index).replace(F::default());
                         run.place.add(index).write(value);
@@ -227,7 +227,7 @@ impl Runs {
                 }
             });
         }
-        // SAFETY: asked of the caller.
+        // SAFETY: S36, asked of the caller.
         unsafe {
             take(&self.narrow, place, from);
             take(&self.wide, place, from);

@@ -36,7 +36,7 @@ impl<T: MakeZero> Reached for T {
     #[inline]
     fn zeros(_: *mut Self) -> T {
         assert!(T::PLAIN, "internal error in Pullback: zeros of more than floats");
-        // SAFETY: floats only, of which zero bytes are zeros.
+        // SAFETY: S36, floats only, of which zero bytes are zeros.
         unsafe { std::mem::zeroed() }
     }
 
@@ -74,7 +74,7 @@ struct Detached<T: Reached + ?Sized> {
 #[inline(always)]
 pub unsafe fn view<T: Reached + ?Sized>(tape: *mut Tape, primal: *const *const T, shadow: *const *mut ()) -> *mut T {
     let none = std::ptr::null_mut::<()>();
-    // SAFETY: asked of the caller.
+    // SAFETY: S34, asked of the caller.
     unsafe {
         let primal = primal.read();
         let place = pointee(primal, if shadow.is_null() { &raw const none } else { shadow });
@@ -96,7 +96,7 @@ pub unsafe fn view<T: Reached + ?Sized>(tape: *mut Tape, primal: *const *const T
 pub unsafe fn raw_shadow<P>(place: *const P) -> P {
     const { assert!(size_of::<P>() == size_of::<*mut ()>()) }
     let none = std::ptr::null_mut::<()>();
-    // SAFETY: asked of the caller; `P` is a thin pointer, which may be null.
+    // SAFETY: S30, asked of the caller; `P` is a thin pointer, which may be null.
     unsafe { if place.is_null() { (&raw const none).cast::<P>().read() } else { place.read() } }
 }
 
@@ -111,7 +111,7 @@ pub const fn kept_view<V>() -> Kept {
 /// They were written there, unless they are nothing.
 #[inline(always)]
 pub unsafe fn read_view<V: Copy>(place: *const V) -> V {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe { if size_of::<V>() > 0 { place.read() } else { std::ptr::dangling::<V>().read() } }
 }
 
@@ -145,7 +145,7 @@ impl<T: Reached + ?Sized> Shadow<T> {
     /// # Safety
     /// `T` is more than floats, and the tape is still there.
     unsafe fn detached(&mut self) -> &mut Detached<T> {
-        // SAFETY: `view` made it.
+        // SAFETY: S34, `view` made it.
         unsafe { &mut *self.view.cast() }
     }
 
@@ -156,7 +156,7 @@ impl<T: Reached + ?Sized> Shadow<T> {
     #[inline(always)]
     pub unsafe fn always(&mut self) -> &mut T {
         if !T::PLAIN {
-            // SAFETY: asked of the caller.
+            // SAFETY: S34, asked of the caller.
             return unsafe { self.detached() }.zero.borrow_mut();
         }
         if self.view.is_null() && self.zeros.is_none() {
@@ -164,7 +164,7 @@ impl<T: Reached + ?Sized> Shadow<T> {
         }
         match &mut self.zeros {
             Some(zeros) => zeros.borrow_mut(),
-            // SAFETY: asked of the caller.
+            // SAFETY: S34, asked of the caller.
             None => unsafe { &mut *self.view },
         }
     }
@@ -175,7 +175,7 @@ impl<T: Reached + ?Sized> Shadow<T> {
     /// As for [`always`](Self::always).
     #[inline(always)]
     pub unsafe fn if_asked(&mut self) -> Option<&mut T> {
-        // SAFETY: asked of the caller.
+        // SAFETY: S34, asked of the caller.
         unsafe {
             let asked = if T::PLAIN { !self.view.is_null() } else { self.detached().shadow.is_some() };
             if asked { Some(self.always()) } else { None }
@@ -191,7 +191,7 @@ impl<T: Reached + ?Sized> Shadow<T> {
     /// If the pullback has changed the shape of what it was given.
     #[inline(always)]
     pub unsafe fn finish(mut self, rule: &str, argument: &str) {
-        // SAFETY: asked of the caller.
+        // SAFETY: S34, asked of the caller.
         unsafe {
             if !T::PLAIN {
                 let Detached { zero, shadow } = self.detached();

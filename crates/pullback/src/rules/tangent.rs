@@ -31,7 +31,7 @@ impl<A: MakeZero> Tangent<A> for A {
 
     #[inline(always)]
     unsafe fn read(primal: *const A, shadow: *mut A) -> A {
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         unsafe {
             if shadow.is_null() {
                 make_zero(&*primal)
@@ -50,7 +50,7 @@ impl<A: MakeZero> Tangent<A> for Option<A> {
 
     #[inline(always)]
     unsafe fn read(primal: *const A, shadow: *mut A) -> Self {
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         if shadow.is_null() { None } else { Some(unsafe { A::read(primal, shadow) }) }
     }
 }
@@ -96,7 +96,7 @@ impl<R: MakeZero> ResultTangent<R> for ZeroTangent {
 /// `shadow` has the shape of `primal`, as far as pointers go.
 unsafe fn gather<T: Reached + ?Sized>(primal: &T, shadow: *mut T) -> T::Zero {
     let mut tangent = make_zero(primal);
-    // SAFETY: asked of the caller; a zero has the shape of its primal.
+    // SAFETY: S18, asked of the caller; a zero has the shape of its primal.
     unsafe { Runs::of(primal, shadow).copy_to(&Runs::of_value::<T>(tangent.borrow_mut())) };
     tangent
 }
@@ -118,7 +118,7 @@ impl<T: Reached + ?Sized> TangentPlace<T> {
     #[inline(always)]
     pub unsafe fn new(primal: *const *const T, shadow: *const *mut ()) -> Self {
         let none = std::ptr::null_mut::<()>();
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         unsafe {
             let primal = primal.read();
             let shadow = pointee(primal, if shadow.is_null() { &raw const none } else { shadow });
@@ -132,7 +132,7 @@ impl<T: Reached + ?Sized> TangentPlace<T> {
     /// The primal and the shadow are there, and nobody writes to them.
     #[inline(always)]
     unsafe fn place(&mut self) -> *mut T {
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         let value = unsafe {
             match (self.shadow.is_null(), T::PLAIN) {
                 (false, true) => return self.shadow,
@@ -164,7 +164,7 @@ pub trait ReferenceTangent<T: Reached + ?Sized> {
 impl<T: Reached + ?Sized> ReferenceTangent<T> for &T {
     #[inline(always)]
     unsafe fn lend(place: &mut TangentPlace<T>) -> Self {
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         unsafe { &*place.place() }
     }
 }
@@ -172,7 +172,7 @@ impl<T: Reached + ?Sized> ReferenceTangent<T> for &T {
 impl<T: Reached + ?Sized> ReferenceTangent<T> for &mut T {
     #[inline(always)]
     unsafe fn lend(place: &mut TangentPlace<T>) -> Self {
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         unsafe { &mut *place.place() }
     }
 }
@@ -180,7 +180,7 @@ impl<T: Reached + ?Sized> ReferenceTangent<T> for &mut T {
 impl<T: Reached + ?Sized> ReferenceTangent<T> for Option<&T> {
     #[inline(always)]
     unsafe fn lend(place: &mut TangentPlace<T>) -> Self {
-        // SAFETY: asked of the caller.
+        // SAFETY: S18, asked of the caller.
         if place.shadow.is_null() { None } else { Some(unsafe { &*place.place() }) }
     }
 }

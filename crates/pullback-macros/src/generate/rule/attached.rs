@@ -109,6 +109,7 @@ fn call(attached: &Attached, arguments: &[Ident]) -> TokenStream {
         #(#[#taken(#word)] const _: () = ();)*
         ::pullback::__private::with_driver_or! {
             {
+                // SAFETY: S40, the driver puts `plain` there, which has this type.
                 unsafe {
                     #(::pullback::abi::__pullback_ruled(const { #before });)*
                     ::core::mem::transmute::<*const (), #unsafety fn(#(#types),*) #output>(
@@ -173,6 +174,7 @@ fn primal(attached: &Attached) -> TokenStream {
             #(#primals: *const #types,)*
             #out: *mut #result,
         ) #where_clause {
+            // SAFETY: S30, called as the function is, with what it is called with.
             #[allow(unused_unsafe)]
             unsafe { #out.write(#plain(#(#primals.read()),*)) }
         }

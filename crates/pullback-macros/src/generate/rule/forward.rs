@@ -126,6 +126,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
             #predicates
             #(#implied)*
         {
+            // SAFETY: S18 and S30, the arguments are those of a call of the target, and their shadows fit.
             unsafe {
                 #(#made)*
                 let #returned =

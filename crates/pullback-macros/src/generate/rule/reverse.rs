@@ -185,6 +185,7 @@ impl Reverse<'_> {
                 #copied
                 #predicates
             {
+                // SAFETY: S30 and S31, the arguments are those of a call of the target, and what they refer to stays if that is said.
                 unsafe {
                     let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
                     #out.write(#value);
@@ -226,6 +227,7 @@ impl Reverse<'_> {
                 #referred_bounds
                 #predicates
             {
+                // SAFETY: S34, the driver calls this right after the rule, with the places of all shadows.
                 unsafe { #place.write((#(#views,)* #viewed_result)) }
             }
         }
@@ -304,6 +306,7 @@ impl Reverse<'_> {
                 #referred_bounds
                 #predicates
             {
+                // SAFETY: S30 to S34, the closure and the views were written in the forward sweep, and the tape is still there.
                 unsafe {
                     let (#(#views,)* #result_view) = ::pullback::__private::rules::read_view(#view_place);
                     #(#made)*

@@ -49,6 +49,7 @@ fn value(rule: &ScalarRule) -> TokenStream {
     let ScalarRule { target, result, result_type, arguments, .. } = rule;
     let names = arguments.iter().map(|argument| &argument.name);
     let call = quote!(#target(#(#names),*));
+    // SAFETY: S30, the rule is called as the function is.
     let call = if rule.abi.is_some() { quote!(unsafe { #call }) } else { call };
     quote!(let #result: #result_type = #call;)
 }

@@ -181,6 +181,7 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
             ) -> (#result, impl Fn(#cotangent_type, #(#shadow_types),*) -> #returned_types + #captured)
             #where_clause
             {
+                // SAFETY: S30, the rule is called as the function is.
                 let #value = unsafe { #path(#(#names),*) };
                 #(#kept)*
                 (#value, move |#cotangent: #cotangent_type, #(#shadows: #shadow_types),*| {

@@ -97,7 +97,7 @@ macro_rules! rules_for {
                     c: Matrix<$T>,
                 ) {
                     let (lda, ldb, ldc) = (a.leading, b.leading, c.leading);
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe {
                         $gemm(c.layout, a_way, b_way, m, n, k, alpha, a.place, lda, b.place, ldb, beta, c.place, ldc)
                     }
@@ -105,38 +105,38 @@ macro_rules! rules_for {
 
                 unsafe fn gemv(alpha: $T, (way, a): (c_uint, Matrix<$T>), x: Vector<$T>, beta: $T, y: Vector<$T>) {
                     let (m, n, lda) = (a.rows, a.columns, a.leading);
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $gemv(a.layout, way, m, n, alpha, a.place, lda, x.place, x.step, beta, y.place, y.step) }
                 }
 
                 unsafe fn ger(alpha: $T, x: Vector<$T>, y: Vector<$T>, a: Matrix<$T>) {
                     let (m, n, lda) = (a.rows, a.columns, a.leading);
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $ger(a.layout, m, n, alpha, x.place, x.step, y.place, y.step, a.place, lda) }
                 }
 
                 unsafe fn dot(x: Vector<$T>, y: Vector<$T>) -> $T {
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $dot(x.length, x.place, x.step, y.place, y.step) }
                 }
 
                 unsafe fn nrm2(x: Vector<$T>) -> $T {
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $nrm2(x.length, x.place, x.step) }
                 }
 
                 unsafe fn axpy(alpha: $T, x: Vector<$T>, y: Vector<$T>) {
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $axpy(x.length, alpha, x.place, x.step, y.place, y.step) }
                 }
 
                 unsafe fn scal(alpha: $T, x: Vector<$T>) {
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $scal(x.length, alpha, x.place, x.step) }
                 }
 
                 unsafe fn copy(x: Vector<$T>, y: Vector<$T>) {
-                    // SAFETY: asked of the caller.
+                    // SAFETY: S30, asked of the caller.
                     unsafe { $copy(x.length, x.place, x.step, y.place, y.step) }
                 }
             }
@@ -181,10 +181,10 @@ macro_rules! rules_for {
                 let a = (a_way, operand(layout, a_way, (m, k), a, lda));
                 let b = (b_way, operand(layout, b_way, (k, n), b, ldb));
                 let c = Matrix { place: c, rows: m, columns: n, layout, leading: ldc };
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let kept = unsafe { Gemm::new(memory, [m, n, k], alpha, a, b, beta, c) };
                 ((), move |da: *mut $T, db: *mut $T, dc: *mut $T| {
-                    // SAFETY: shadows lie as the matrices did.
+                    // SAFETY: S34, shadows lie as the matrices did.
                     let (d_alpha, d_beta) = unsafe { kept.pull_back(da, db, c.at(dc)) };
                     (
                         NoTangent, NoTangent, NoTangent, NoTangent, NoTangent, NoTangent, d_alpha, NoTangent,
@@ -228,7 +228,7 @@ macro_rules! rules_for {
                 let b = operand(layout, b_way, (k, n), b, ldb);
                 let c = Matrix { place: c, rows: m, columns: n, layout, leading: ldc };
                 let sizes = [m, n, k];
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     push_gemm(sizes, (alpha, d_alpha), (a_way, a, da), (b_way, b, db), (beta, d_beta), (c, dc));
                     $T::gemm(sizes, alpha, (a_way, a), (b_way, b), beta, c);
@@ -271,10 +271,10 @@ macro_rules! rules_for {
                 let a = operand(layout, PLAIN, (m, n), a, lda);
                 let (of_y, of_x) = lengths(way, (m, n));
                 let (x, y) = (vector(of_x, x, incx), vector(of_y, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let kept = unsafe { Gemv::new(memory, alpha, (way, a), x, beta, y) };
                 ((), move |da: *mut $T, dx: *mut $T, dy: *mut $T| {
-                    // SAFETY: shadows lie as the matrix and the vectors did.
+                    // SAFETY: S34, shadows lie as the matrix and the vectors did.
                     let (d_alpha, d_beta) = unsafe { kept.pull_back(da, dx, y.at(dy)) };
                     (NoTangent, NoTangent, NoTangent, NoTangent, d_alpha, NoTangent, NoTangent, d_beta, NoTangent)
                 })
@@ -310,7 +310,7 @@ macro_rules! rules_for {
                 let a = operand(layout, PLAIN, (m, n), a, lda);
                 let (of_y, of_x) = lengths(way, (m, n));
                 let (x, y) = (vector(of_x, x, incx), vector(of_y, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     push_gemv((alpha, d_alpha), (way, a, da), (x, dx), (beta, d_beta), (y, dy));
                     $T::gemv(alpha, (way, a), x, beta, y);
@@ -339,14 +339,14 @@ macro_rules! rules_for {
                 ) -> (NoTangent, NoTangent, NoTangent, $T, NoTangent, NoTangent, NoTangent),
             ) {
                 let a = operand(layout, PLAIN, (m, n), a, lda);
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let (x, y) = unsafe {
                     let (x, y) = (vector(m, x, incx), vector(n, y, incy));
                     $T::ger(alpha, x, y, a);
                     (Later::new(memory, x), Later::new(memory, y))
                 };
                 ((), move |dx: *mut $T, dy: *mut $T, da: *mut $T| {
-                    // SAFETY: shadows lie as the matrix and the vectors did.
+                    // SAFETY: S34, shadows lie as the matrix and the vectors did.
                     let d_alpha = unsafe { pull_back_ger(alpha, (&x, dx), (&y, dy), a.at(da)) };
                     (NoTangent, NoTangent, NoTangent, d_alpha, NoTangent, NoTangent, NoTangent)
                 })
@@ -377,7 +377,7 @@ macro_rules! rules_for {
             ) {
                 let a = operand(layout, PLAIN, (m, n), a, lda);
                 let (x, y, da) = (vector(m, x, incx), vector(n, y, incy), a.at(da));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     if let Some(dx) = tangent(x, dx) {
                         $T::ger(alpha, dx, y, da);
@@ -402,11 +402,11 @@ macro_rules! rules_for {
                 incy: c_int,
             ) -> ($T, impl Fn($T, *mut $T, *mut $T) -> (NoTangent, NoTangent, NoTangent)) {
                 let (x, y) = (vector(n, x, incx), vector(n, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let (value, x, y) =
                     unsafe { ($T::dot(x, y), Later::new(memory, x), Later::new(memory, y)) };
                 (value, move |d, dx: *mut $T, dy: *mut $T| {
-                    // SAFETY: shadows lie as the vectors did.
+                    // SAFETY: S34, shadows lie as the vectors did.
                     unsafe {
                         if let Some(dx) = x.shadow(dx) {
                             $T::axpy(d, y.view(), dx);
@@ -433,7 +433,7 @@ macro_rules! rules_for {
                 _: NoTangent,
             ) -> ($T, $T) {
                 let (x, y) = (vector(n, x, incx), vector(n, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     let by_x = tangent(x, dx).map_or(0.0, |dx| $T::dot(dx, y));
                     let by_y = tangent(y, dy).map_or(0.0, |dy| $T::dot(x, dy));
@@ -449,11 +449,11 @@ macro_rules! rules_for {
                 incx: c_int,
             ) -> ($T, impl Fn($T, *mut $T) -> (NoTangent, NoTangent)) {
                 let x = vector(n, x, incx);
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let (norm, x) = unsafe { ($T::nrm2(x), Later::new(memory, x)) };
                 (norm, move |d, dx: *mut $T| {
                     if let Some(dx) = x.shadow(dx) {
-                        // SAFETY: the shadow lies as the vector did.
+                        // SAFETY: S34, the shadow lies as the vector did.
                         unsafe { $T::axpy(d / norm, x.view(), dx) }
                     }
                     (NoTangent, NoTangent)
@@ -470,7 +470,7 @@ macro_rules! rules_for {
                 _: NoTangent,
             ) -> ($T, $T) {
                 let x = vector(n, x, incx);
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     let norm = $T::nrm2(x);
                     (norm, tangent(x, dx).map_or(0.0, |dx| $T::dot(x, dx) / norm))
@@ -488,14 +488,14 @@ macro_rules! rules_for {
                 incy: c_int,
             ) -> ((), impl Fn(*mut $T, *mut $T) -> (NoTangent, $T, NoTangent, NoTangent)) {
                 let (x, y) = (vector(n, x, incx), vector(n, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let x = unsafe {
                     $T::axpy(alpha, x, y);
                     Later::new(memory, x)
                 };
                 ((), move |dx: *mut $T, dy: *mut $T| {
                     let dy = y.at(dy);
-                    // SAFETY: shadows lie as the vectors did.
+                    // SAFETY: S34, shadows lie as the vectors did.
                     let d_alpha = unsafe {
                         if let Some(dx) = x.shadow(dx) {
                             $T::axpy(alpha, dy, dx);
@@ -522,7 +522,7 @@ macro_rules! rules_for {
                 _: NoTangent,
             ) {
                 let (x, y) = (vector(n, x, incx), vector(n, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     if let Some(dx) = tangent(x, dx) {
                         $T::axpy(alpha, dx, y.at(dy));
@@ -542,7 +542,7 @@ macro_rules! rules_for {
                 incx: c_int,
             ) -> ((), impl Fn(*mut $T) -> (NoTangent, $T, NoTangent) + 'static) {
                 let x = vector(n, x, incx);
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 let old = unsafe {
                     let old = Later::copied(x);
                     $T::scal(alpha, x);
@@ -550,7 +550,7 @@ macro_rules! rules_for {
                 };
                 ((), move |dx: *mut $T| {
                     let dx = x.at(dx);
-                    // SAFETY: the shadow lies as the vector did.
+                    // SAFETY: S34, the shadow lies as the vector did.
                     let d_alpha = unsafe {
                         let d_alpha = $T::dot(dx, old.view());
                         scale(alpha, dx);
@@ -572,7 +572,7 @@ macro_rules! rules_for {
                 _: NoTangent,
             ) {
                 let x = vector(n, x, incx);
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     scale(alpha, x.at(dx));
                     if let Some(d_alpha) = d_alpha {
@@ -591,10 +591,10 @@ macro_rules! rules_for {
                 incy: c_int,
             ) -> ((), impl Fn(*mut $T, *mut $T) -> (NoTangent, NoTangent, NoTangent) + 'static) {
                 let (x, y) = (vector(n, x, incx), vector(n, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe { $T::copy(x, y) };
                 ((), move |dx: *mut $T, dy: *mut $T| {
-                    // SAFETY: shadows lie as the vectors did.
+                    // SAFETY: S34, shadows lie as the vectors did.
                     unsafe {
                         if !dx.is_null() {
                             $T::axpy(1.0, y.at(dy), x.at(dx));
@@ -619,7 +619,7 @@ macro_rules! rules_for {
                 _: NoTangent,
             ) {
                 let (x, y) = (vector(n, x, incx), vector(n, y, incy));
-                // SAFETY: as the function is called.
+                // SAFETY: S30, as the function is called.
                 unsafe {
                     match tangent(x, dx) {
                         Some(dx) => $T::copy(dx, y.at(dy)),

@@ -34,7 +34,7 @@ impl<T: Blas> Gemm<T> {
         beta: T,
         c: Matrix<T>,
     ) -> Rc<Self> {
-        // SAFETY: asked of the caller. C is read only where the function reads it.
+        // SAFETY: S30, asked of the caller. C is read only where the function reads it.
         unsafe {
             let old = (beta != T::ZERO).then(|| Later::copied(c));
             T::gemm(sizes, alpha, a, b, beta, c);
@@ -48,7 +48,7 @@ impl<T: Blas> Gemm<T> {
     pub unsafe fn pull_back(self: &Rc<Self>, da: *mut T, db: *mut T, dc: Matrix<T>) -> (Thunk<T, GemmAlpha<T>>, T) {
         let Gemm { sizes: [m, n, k], alpha, a: (a_way, a), b: (b_way, b), .. } = &**self;
         let (a_way, b_way) = (*a_way, *b_way);
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         unsafe {
             match a.shadow(da) {
                 None => {}
@@ -72,7 +72,7 @@ impl<T: Blas> Gemm<T> {
     fn alpha_cotangent((this, dc): GemmAlpha<T>) -> T {
         let mut product = Later::zeros(dc.stored);
         let (a, b) = ((this.a.0, this.a.1.view()), (this.b.0, this.b.1.view()));
-        // SAFETY: the product is our own, and the pullback, which has just run, needs the others.
+        // SAFETY: S30, the product is our own, and the pullback, which has just run, needs the others.
         unsafe {
             T::gemm(this.sizes, T::ONE, a, b, T::ZERO, product.copy_mut());
             inner(product.view(), dc.view())
@@ -93,7 +93,7 @@ pub unsafe fn push_gemm<T: Blas>(
     (c, dc): (Matrix<T>, *mut T),
 ) {
     let dc = c.at(dc);
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         push_beta(beta, c, dc);
         if let Some(da) = tangent(a, da) {
@@ -133,7 +133,7 @@ impl<T: Blas> Gemv<T> {
         beta: T,
         y: Vector<T>,
     ) -> Rc<Self> {
-        // SAFETY: asked of the caller. y is read only where the function reads it.
+        // SAFETY: S30, asked of the caller. y is read only where the function reads it.
         unsafe {
             let old = (beta != T::ZERO).then(|| Later::copied(y));
             T::gemv(alpha, a, x, beta, y);
@@ -146,7 +146,7 @@ impl<T: Blas> Gemv<T> {
     /// As for [`Gemm::pull_back`].
     pub unsafe fn pull_back(self: &Rc<Self>, da: *mut T, dx: *mut T, dy: Vector<T>) -> (Thunk<T, GemvAlpha<T>>, T) {
         let Gemv { alpha, a: (way, a), x, .. } = &**self;
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         unsafe {
             if let Some(da) = a.shadow(da) {
                 let (rows, columns) = if *way == PLAIN { (dy, x.view()) } else { (x.view(), dy) };
@@ -162,7 +162,7 @@ impl<T: Blas> Gemv<T> {
 
     fn alpha_cotangent((this, dy): GemvAlpha<T>) -> T {
         let mut product = Later::zeros(dy.stored);
-        // SAFETY: as for `gemm`.
+        // SAFETY: S30, as for `gemm`.
         unsafe {
             T::gemv(T::ONE, (this.a.0, this.a.1.view()), this.x.view(), T::ZERO, product.copy_mut());
             inner(product.view(), dy.view())
@@ -182,7 +182,7 @@ pub unsafe fn push_gemv<T: Blas>(
     (y, dy): (Vector<T>, *mut T),
 ) {
     let dy = y.at(dy);
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         push_beta(beta, y, dy);
         if let Some(da) = tangent(a, da) {
@@ -208,7 +208,7 @@ pub unsafe fn pull_back_ger<T: Blas>(
     da: Matrix<T>,
 ) -> T {
     let mut by_row = Later::zeros(x.stored);
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         T::gemv(T::ONE, (PLAIN, da), y.view(), T::ZERO, by_row.copy_mut());
         if let Some(dx) = x.shadow(dx) {

@@ -85,7 +85,7 @@ impl<T> Matrix<T> {
 pub unsafe fn fill<T: Blas>(value: T, x: impl Stored<T>) {
     for x in x.vectors() {
         let step = x.step.unsigned_abs() as usize;
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         (0..length(x.length)).for_each(|i| unsafe { x.place.add(i * step).write(value) });
     }
 }
@@ -95,7 +95,7 @@ pub unsafe fn fill<T: Blas>(value: T, x: impl Stored<T>) {
 /// # Safety
 /// It is there.
 pub unsafe fn scale<T: Blas>(beta: T, x: impl Stored<T>) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         if beta == T::ZERO {
             fill(T::ZERO, x);
@@ -110,7 +110,7 @@ pub unsafe fn scale<T: Blas>(beta: T, x: impl Stored<T>) {
 /// # Safety
 /// They are there, and of one size.
 pub unsafe fn inner<T: Blas, S: Stored<T>>(x: S, y: S) -> T {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     x.vectors().zip(y.vectors()).fold(T::ZERO, |sum, (x, y)| sum + unsafe { T::dot(x, y) })
 }
 
@@ -119,7 +119,7 @@ pub unsafe fn inner<T: Blas, S: Stored<T>>(x: S, y: S) -> T {
 /// # Safety
 /// They are there, and of one size.
 pub unsafe fn add<T: Blas, S: Stored<T>>(alpha: T, x: S, y: S) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     x.vectors().zip(y.vectors()).for_each(|(x, y)| unsafe { T::axpy(alpha, x, y) });
 }
 
@@ -134,7 +134,7 @@ impl<T: Blas, S: Stored<T>> Later<T, S> {
     /// # Safety
     /// It is there, and stays as `memory` says.
     pub unsafe fn new(memory: Memory, stored: S) -> Self {
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         if memory.stays() { Later { stored, copy: None } } else { unsafe { Self::copied(stored) } }
     }
 
@@ -146,7 +146,7 @@ impl<T: Blas, S: Stored<T>> Later<T, S> {
         let (packed, count) = stored.packed();
         let mut copy = vec![T::ZERO; count];
         let into = packed.at(copy.as_mut_ptr());
-        // SAFETY: asked of the caller.
+        // SAFETY: S30, asked of the caller.
         stored.vectors().zip(into.vectors()).for_each(|(from, into)| unsafe { T::copy(from, into) });
         Later { stored, copy: Some((packed, copy)) }
     }
@@ -187,7 +187,7 @@ pub fn tangent<T, S: Stored<T>>(stored: S, place: *const T) -> Option<S> {
 /// # Safety
 /// The shadow is there.
 pub unsafe fn pull_back_beta<T: Blas, S: Stored<T>>(beta: T, c: Option<&Later<T, S>>, dc: S) -> T {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         let d_beta = c.map_or(T::NAN, |c| inner(c.view(), dc));
         scale(beta, dc);
@@ -200,7 +200,7 @@ pub unsafe fn pull_back_beta<T: Blas, S: Stored<T>>(beta: T, c: Option<&Later<T,
 /// # Safety
 /// Both are there.
 pub unsafe fn push_beta<T: Blas, S: Stored<T>>((beta, d_beta): (T, Option<T>), c: S, dc: S) {
-    // SAFETY: asked of the caller.
+    // SAFETY: S30, asked of the caller.
     unsafe {
         scale(beta, dc);
         match d_beta.filter(|d_beta| *d_beta != T::ZERO) {
