@@ -147,3 +147,59 @@ fn spare_room_holds_no_cotangent() {
     assert_eq!(d_pushed(&mut values, &mut shadow, 3.0), 0.0);
     assert_eq!((values, shadow), (vec![1.0, 2.0, 9.0], vec![10.0, 20.0]));
 }
+
+mod raw {
+    use pullback::Differentiable;
+
+    /// A slice that knows its length, which is none of the derivative's business.
+    #[derive(Differentiable)]
+    pub struct Raw<'a> {
+        start: *mut f64,
+        length: usize,
+        scale: &'a mut f64,
+    }
+
+    impl<'a> Raw<'a> {
+        pub fn new(values: &'a mut [f64], scale: &'a mut f64) -> Self {
+            Raw { start: values.as_mut_ptr(), length: values.len(), scale }
+        }
+
+        pub fn get(&self, index: usize) -> f64 {
+            assert!(index < self.length);
+            // SAFETY: the values are borrowed, and the index is in bounds.
+            unsafe { *self.start.add(index) * *self.scale }
+        }
+    }
+}
+
+#[autodiff(d_raw, Reverse, Duplicated, Active)]
+#[autodiff(t_raw, Forward, Dual, Dual)]
+fn last(x: &raw::Raw<'_>) -> f64 {
+    x.get(99) * x.get(0)
+}
+
+/// As above. Shadows have as many values.
+#[autodiff(d_answered, Reverse, Duplicated, Active)]
+unsafe fn answered(x: &raw::Raw<'_>) -> f64 {
+    x.get(1) * x.get(0)
+}
+
+/// A sound type may have other lengths behind its pointers in each value, and a safe derivative believes nothing of them.
+#[test]
+fn what_is_behind_raw_pointers_is_not_believed() {
+    use raw::Raw;
+    let (mut all, mut scale, mut few, mut d_scale) = ([1.0; 100], 2.0, [0.0; 2], 0.0);
+    let (x, mut dx) = (Raw::new(&mut all, &mut scale), Raw::new(&mut few, &mut d_scale));
+    let said = message(|| d_raw(&x, &mut dx));
+    assert!(
+        said.contains("argument `x` cannot be differentiated by a safe function: `x.start` is a raw pointer"),
+        "{said}"
+    );
+    assert!(message(|| t_raw(&x, &dx)).contains("`x.start` is a raw pointer"));
+    assert!(message(|| pullback::jvp(|x: &Raw<'_>| x.get(0), &x, &dx)).contains("`x.start` is a raw pointer"));
+    let (mut two, mut scale) = ([3.0, 5.0], 2.0);
+    // SAFETY: two values behind each pointer.
+    assert_eq!(unsafe { d_answered(&Raw::new(&mut two, &mut scale), &mut dx) }, 60.0);
+    drop(dx);
+    assert_eq!((few, d_scale), ([20.0, 12.0], 60.0));
+}

@@ -93,7 +93,12 @@ impl Body<'_> {
         };
         let congruence = &self.congruence;
         if self.has_shadows() {
-            tokens.extend(quote!(let mut #congruence = ::pullback::__private::Congruence::default();));
+            // SAFETY: S41, the derivative is `unsafe`: its caller answers for what is behind raw pointers.
+            tokens.extend(if self.signature.is_unsafe {
+                quote!(let mut #congruence = unsafe { ::pullback::__private::Congruence::answered() };)
+            } else {
+                quote!(let mut #congruence = ::pullback::__private::Congruence::default();)
+            });
         }
         let lanes = self.plan.attribute.width.lanes();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {

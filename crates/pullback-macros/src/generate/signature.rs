@@ -14,7 +14,7 @@ use syn::{Generics, Type, TypeReference, parse_quote};
 pub struct Signature {
     name: Ident,
     generics: Generics,
-    is_unsafe: bool,
+    pub is_unsafe: bool,
     inputs: Vec<TokenStream>,
     output: Option<TokenStream>,
     /// For each argument, its shadow parameters.

@@ -17,7 +17,6 @@ fn a_function_without_arguments() {
         #[track_caller]
         fn df() {
             ::pullback::__private::built_by_driver::<()>();
-            let mut constants = ::pullback::__private::Constants::default();
             let mut out = ::core::mem::MaybeUninit::<()>::uninit();
             let shim: fn(*mut _) = |out| {
                 let result = f();

@@ -9,6 +9,9 @@
 //! - a shadow is not itself primal memory;
 //! - what a `Const` argument reaches has no shadow by another argument.
 //!
+//! What is behind raw pointers has names that cannot be followed, and sizes that cannot be compared. Only a derivative that is `unsafe` to
+//! call takes shadows with raw pointers: its caller answers for them.
+//!
 //! In forward mode the derivative writes the counts of a primal's `Rc` to its shadow, too. Behind a shared reference the two may have
 //! different counts, of which the difference is noted, and is added again when the derivative is through.
 
@@ -20,6 +23,8 @@ use std::mem::ManuallyDrop;
 #[derive(Default)]
 pub struct Congruence {
     noted: ManuallyDrop<Cell<Option<Box<Noted>>>>,
+    /// Whether the caller answers for what is behind raw pointers.
+    answered: bool,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +65,20 @@ impl Piece {
 type Span<'a> = (usize, usize, &'a Piece);
 
 impl Congruence {
+    /// Of a derivative whose caller answers for what is behind raw pointers.
+    ///
+    /// # Safety
+    /// The shadows have as much behind raw pointers as their primals, and that may be written.
+    #[inline]
+    pub unsafe fn answered() -> Self {
+        Congruence { noted: ManuallyDrop::default(), answered: true }
+    }
+
+    /// Whether the caller answers for what is behind raw pointers.
+    pub(super) const fn is_answered(&self) -> bool {
+        self.answered
+    }
+
     /// Note memory that may have several names.
     pub(super) fn note(&self, piece: Piece) {
         if piece.bytes > 0 {

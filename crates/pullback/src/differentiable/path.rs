@@ -157,6 +157,27 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// Fails where there is a raw pointer that a derivative would follow in the shadow, if nobody answers for what is behind it.
+    pub(super) fn raw_pointer(&self) -> Result<(), Mismatch> {
+        match self.names {
+            Some(names) if names.shadow != ShadowKind::Missing && !names.congruence.is_answered() => {
+                Err(self.unanswered())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn unanswered(&self) -> Mismatch {
+        let message = format!(
+            "argument `{}` cannot be differentiated by a safe function: `{self}` is a raw pointer, and what is behind that of its shadow \
+             cannot be checked\n\
+             help: put `#[pullback(skip)]` on the field, or make the function `unsafe`, and its derivative will be, too",
+            self.argument_name()
+        );
+        Mismatch(message.into_boxed_str())
+    }
+
     /// Fails unless two texts are the same.
     pub(super) fn same_text(&self, primal: &str, shadow: &str) -> Result<(), Mismatch> {
         if primal == shadow {
