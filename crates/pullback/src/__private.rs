@@ -52,7 +52,7 @@ pub use crate::{__with_driver as with_driver, __with_driver_or as with_driver_or
 
 /// What the expansion of a rule's attribute refers to.
 pub mod rules {
-    pub use crate::rules::closure::{kept_closure, lasting, shared_closure, store_closure, take_closure};
+    pub use crate::rules::closure::{CopyOf, NoCopy, kept_closure, shared_closure, store_closure, take_closure};
     pub use crate::rules::cotangent::{add_floats, take_cotangent};
     pub use crate::rules::result::{Cotangents, view_result};
     pub use crate::rules::shadow::{Shadow, kept_view, raw_shadow, read_view, view};

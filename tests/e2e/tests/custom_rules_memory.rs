@@ -413,3 +413,23 @@ fn a_rule_that_takes_no_notice_of_memory_is_given_memory_that_stays() {
     };
     assert_eq!(grad(overwritten, &[1.0, 2.0][..]), [7.0 * 4.0, 7.0 * 4.0 * 8.0]);
 }
+
+/// Not `Clone`.
+struct Scale(f64);
+
+fn scaled(x: &[f64], by: &Scale) -> f64 {
+    x.iter().map(|v| v * by.0).sum()
+}
+
+/// Ten times what it is.
+#[rrule(for = scaled)]
+fn scaled_rrule(memory: Memory, x: &[f64], by: &Scale) -> (f64, impl Fn(f64, &mut [f64], NoTangent)) {
+    assert!(memory.stays(), "what cannot be copied stays");
+    (scaled(x, by), move |dy, dx: &mut [f64], _| dx.iter_mut().for_each(|dx| *dx += 10.0 * by.0 * dy))
+}
+
+#[test]
+fn a_rule_that_asks_can_be_given_what_cannot_be_copied() {
+    let f = |x: &[f64]| scaled(x, &Scale(x.len() as f64));
+    assert_eq!(grad(f, &[1.0, 2.0][..]), [20.0, 20.0]);
+}

@@ -488,7 +488,14 @@ impl Analysis<'_> {
         };
         for object in objects.all().filter(|o| self.active.is_shadowed(*o) && !objects.origins(*o).args.is_empty()) {
             let mut targets = objects.live_cells(object).filter_map(|cell| Some(objects.pointee(cell.content)?.0));
-            if let Some(target) = targets.find(|target| has_tangent(*target)) {
+            // What is in an argument's memory from the start is the caller's.
+            let written = || {
+                let result = objects.origins(object).args.iter().any(|arg| self.request.is_result(*arg));
+                result || self.moves_pointers_to(object)
+            };
+            if let Some(target) = targets.find(|target| has_tangent(*target))
+                && written()
+            {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     "a reference to a constant is returned, or stored in an argument, in forward mode",
@@ -500,6 +507,22 @@ impl Analysis<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether pointers may be stored in an object, or copied there.
+    fn moves_pointers_to(&self, object: ObjId) -> bool {
+        self.facts.returning.iter().any(|id| {
+            let func = self.module.func(*id);
+            let mut all = func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| &func.inst(*inst).op);
+            all.any(|op| match op {
+                Op::Store { ptr, value, .. } => {
+                    let carries = *func.ty(*value) == Type::Ptr || self.facts.is_word(*id, func.ty(*value), *value);
+                    carries && self.facts.object(*id, *ptr) == Some(object)
+                }
+                Op::Copy { dst, .. } => self.facts.object(*id, *dst) == Some(object),
+                _ => false,
+            })
+        })
     }
 
     /// Where a pointer to one object is stored in another.

@@ -2,7 +2,8 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{GenericArgument, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
+use syn::visit::Visit;
+use syn::{GenericArgument, Lifetime, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
 
 /// The names of types without floats.
 #[rustfmt::skip]
@@ -44,6 +45,22 @@ pub fn as_reference(ty: &Type) -> Option<&TypeReference> {
         Type::Group(inner) => as_reference(&inner.elem),
         _ => None,
     }
+}
+
+/// Whether a type, as it is written, holds what lives as long as something else does.
+pub fn has_lifetimes(ty: &Type) -> bool {
+    struct Search(bool);
+    impl Visit<'_> for Search {
+        fn visit_type_reference(&mut self, _: &TypeReference) {
+            self.0 = true;
+        }
+        fn visit_lifetime(&mut self, _: &Lifetime) {
+            self.0 = true;
+        }
+    }
+    let mut search = Search(false);
+    search.visit_type(ty);
+    search.0
 }
 
 /// What a type refers to, if it is a reference or a raw pointer.

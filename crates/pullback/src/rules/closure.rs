@@ -4,6 +4,7 @@
 use crate::abi::Kept;
 use crate::rt::Tape;
 use std::borrow::Borrow;
+use std::marker::PhantomData;
 use std::mem::{align_of, needs_drop, size_of};
 
 /// What is kept of a closure.
@@ -31,19 +32,50 @@ pub unsafe fn store_closure<C>(tape: *mut Tape, place: *mut u8, closure: C) {
     }
 }
 
-/// What an argument of a rule refers to, as long as the tape is there: itself if it stays as it is, else a copy. So a rule that takes no
-/// notice of its [`Memory`](super::Memory) is right, too.
-///
-/// # Safety
-/// `tape` is a tape that nobody else uses, and the reference is not used any more when it is dropped.
-#[inline(always)]
-pub unsafe fn lasting<T: ToOwned + ?Sized, const STAYS: bool>(tape: *mut Tape, value: &T) -> &T {
-    if STAYS {
-        return value;
+/// What becomes of what a rule's argument refers to where it may be overwritten: it is copied if it can be, with [`NoCopy`] for what cannot.
+/// So a rule that takes no notice of its [`Memory`](super::Memory) is right, too.
+#[derive(Debug)]
+pub struct CopyOf<T: ?Sized>(PhantomData<T>);
+
+impl<T: ToOwned + ?Sized> CopyOf<T> {
+    /// It can be.
+    pub const IS_COPIED: bool = true;
+
+    /// What an argument refers to, as long as the tape is there: itself if it stays as it is, else a copy.
+    ///
+    /// # Safety
+    /// `tape` is a tape that nobody else uses, and the reference is not used any more when it is dropped.
+    #[inline(always)]
+    pub unsafe fn lasting<const STAYS: bool>(tape: *mut Tape, value: &T) -> &T {
+        if STAYS {
+            return value;
+        }
+        // SAFETY: asked of the caller; the copy stays where it is until the tape drops it.
+        unsafe { (*(*tape).own(value.to_owned())).borrow() }
     }
+<<<<<<< HEAD
     // SAFETY: S31, asked of the caller; the copy stays where it is until the tape drops it.
     unsafe { (*(*tape).own(value.to_owned())).borrow() }
+=======
+>>>>>>> efcf313 (rules: a rule that asks for Memory can refer to copies only, or to what stays)
 }
+
+/// A type of which there are no copies: the engine sees to it that it stays as it is.
+pub trait NoCopy<T: ?Sized> {
+    /// It cannot be.
+    const IS_COPIED: bool = false;
+
+    /// Itself.
+    ///
+    /// # Safety
+    /// It stays as it is as long as the tape is there.
+    #[inline(always)]
+    unsafe fn lasting<const STAYS: bool>(_: *mut Tape, value: &T) -> &T {
+        value
+    }
+}
+
+impl<T: ?Sized> NoCopy<T> for CopyOf<T> {}
 
 /// The closure that is kept at `place`, to be called.
 ///

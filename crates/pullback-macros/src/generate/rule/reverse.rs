@@ -7,6 +7,7 @@
 //! pullback(closure, view, a0', a1', out')            in the reverse sweep: calls the pullback, and adds to the shadows
 //! ```
 
+use super::scalar::mentions;
 use super::{
     Frame, Parts, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value,
     places, rule_parameter,
@@ -14,7 +15,7 @@ use super::{
 use crate::parse::pretty;
 use crate::parse::rule::is_no_tangent;
 use crate::parse::rule::reverse::{Access, Calls, CotangentParameter, ReverseRule, ShadowParameter, Way};
-use crate::parse::types::{Pointer, as_reference};
+use crate::parse::types::{Pointer, has_lifetimes};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
@@ -48,13 +49,12 @@ impl Reverse<'_> {
         let (augmented, view, pullback) = (self.augmented(), self.view(), self.pullback());
         let (rule_bound, closure_bound, referred_bounds) =
             (self.rule_bound(), self.closure_bound(), self.referred_bounds());
-        let copied_bounds = self.copied_bounds();
         let named: Vec<(Ident, &Type)> = self.written().map(|(index, ty, _)| (referred_parameter(index), ty)).collect();
         let parameters = [rule_type, closure.clone()].into_iter().chain(self.referred()).collect();
         self.frame.generate(&Parts {
             shims: quote!(#augmented #view #pullback),
             parameters,
-            bounds: quote!(#rule_bound #closure_bound #referred_bounds #copied_bounds),
+            bounds: quote!(#rule_bound #closure_bound #referred_bounds),
             named,
             record: self.record(),
             span: self.rule.pullback,
@@ -142,15 +142,38 @@ impl Reverse<'_> {
         quote!(#closure: ::core::ops::#function(#cotangent #(#shadows),*) -> #returned,)
     }
 
-    /// The places of the arguments, and what is copied of each where it may be overwritten: what a reference refers to, in a rule that asks.
-    fn copied(&self) -> impl Iterator<Item = (&Ident, Option<&Type>)> {
-        let referred = |ty| as_reference(ty).filter(|_| self.rule.asks).map(|reference| &*reference.elem);
-        self.primals.iter().zip(self.types().map(referred))
+    /// What becomes of what each argument refers to, in a rule that asks.
+    fn lasting(&self) -> impl Iterator<Item = Lasting<'_>> {
+        let listed = |name: &Ident| self.frame.attribute.instances.iter().any(|(listed, _)| listed == name);
+        let parameters = self.frame.rule.generics().type_params().map(|parameter| &parameter.ident);
+        let unknown: Vec<&Ident> = parameters.filter(|name| !listed(name)).collect();
+        self.types().zip(&self.rule.arguments).map(move |(ty, way)| match (Pointer::of(ty), way) {
+            (Some(Pointer::Raw(_)), _) => Lasting::Told,
+            (Some(Pointer::Reference(reference)), _) if reference.mutability.is_none() => {
+                if has_lifetimes(&reference.elem) { Lasting::Lent } else { Lasting::Copied(&reference.elem) }
+            }
+            (Some(Pointer::Reference(_)), _) => Lasting::Lent,
+            (None, _) if has_lifetimes(ty) => Lasting::Lent,
+            (None, _) if !unknown.iter().any(|name| mentions(quote!(#ty), name)) => Lasting::Nothing,
+            (None, Way::Returned(component)) if !is_no_tangent(component) => Lasting::NothingIfPlain(ty),
+            (None, _) => Lasting::Lent,
+        })
     }
 
-    fn copied_bounds(&self) -> TokenStream {
-        let bound = |ty: &Type| quote_spanned!(ty.span()=> #ty: ::std::borrow::ToOwned,);
-        self.copied().filter_map(|(_, ty)| ty).map(bound).collect()
+    /// Whether all that the pullback can refer to is copied where it may be overwritten, as a constant expression. Where it is not, the
+    /// engine refuses to call the rule.
+    fn all_last(&self) -> TokenStream {
+        let all = self.lasting().filter_map(|lasting| match lasting {
+            Lasting::Lent => Some(quote!(false)),
+            Lasting::NothingIfPlain(ty) => Some(quote!(<#ty as ::pullback::Differentiable>::PLAIN)),
+            Lasting::Copied(ty) => Some(quote!({
+                #[allow(unused_imports)]
+                use ::pullback::__private::rules::NoCopy as _;
+                ::pullback::__private::rules::CopyOf::<#ty>::IS_COPIED
+            })),
+            Lasting::Nothing | Lasting::Told => None,
+        });
+        quote!(true #(&& #all)*)
     }
 
     fn augmented(&self) -> TokenStream {
@@ -161,18 +184,21 @@ impl Reverse<'_> {
         let (tape, place, out) = (local("tape"), local("place"), local("out"));
         let (value, pullback) = (local("value"), local("pullback"));
         let (stays, memory) = match self.rule.asks {
-            // All that the arguments refer to is there as it is, or as a copy.
-            true if !self.types().any(|ty| matches!(Pointer::of(ty), Some(Pointer::Raw(_)))) => {
-                (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::STAYS,))
+            true if self.lasting().any(|lasting| matches!(lasting, Lasting::Told)) => {
+                (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),))
             }
-            true => (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),)),
+            // All that the arguments refer to is there as it is, or as a copy.
+            true => (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::STAYS,)),
             false => (quote!(), quote!()),
         };
-        let arguments = self.copied().map(|(primal, copied)| match copied {
-            Some(_) => quote!(::pullback::__private::rules::lasting::<_, STAYS>(#tape, #primal.read())),
-            None => quote!(#primal.read()),
+        let arguments = self.primals.iter().zip(self.lasting()).map(|(primal, lasting)| match lasting {
+            Lasting::Copied(ty) if self.rule.asks => quote!({
+                #[allow(unused_imports)]
+                use ::pullback::__private::rules::NoCopy as _;
+                ::pullback::__private::rules::CopyOf::<#ty>::lasting::<STAYS>(#tape, #primal.read())
+            }),
+            _ => quote!(#primal.read()),
         });
-        let copied = self.copied_bounds();
         quote! {
             unsafe extern "C-unwind" fn __pullback_augmented<#(#generics,)* #rule, #closure #stays>(
                 #tape: *mut ::pullback::rt::Tape,
@@ -182,7 +208,6 @@ impl Reverse<'_> {
             )
             where
                 #bound
-                #copied
                 #predicates
             {
                 // SAFETY: S30 and S31, the arguments are those of a call of the target, and what they refer to stays if that is said.
@@ -373,6 +398,8 @@ impl Reverse<'_> {
             |stays: TokenStream| quote!(__pullback_augmented::<#(#turbofish,)* #rule, #closure #stays> as *const ());
         let (augmented, owning) = if self.rule.asks {
             let owning = augmented(quote!(, false));
+            let all_last = self.all_last();
+            let owning = quote!(if #all_last { #owning } else { ::core::ptr::null() });
             (augmented(quote!(, true)), quote!(.with_owning(#owning)))
         } else {
             (augmented(quote!()), quote!())
@@ -443,6 +470,20 @@ impl Reverse<'_> {
         }
         assertions
     }
+}
+
+/// What becomes of what an argument refers to where it may be overwritten.
+enum Lasting<'a> {
+    /// It refers to nothing.
+    Nothing,
+    /// It refers to nothing if it is floats only.
+    NothingIfPlain(&'a Type),
+    /// It is copied, if it can be.
+    Copied(&'a Type),
+    /// It is a raw pointer: the rule is told.
+    Told,
+    /// Neither: it must not be overwritten.
+    Lent,
 }
 
 /// The type parameter that stands for what an argument refers to.
