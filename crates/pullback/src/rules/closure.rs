@@ -50,14 +50,9 @@ impl<T: ToOwned + ?Sized> CopyOf<T> {
         if STAYS {
             return value;
         }
-        // SAFETY: asked of the caller; the copy stays where it is until the tape drops it.
+        // SAFETY: S31, asked of the caller; the copy stays where it is until the tape drops it.
         unsafe { (*(*tape).own(value.to_owned())).borrow() }
     }
-<<<<<<< HEAD
-    // SAFETY: S31, asked of the caller; the copy stays where it is until the tape drops it.
-    unsafe { (*(*tape).own(value.to_owned())).borrow() }
-=======
->>>>>>> efcf313 (rules: a rule that asks for Memory can refer to copies only, or to what stays)
 }
 
 /// A type of which there are no copies: the engine sees to it that it stays as it is.
