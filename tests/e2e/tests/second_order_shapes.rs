@@ -1,6 +1,7 @@
 //! Derivatives of derivatives of programs whose first derivatives have an odd shape. Each shape was found by random programs.
 
 use pullback::{grad, jvp};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
@@ -164,4 +165,22 @@ fn chain(x: f64) -> f64 {
 #[test]
 fn a_function_that_keeps_very_much() {
     check(|x| chain(x[0]), &[1.5], &[1.0], &[2.0]);
+}
+
+/// The nodes of a tree hold numbers of 16 bits between pointers; the indices in them depend on comparisons of inputs.
+#[test]
+fn indices_in_a_tree() {
+    let cubes = |x: &[f64]| {
+        let large: BTreeSet<usize> = x.iter().enumerate().filter(|(_, v)| **v > 1.0).map(|(i, _)| i).collect();
+        large.iter().map(|i| x[*i] * x[*i] * x[*i]).sum::<f64>()
+    };
+    check(cubes, &[0.5, 2.0, 3.0], &[1.0, 1.0, 0.0], &[0.0, 12.0, 0.0]);
+    let inserted = |x: &[f64]| {
+        let mut counts = BTreeMap::new();
+        for v in x {
+            *counts.entry(*v as usize).or_insert(0_usize) += 1;
+        }
+        x.iter().map(|v| v * v * counts[&(*v as usize)] as f64).sum::<f64>()
+    };
+    check(inserted, &[2.5, 2.0, 3.0], &[1.0, 1.0, 1.0], &[4.0, 4.0, 2.0]);
 }
