@@ -42,6 +42,7 @@ pub(crate) mod cotangent;
 mod hyperbolic;
 #[cfg(feature = "libm")]
 pub mod libm;
+pub(crate) mod lifetimes;
 #[cfg(feature = "matrixmultiply")]
 pub mod matrixmultiply;
 mod memory;

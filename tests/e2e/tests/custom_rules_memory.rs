@@ -1,7 +1,7 @@
 //! Rules for functions that make memory, write memory, or take structures: the shadows are those that the derivative has.
 
 use pullback::rules::{Memory, NoTangent};
-use pullback::{Differentiable, autodiff, frule, grad, rrule};
+use pullback::{Differentiable, autodiff, frule, grad, jvp, rrule};
 use std::cell::RefCell;
 use std::panic::catch_unwind;
 
@@ -432,4 +432,59 @@ fn scaled_rrule(memory: Memory, x: &[f64], by: &Scale) -> (f64, impl Fn(f64, &mu
 fn a_rule_that_asks_can_be_given_what_cannot_be_copied() {
     let f = |x: &[f64]| scaled(x, &Scale(x.len() as f64));
     assert_eq!(grad(f, &[1.0, 2.0][..]), [20.0, 20.0]);
+}
+
+#[derive(Clone, Copy)]
+struct Window<'a> {
+    weights: &'a [usize],
+}
+
+type Forever = Window<'static>;
+
+thread_local! {
+    /// What rules could keep if they were let.
+    static KEPT: RefCell<Vec<Forever>> = const { RefCell::new(Vec::new()) };
+}
+
+fn kept(window: Window, x: f64) -> f64 {
+    x * window.weights[0] as f64
+}
+
+#[rrule(for = kept)]
+fn kept_rrule(window: Forever, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64)) {
+    KEPT.with(|kept| kept.borrow_mut().push(window));
+    (kept(window, x), move |dy| (NoTangent, window.weights[0] as f64 * dy))
+}
+
+#[frule(for = kept)]
+fn kept_frule(window: Forever, _: NoTangent, x: f64, dx: f64) -> (f64, f64) {
+    KEPT.with(|kept| kept.borrow_mut().push(window));
+    (kept(window, x), window.weights[0] as f64 * dx)
+}
+
+#[test]
+fn a_rule_does_not_get_what_ends_as_what_lives_forever() {
+    let f = |x: &f64| kept(Window { weights: &vec![3] }, *x);
+    let message = |result: std::thread::Result<f64>| *result.unwrap_err().downcast::<String>().expect("a message");
+    let reverse = message(catch_unwind(|| grad(f, &1.0)));
+    let forward = message(catch_unwind(|| jvp(f, &1.0, &1.0).1));
+    for (message, rule) in [(reverse, "kept_rrule"), (forward, "kept_frule")] {
+        assert!(message.contains(&format!("`{rule}`")) && message.contains("hides a lifetime"), "{message}");
+    }
+    assert!(KEPT.with(|kept| kept.borrow().is_empty()));
+}
+
+/// The lifetime is the rule's.
+fn lent(window: Window, x: f64) -> f64 {
+    x * window.weights[0] as f64
+}
+
+#[rrule(for = lent)]
+fn lent_rrule(window: Window<'_>, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64)) {
+    (lent(window, x), move |dy| (NoTangent, 10.0 * window.weights[0] as f64 * dy))
+}
+
+#[test]
+fn a_rule_takes_a_structure_of_references() {
+    assert_eq!(grad(|x: &f64| lent(Window { weights: &[7] }, *x), &1.0), 70.0);
 }

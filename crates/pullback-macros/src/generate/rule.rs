@@ -27,9 +27,11 @@ pub mod reverse;
 pub mod scalar;
 pub mod transpose;
 
+use self::scalar::occurrences;
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
+use crate::parse::types::{leaves, lifetimes_in};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -151,6 +153,38 @@ impl Frame<'_> {
         quote_spanned! {parts.span=>
             __pullback_record(#name::<#(#turbofish),*>, ::core::marker::PhantomData, #(#named),*)
         }
+    }
+
+    /// Type parameters of the rule of which the attribute does not list what they stand for.
+    pub fn unlisted(&self) -> impl Iterator<Item = &Ident> {
+        let listed = |name: &Ident| self.attribute.instances.iter().any(|(listed, _)| listed == name);
+        self.rule.generics().type_params().map(|parameter| &parameter.ident).filter(move |name| !listed(name))
+    }
+
+    /// Checks, before the rule is called, that its arguments have the lifetimes that are written, and no others.
+    pub fn lifetimes_checked(&self) -> TokenStream {
+        let rule = self.rule.name().to_string();
+        let mut checks = TokenStream::new();
+        for (label, ty) in &self.arguments {
+            let mut found = Vec::new();
+            leaves(ty, &mut found);
+            for leaf in found {
+                let written = lifetimes_in(leaf);
+                // One for each time that it stands there.
+                let unlisted = self.unlisted().flat_map(|name| vec![name; occurrences(quote!(#leaf), name)]);
+                checks.extend(quote! {
+                    if !{
+                        #[allow(unused_imports)]
+                        use ::pullback::__private::rules::AnyLifetimes as _;
+                        ::pullback::__private::rules::LifetimesOf::<#leaf>::NONE
+                    } {
+                        let written = #written #(+ ::pullback::__private::rules::lifetimes_in::<#unlisted>())*;
+                        ::pullback::__private::rules::check_lifetimes::<#leaf>(written, #rule, #label);
+                    }
+                });
+            }
+        }
+        checks
     }
 
     /// What the rule's own where clause says.

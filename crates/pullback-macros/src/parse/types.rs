@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::visit::Visit;
-use syn::{GenericArgument, Lifetime, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
+use syn::{BoundLifetimes, GenericArgument, Lifetime, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
 
 /// The names of types without floats.
 #[rustfmt::skip]
@@ -49,18 +49,40 @@ pub fn as_reference(ty: &Type) -> Option<&TypeReference> {
 
 /// Whether a type, as it is written, holds what lives as long as something else does.
 pub fn has_lifetimes(ty: &Type) -> bool {
-    struct Search(bool);
-    impl Visit<'_> for Search {
-        fn visit_type_reference(&mut self, _: &TypeReference) {
-            self.0 = true;
+    lifetimes_in(ty) > 0
+}
+
+/// How many lifetimes there are in a type, as it is written; those of references are left out or not.
+pub fn lifetimes_in(ty: &Type) -> usize {
+    struct Count(usize);
+    impl Visit<'_> for Count {
+        fn visit_type_reference(&mut self, reference: &TypeReference) {
+            self.0 += 1;
+            self.visit_type(&reference.elem);
         }
         fn visit_lifetime(&mut self, _: &Lifetime) {
-            self.0 = true;
+            self.0 += 1;
         }
+        // They are counted where they are used.
+        fn visit_bound_lifetimes(&mut self, _: &BoundLifetimes) {}
     }
-    let mut search = Search(false);
-    search.visit_type(ty);
-    search.0
+    let mut count = Count(0);
+    count.visit_type(ty);
+    count.0
+}
+
+/// The types that a type is made of by references, pointers, slices, arrays and tuples.
+pub fn leaves<'a>(ty: &'a Type, found: &mut Vec<&'a Type>) {
+    match ty {
+        Type::Reference(reference) => leaves(&reference.elem, found),
+        Type::Ptr(pointer) => leaves(&pointer.elem, found),
+        Type::Slice(slice) => leaves(&slice.elem, found),
+        Type::Array(array) => leaves(&array.elem, found),
+        Type::Tuple(tuple) => tuple.elems.iter().for_each(|elem| leaves(elem, found)),
+        Type::Paren(inner) => leaves(&inner.elem, found),
+        Type::Group(inner) => leaves(&inner.elem, found),
+        _ => found.push(ty),
+    }
 }
 
 /// What a type refers to, if it is a reference or a raw pointer.

@@ -76,6 +76,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     let (out, result_shadow) = (local("out"), local("result_shadow"));
     let (value, tangent) = (local("value"), local("tangent"));
     let name = rule.rule.name().to_string();
+    let lifetimes_checked = frame.lifetimes_checked();
     let result_tangent = &rule.result_tangent;
     let fitting = quote_spanned! {result_tangent.span()=>
         <#result_tangent as ::pullback::rules::ResultTangent<#result>>::tangent_of(#tangent, #name, &#value)
@@ -126,6 +127,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
             #predicates
             #(#implied)*
         {
+            #lifetimes_checked
             // SAFETY: S18 and S30, the arguments are those of a call of the target, and their shadows fit.
             unsafe {
                 #(#made)*

@@ -144,9 +144,7 @@ impl Reverse<'_> {
 
     /// What becomes of what each argument refers to, in a rule that asks.
     fn lasting(&self) -> impl Iterator<Item = Lasting<'_>> {
-        let listed = |name: &Ident| self.frame.attribute.instances.iter().any(|(listed, _)| listed == name);
-        let parameters = self.frame.rule.generics().type_params().map(|parameter| &parameter.ident);
-        let unknown: Vec<&Ident> = parameters.filter(|name| !listed(name)).collect();
+        let unknown: Vec<&Ident> = self.frame.unlisted().collect();
         self.types().zip(&self.rule.arguments).map(move |(ty, way)| match (Pointer::of(ty), way) {
             (Some(Pointer::Raw(_)), _) => Lasting::Told,
             (Some(Pointer::Reference(reference)), _) if reference.mutability.is_none() => {
@@ -183,6 +181,7 @@ impl Reverse<'_> {
         let (primals, types) = (&self.primals, self.types());
         let (tape, place, out) = (local("tape"), local("place"), local("out"));
         let (value, pullback) = (local("value"), local("pullback"));
+        let lifetimes_checked = self.frame.lifetimes_checked();
         let (stays, memory) = match self.rule.asks {
             true if self.lasting().any(|lasting| matches!(lasting, Lasting::Told)) => {
                 (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),))
@@ -210,6 +209,7 @@ impl Reverse<'_> {
                 #bound
                 #predicates
             {
+                #lifetimes_checked
                 // SAFETY: S30 and S31, the arguments are those of a call of the target, and what they refer to stays if that is said.
                 unsafe {
                     let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);

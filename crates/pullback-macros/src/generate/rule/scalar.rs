@@ -93,11 +93,17 @@ fn component(rule: &ScalarRule, argument: &ScalarArgument, d: &Ident) -> (TokenS
 
 /// Whether a name occurs.
 pub fn mentions(tokens: TokenStream, name: &Ident) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(word) => word == *name,
-        TokenTree::Group(group) => mentions(group.stream(), name),
-        _ => false,
-    })
+    occurrences(tokens, name) > 0
+}
+
+/// How often a name stands in something.
+pub fn occurrences(tokens: TokenStream, name: &Ident) -> usize {
+    let in_tree = |token| match token {
+        TokenTree::Ident(word) => usize::from(word == *name),
+        TokenTree::Group(group) => occurrences(group.stream(), name),
+        _ => 0,
+    };
+    tokens.into_iter().map(in_tree).sum()
 }
 
 fn forward(rule: &ScalarRule) -> TokenStream {
