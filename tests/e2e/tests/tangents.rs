@@ -240,4 +240,24 @@ fn parts_that_cannot_be_taken_out() {
     let counted = |x: f64, name: &str| Rc::new((x, name.to_owned()));
     let said = message(|| t_owned(counted(3.0, "ab"), counted(1.0, "ab")));
     assert!(said.contains("it holds a `alloc::string::String` behind an `Rc`"), "{said}");
+
+#[pullback::non_differentiable]
+fn numbers(n: usize) -> Vec<usize> {
+    (0..n).collect()
+}
+
+#[pullback::non_differentiable]
+fn names(n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("n{i}")).collect()
+}
+
+#[test]
+fn vectors_that_a_function_without_derivative_has_made_have_tangents_that_are_vectors() {
+    let (value, mut tangent) = jvp(|x: &f64| (x * x, numbers(3)), &3.0, &1.0);
+    assert_eq!(value, (9.0, vec![0, 1, 2]));
+    tangent.1.push(7);
+    assert_eq!(std::hint::black_box(Some(tangent.1)), Some(vec![7]));
+    let (value, tangent) = jvp(|x: &f64| (x * x, names(2)), &3.0, &1.0);
+    assert_eq!(value, (9.0, vec!["n0".to_string(), "n1".to_string()]));
+    assert_eq!(std::hint::black_box(Some(tangent.1)), Some(Vec::new()));
 }

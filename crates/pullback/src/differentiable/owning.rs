@@ -135,10 +135,13 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        if T::CONSTANTS {
-            // SAFETY: S36, asked of the caller; the word is the one that holds the address.
-            unsafe {
-                let first = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() }).read();
+        // SAFETY: S36, asked of the caller; the word is the one that holds the address.
+        unsafe {
+            let first = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() }).read();
+            if first.is_null() {
+                // A function without derivative has made the vector, and the engine no memory for its tangent.
+                shadow.write(Vec::new());
+            } else if T::CONSTANTS {
                 for (index, value) in self.iter().enumerate() {
                     value.constants(first.add(index), visit);
                 }
