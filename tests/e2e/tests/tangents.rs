@@ -240,6 +240,7 @@ fn parts_that_cannot_be_taken_out() {
     let counted = |x: f64, name: &str| Rc::new((x, name.to_owned()));
     let said = message(|| t_owned(counted(3.0, "ab"), counted(1.0, "ab")));
     assert!(said.contains("it holds a `alloc::string::String` behind an `Rc`"), "{said}");
+}
 
 #[pullback::non_differentiable]
 fn numbers(n: usize) -> Vec<usize> {
@@ -260,4 +261,16 @@ fn vectors_that_a_function_without_derivative_has_made_have_tangents_that_are_ve
     let (value, tangent) = jvp(|x: &f64| (x * x, names(2)), &3.0, &1.0);
     assert_eq!(value, (9.0, vec!["n0".to_string(), "n1".to_string()]));
     assert_eq!(std::hint::black_box(Some(tangent.1)), Some(Vec::new()));
+}
+
+#[pullback::non_differentiable]
+fn boxed(n: usize) -> (usize, usize, Box<usize>) {
+    (n, n, Box::new(n))
+}
+
+#[test]
+fn a_box_that_a_function_without_derivative_has_made_has_no_tangent() {
+    let result = catch_unwind(|| jvp(|x: &f64| (x * x, boxed(3)), &3.0, &1.0));
+    let message = *result.unwrap_err().downcast::<&str>().expect("a message");
+    assert!(message.contains("a box that a function without derivative has made"), "{message}");
 }
