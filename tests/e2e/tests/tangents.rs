@@ -268,9 +268,17 @@ fn boxed(n: usize) -> (usize, usize, Box<usize>) {
     (n, n, Box::new(n))
 }
 
+#[pullback::non_differentiable]
+fn counted(n: usize) -> (usize, usize, Rc<usize>) {
+    (n, n, Rc::new(n))
+}
+
 #[test]
 fn a_box_that_a_function_without_derivative_has_made_has_no_tangent() {
     let result = catch_unwind(|| jvp(|x: &f64| (x * x, boxed(3)), &3.0, &1.0));
     let message = *result.unwrap_err().downcast::<&str>().expect("a message");
     assert!(message.contains("a box that a function without derivative has made"), "{message}");
+    let result = catch_unwind(|| drop(jvp(|x: &f64| (x * x, counted(3)), &3.0, &1.0)));
+    let message = *result.unwrap_err().downcast::<&str>().expect("a message");
+    assert!(message.contains("a shared value that a function without derivative has made"), "{message}");
 }

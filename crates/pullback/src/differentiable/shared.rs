@@ -118,6 +118,12 @@ macro_rules! counted {
                 // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
                 unsafe {
                     let counted = shadow.cast::<*mut Counted<T>>().read();
+                    // The engine makes no memory for the tangent there, and nobody else can make a value of the type.
+                    assert!(
+                        !counted.is_null(),
+                        "a shared value that a function without derivative has made is part of a result, and has no tangent\n\
+                         help: return the value itself"
+                    );
                     if visit.counted(counted.cast_const().cast()) {
                         T::constants(self, &raw mut (*counted).value, visit);
                         visit.leave();
