@@ -282,3 +282,29 @@ fn a_box_that_a_function_without_derivative_has_made_has_no_tangent() {
     let message = *result.unwrap_err().downcast::<&str>().expect("a message");
     assert!(message.contains("a shared value that a function without derivative has made"), "{message}");
 }
+
+#[derive(Differentiable, Clone)]
+enum Label {
+    Number(f64),
+    Text(String),
+}
+
+#[autodiff(t_label, Forward, Dual, Const, Dual)]
+fn label(of: &mut Label, scale: f64) -> f64 {
+    match of {
+        Label::Number(x) => *x * scale,
+        Label::Text(text) => text.len() as f64 * scale,
+    }
+}
+
+/// What is in an enum is grown and given back as the primal's.
+#[test]
+fn a_string_in_an_enum_is_the_same_in_the_tangent() {
+    let text = |text: &str| Label::Text(text.to_owned());
+    assert_eq!(t_label(&mut text("abc"), &mut text("abc"), 2.0), (6.0, 0.0));
+    assert_eq!(t_label(&mut Label::Number(3.0), &mut Label::Number(1.0), 2.0), (6.0, 2.0));
+    let said = message(|| t_label(&mut text("abc"), &mut text("abd"), 2.0));
+    assert!(said.contains("is \"abc\", its shadow is \"abd\""), "{said}");
+    let said = message(|| t_label(&mut text("abc"), &mut text("abcd"), 2.0));
+    assert!(said.contains("has capacity 3, its shadow has capacity 4"), "{said}");
+}
