@@ -1,7 +1,8 @@
 //! `cargo xtask bench --instructions`: how many instructions derivatives take, and whether that has grown.
 //!
 //! The benchmarks and our tool for GradBench run under callgrind, so that a busy machine changes nothing. With the same of another
-//! checkout, one of an earlier commit, a derivative that takes more than [`MOST`] times what it took there is a failure.
+//! checkout, one of an earlier commit, a derivative that takes more than [`MOST`] times what it took there is a failure. (A commit from
+//! before this task gets the `bench` of this one.)
 //!
 //! ```text
 //! function                              before            now   ratio
@@ -29,7 +30,10 @@ pub fn run(base: Option<&str>) -> TaskResult {
     println!("\n{:<28} {:>14} {:>14} {:>7}", "function", "before", "now", "ratio");
     let mut grown = Vec::new();
     for (name, now) in now {
-        let Some((_, before)) = before.iter().find(|before| before.0 == name) else { continue };
+        let Some((_, before)) = before.iter().find(|before| before.0 == name) else {
+            println!("{name:<28} {:>14} {now:>14}", "–");
+            continue;
+        };
         let ratio = now as f64 / *before as f64;
         println!("{name:<28} {before:>14} {now:>14} {ratio:>7.3}");
         if ratio > MOST {
@@ -50,7 +54,7 @@ fn counts(checkout: &Path) -> Result<Vec<Count>, String> {
     driver::run(driver.cargo_pullback("bench/gradbench", &["build", "--release"]))?;
     let harness = ["run", "--release", "--bin", "harness", "--", "instructions"];
     driver::run_heard(driver.cargo_pullback("bench/gradbench", &harness), Stream::Output, &mut hear)?;
-    Ok(counts)
+    if counts.is_empty() { Err(format!("nothing was counted in `{}`", checkout.display())) } else { Ok(counts) }
 }
 
 /// A line of either program: a name, which may have spaces, the count of the value and that of the derivative.
