@@ -208,7 +208,8 @@ fn a_cell_that_is_put_aside_is_the_shadows_alone() {
     let all = [shadow.clone(), shadow.clone(), shadow];
     let mut shadows = all.clone();
     told(|| drop(d_eithers(&all, &mut shadows, 2.0)));
-    let primals = [Either::Number(5); 3].map(counted_either);
+    let primal = counted_either(Either::Number(5));
+    let primals = [primal.clone(), primal.clone(), primal];
     drop(all);
     assert_eq!(d_eithers(&primals, &mut shadows, 2.0), (15.0, 30.0));
     assert_eq!(shadows[0].get(), Either::Number(5));

@@ -23,10 +23,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        if T::CELLS {
-            path.piece(&**self, &**shadow);
-        }
-        T::check_shadow(self, shadow, path)
+        T::check_shadow(self, shadow, &path.around::<T>(self, shadow))
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
@@ -120,10 +117,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        if T::CELLS {
-            path.piece(&self[..], &shadow[..]);
-        }
-        self[..].check_shadow(&shadow[..], path)?;
+        self[..].check_shadow(&shadow[..], &path.around(&self[..], &shadow[..]))?;
         if path.access() == Access::Exclusive && size_of::<T>() > 0 && !path.is_constant() {
             path.fitting_capacity(self.capacity(), shadow.capacity())?;
             let spare = self.capacity() - self.len();

@@ -26,6 +26,8 @@ pub struct Path<'a> {
     in_cell: bool,
     /// Whether it leads through an enum, in which nobody knows where things lie.
     in_variant: bool,
+    /// Whether the memory around what it leads to is noted as one piece.
+    is_noted: bool,
     /// What is done on the way.
     task: Task<'a>,
     /// Where the names of shared memory are noted.
@@ -85,6 +87,7 @@ impl<'a> Path<'a> {
             access: Access::Exclusive,
             in_cell: false,
             in_variant: false,
+            is_noted: false,
             task: Task::Nothing,
             names: None,
         }
@@ -120,6 +123,23 @@ impl<'a> Path<'a> {
     /// Whether there is no shadow to write to.
     pub(super) const fn is_constant(&self) -> bool {
         self.is(ShadowKind::Missing)
+    }
+
+    /// Note a cell that others may have names of, unless it is in a piece that is noted.
+    pub(super) fn note_cell<T>(&self, primal: &T, shadow: &T) {
+        if !self.is_noted {
+            self.piece_of(primal, shadow, size_of::<T>());
+        }
+    }
+
+    /// The same way, where the memory around is noted as one piece if there are cells in it. In an enum there are cells in some variants
+    /// only: those are noted by themselves.
+    pub(super) fn around<T: Differentiable + ?Sized>(self, primal: &T, shadow: &T) -> Self {
+        let is_noted = T::CELLS && !T::VARIANTS;
+        if is_noted {
+            self.piece(primal, shadow);
+        }
+        Path { is_noted, ..self }
     }
 
     /// Note memory that others may have names of.

@@ -44,10 +44,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        if T::CELLS {
-            path.piece(&**self, &**shadow);
-        }
-        T::check_shadow(self, shadow, &path.shared())
+        T::check_shadow(self, shadow, &path.shared().around::<T>(self, shadow))
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {

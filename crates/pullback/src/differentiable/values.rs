@@ -270,6 +270,7 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         // SAFETY: S8, the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
         let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
+        path.note_cell(primal, shadow);
         primal.check_shadow(shadow, &path.cell(T::VARIANTS)?)
     }
 
