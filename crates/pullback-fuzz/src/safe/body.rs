@@ -258,7 +258,8 @@ impl Writer {
             }
         } else if let Ty::Rc(_) = ty {
             // Memory that is shared.
-            let place = self.find(|place| place.ty == *ty && !(place.borrowed && place.writable));
+            let is_there = |place: &Place| !place.text.contains('[') && !place.text.contains("unwrap");
+            let place = self.find(|place| place.ty == *ty && !(place.borrowed && place.writable) && is_there(place));
             if let Some(place) = place.filter(|_| self.rng.chance(60)) {
                 return format!("{}.clone()", place.text);
             }
