@@ -285,7 +285,7 @@ impl Writer {
                 format!("roomy(vec![{}])", values.join(", "))
             }
             Ty::Boxed(of) => format!("Box::new({})", inner(self, of)),
-            Ty::Option(_) if self.rng.chance(20) => "None".to_owned(),
+            Ty::Option(_) if self.rng.chance(10) => "None".to_owned(),
             Ty::Option(of) => format!("Some({})", inner(self, of)),
             Ty::Pair(a, b) => format!("({}, {})", inner(self, a), inner(self, b)),
             Ty::Array(of) => format!("[{}, {}]", inner(self, of), inner(self, of)),
@@ -539,7 +539,13 @@ impl Writer {
         let sum = match values {
             Some(values) => {
                 let get = if values.ty == Ty::Float.vec() { "" } else { ".get()" };
-                format!("{inner}acc += {0}[{element}]{get} * {0}[{element}]{get};\n", values.text)
+                let values = values.text;
+                if self.rng.chance(60) {
+                    let v = if get.is_empty() { "*v" } else { "v.get()" };
+                    format!("{inner}if let Some(v) = {values}.get({element}) {{ acc += {v} * {v}; }}\n")
+                } else {
+                    format!("{inner}acc += {values}[{element}]{get} * {values}[{element}]{get};\n")
+                }
             }
             None => format!("{inner}acc += {} * c(({element} % 7) as f64);\n", self.float(true, 0)),
         };

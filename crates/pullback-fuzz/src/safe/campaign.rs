@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -232,7 +233,7 @@ impl<'a> Bench<'a> {
         if self.profile == Profile::Release {
             command.arg("--release");
         }
-        let (status, said) = self.watched(&mut command, Duration::from_secs(600))?;
+        let (status, said) = self.watched(&mut command, Duration::from_secs(LONGEST_BUILD))?;
         Ok((status == End::Code(0), said))
     }
 
@@ -297,7 +298,7 @@ impl<'a> Bench<'a> {
     fn watched(&self, command: &mut Command, silence: Duration) -> io::Result<(End, String)> {
         let path = self.directory.join("said.txt");
         let file = File::create(&path)?;
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let mut child = command.spawn()?;
         let (mut length, mut since) = (0, Instant::now());
         let end = loop {
@@ -309,7 +310,8 @@ impl<'a> Bench<'a> {
                 (length, since) = (now, Instant::now());
             }
             if since.elapsed() > silence {
-                child.kill()?;
+                // With all that it has started.
+                Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
                 child.wait()?;
                 break End::Hang;
             }
@@ -326,6 +328,9 @@ enum End {
     Signal,
     Hang,
 }
+
+/// After so many seconds without a word, the driver will not end.
+const LONGEST_BUILD: u64 = 300;
 
 /// The host, which `cargo pullback` builds for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
