@@ -216,8 +216,8 @@ fn run_safe(arguments: &Arguments, programs: u64) -> ExitCode {
     for (text, seeds) in &report.refused {
         println!("{:>6} did not build, {}: {text}", seeds.len(), seeds[0]);
     }
-    for (text, count) in &report.refused_at_run_time {
-        println!("{count:>6} refused at run time: {text}");
+    for (text, seeds) in &report.refused_at_run_time {
+        println!("{:>6} refused at run time, {}: {text}", seeds.len(), seeds[0]);
     }
     for fault in &report.faults {
         println!("FAULT {} {:?}: {}\n", fault.seed, fault.profile, fault.text);

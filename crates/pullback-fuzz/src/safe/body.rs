@@ -157,8 +157,8 @@ impl Writer {
     /// An index: mostly one that is there.
     fn index(&mut self) -> String {
         match self.rng.below(20) {
-            0..14 => "0".to_owned(),
-            14..19 => "1".to_owned(),
+            0..17 => "0".to_owned(),
+            17..19 => "1".to_owned(),
             _ => (*self.rng.pick(&["2", "i0"])).to_owned(),
         }
     }
@@ -226,7 +226,7 @@ impl Writer {
         let suits = |place: &Place| match &place.ty {
             Ty::Usize | Ty::Vec(_) | Ty::String | Ty::BoxStr => !(place.borrowed && place.writable),
             Ty::Cell(of) => matches!(**of, Ty::Usize | Ty::Pair(..)),
-            Ty::Rc(_) => true,
+            Ty::Rc(_) => !(place.borrowed && place.writable),
             _ => false,
         };
         let Some(place) = self.find(suits) else { return self.rng.below(4).to_string() };
@@ -260,7 +260,7 @@ impl Writer {
             // Memory that is shared.
             let is_there = |place: &Place| !place.text.contains('[') && !place.text.contains("unwrap");
             let place = self.find(|place| place.ty == *ty && !(place.borrowed && place.writable) && is_there(place));
-            if let Some(place) = place.filter(|_| self.rng.chance(60)) {
+            if let Some(place) = place.filter(|_| self.rng.chance(85)) {
                 return format!("{}.clone()", place.text);
             }
         }
@@ -280,7 +280,7 @@ impl Writer {
             Ty::String => format!("text({})", self.words()),
             Ty::BoxStr => format!("Box::<str>::from({})", self.words()),
             Ty::Vec(of) => {
-                let count = *self.rng.pick(&[0, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3]);
+                let count = *self.rng.pick(&[0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3]);
                 let values: Vec<_> = (0..count).map(|_| inner(self, of)).collect();
                 format!("roomy(vec![{}])", values.join(", "))
             }
@@ -452,8 +452,23 @@ impl Writer {
 
     /// Do something with a cell, or an `Rc`.
     pub fn touch(&mut self, pad: &str) -> String {
+        self.touch_one_of(pad, |_| true)
+    }
+
+    /// Change numbers in a cell, which may be indices.
+    pub fn touch_numbers(&mut self, pad: &str) -> String {
+        self.touch_one_of(pad, |place| match &place.ty {
+            Ty::Cell(of) => **of == Ty::Usize,
+            Ty::RefCell(of) => of.any(&[], &|ty| *ty == Ty::Usize) && !of.any(&[], &|ty| *ty == Ty::Float),
+            _ => false,
+        })
+    }
+
+    fn touch_one_of(&mut self, pad: &str, is: impl Fn(&Place) -> bool) -> String {
         let suits = |place: &Place| {
-            matches!(place.ty, Ty::Cell(_) | Ty::RefCell(_) | Ty::Rc(_)) && !(place.borrowed && place.writable)
+            matches!(place.ty, Ty::Cell(_) | Ty::RefCell(_) | Ty::Rc(_))
+                && !(place.borrowed && place.writable)
+                && is(place)
         };
         let Some(place) = self.find(suits) else {
             return if self.rng.chance(30) { self.poke(pad) } else { format!("{pad}tick();\n") };
@@ -519,7 +534,7 @@ impl Writer {
     }
 
     /// A loop over indices that lie in memory.
-    fn over_numbers(&mut self, depth: usize, pad: &str) -> String {
+    pub fn over_numbers(&mut self, depth: usize, pad: &str) -> String {
         let suits = |place: &Place| match &place.ty {
             Ty::Vec(of) => **of == Ty::Usize || **of == Ty::Usize.cell(),
             _ => false,
@@ -549,6 +564,10 @@ impl Writer {
             }
             None => format!("{inner}acc += {} * c(({element} % 7) as f64);\n", self.float(true, 0)),
         };
+        if through_cell && self.rng.chance(75) {
+            // It is borrowed, and a write would panic.
+            self.scope[indices.root].access = Access::Nothing;
+        }
         let count = self.rng.below(3);
         let rest = self.block(count, depth - 1, &inner);
         self.scope[indices.root].access = before;
@@ -621,7 +640,8 @@ impl Writer {
 
     /// A reference to a place; or its elements, one by one.
     fn borrowed(&mut self, depth: usize, pad: &str) -> String {
-        let Some(place) = self.find(|place| !place.text.contains(".borrow")) else { return String::new() };
+        let suits = |place: &Place| !place.text.contains(".borrow") && place.text != "acc";
+        let Some(place) = self.find(suits) else { return String::new() };
         match place.ty.clone() {
             Ty::Vec(of) | Ty::Array(of) if self.rng.chance(60) => self.reference(depth, pad, &place, *of, "iter"),
             ty => self.reference(depth, pad, &place, ty, "&"),

@@ -70,7 +70,7 @@ pub struct Report {
     /// Programs that do not build, by what is said.
     pub refused: BTreeMap<String, Vec<u64>>,
     /// Derivatives that panic where the function does not, by what they say.
-    pub refused_at_run_time: BTreeMap<String, u64>,
+    pub refused_at_run_time: BTreeMap<String, Vec<u64>>,
     /// Calls that returned, and were compared; that panicked like the function; that refused; that were too large to be compared.
     pub calls: [u64; 4],
 }
@@ -96,8 +96,8 @@ impl Report {
         for (text, seeds) in other.refused {
             self.refused.entry(text).or_default().extend(seeds);
         }
-        for (text, count) in other.refused_at_run_time {
-            *self.refused_at_run_time.entry(text).or_default() += count;
+        for (text, seeds) in other.refused_at_run_time {
+            self.refused_at_run_time.entry(text).or_default().extend(seeds);
         }
         for (sum, count) in self.calls.iter_mut().zip(other.calls) {
             *sum += count;
@@ -280,8 +280,9 @@ impl<'a> Bench<'a> {
                         None => report.faults.push(Fault { seed, profile: self.profile, text }),
                     }
                 }
-                ["REFUSED", _, ref text @ ..] => {
-                    *report.refused_at_run_time.entry(without_numbers(&text.join(" "))).or_default() += 1;
+                ["REFUSED", seed, ref text @ ..] => {
+                    let Ok(seed) = seed.parse() else { continue };
+                    report.refused_at_run_time.entry(without_numbers(&text.join(" "))).or_default().push(seed);
                 }
                 ["COUNTS", ref counts @ ..] => {
                     for (sum, count) in report.calls.iter_mut().zip(counts) {

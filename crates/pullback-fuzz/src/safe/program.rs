@@ -158,6 +158,7 @@ impl Program {
         }
         // Each share is in at least one argument, often in two.
         for (share, active) in self.shares.clone() {
+            let twice = self.writer.rng.chance(70);
             let times = if self.functional && active {
                 let first = &mut self.arguments[0];
                 first.pass = Pass::Ref;
@@ -168,7 +169,7 @@ impl Program {
                 };
                 0
             } else {
-                self.writer.rng.between(1, 2)
+                1 + usize::from(twice)
             };
             for _ in 0..times {
                 let activity = if active { Activity::Duplicated } else { Activity::Const };
@@ -196,7 +197,10 @@ impl Program {
                 4 => Returned::Named,
                 5 => Returned::Value(Ty::Float.cell().rc()),
                 6 | 7 if !self.functional => Returned::Borrowed(Ty::Float),
-                8 => Returned::Value(types::random(rng, &self.writer.structs, Use::Duplicated, 2)),
+                8 => {
+                    let ty = types::random(rng, &self.writer.structs, Use::Duplicated, 2);
+                    Returned::Value(if ty.has_active_floats(&self.writer.structs) { ty } else { Ty::Float.vec() })
+                }
                 _ => Returned::Value(Ty::Float),
             };
         }
@@ -241,7 +245,7 @@ impl Program {
                 }
                 ty = types::random(rng, structs, purpose, depth);
             }
-            if !ty.has_active_floats(structs) || rng.chance(25) {
+            if !ty.has_active_floats(structs) || rng.chance(35) {
                 ty = Ty::Float.vec();
             }
         }
@@ -323,8 +327,9 @@ impl Program {
         self.writer.scope.push(Variable { text: "i0".to_owned(), ty: Ty::Usize, access: Access::Read, active: false });
         self.writer.scope.push(Variable { text: "acc".to_owned(), ty: Ty::Float, access: Access::Write, active: true });
         let sum = self.slices();
-        let count = self.writer.rng.between(2, 7);
-        let body = self.writer.block(count, 2, "    ") + &self.late();
+        let count = self.writer.rng.between(1, 6);
+        let indexed = if self.writer.rng.chance(35) { self.writer.over_numbers(1, "    ") } else { String::new() };
+        let body = indexed + &self.writer.block(count, 2, "    ") + &self.late();
         self.body = format!("    let i0: usize = {number} % 3;\n    let mut acc = c(0.25);\n{sum}{body}");
         let more = self.writer.float(true, 1);
         self.result = match self.returned.clone() {
@@ -358,12 +363,10 @@ impl Program {
         let known = self.writer.scope.len();
         let count = self.writer.rng.between(1, 3);
         let text = (0..count)
-            .map(|_| {
-                if self.writer.rng.chance(30) {
-                    format!("    poke({});\n", self.writer.rng.below(6))
-                } else {
-                    self.writer.touch("    ")
-                }
+            .map(|_| match self.writer.rng.below(3) {
+                0 => format!("    poke({});\n", self.writer.rng.below(6)),
+                1 => self.writer.touch_numbers("    "),
+                _ => self.writer.touch("    "),
             })
             .collect();
         self.writer.scope.truncate(known);

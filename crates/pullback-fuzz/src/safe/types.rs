@@ -99,7 +99,9 @@ impl Ty {
                 | Ty::Cell(of)
                 | Ty::RefCell(of) => of.any(structs, is),
                 Ty::Pair(a, b) => a.any(structs, is) || b.any(structs, is),
-                Ty::Struct(number) => structs[*number].fields.iter().any(|(field, _)| field.any(structs, is)),
+                Ty::Struct(number) => {
+                    structs.get(*number).is_some_and(|of| of.fields.iter().any(|(field, _)| field.any(structs, is)))
+                }
                 _ => false,
             }
     }
@@ -224,12 +226,12 @@ pub fn shared(rng: &mut Rng, structs: &[Struct], purpose: Use) -> Ty {
         return of.rc();
     }
     match rng.below(10) {
-        0..3 => Ty::Usize.vec().ref_cell().rc(),
-        3 => Ty::Float.vec().ref_cell().rc(),
-        4 => Ty::Usize.cell().rc(),
-        5 => Ty::Usize.cell().vec().rc(),
-        6 => Ty::Option(Box::new(Ty::Usize.vec())).ref_cell().rc(),
-        7 => Ty::Pair(Box::new(Ty::Usize), Box::new(Ty::String)).ref_cell().rc(),
+        0..4 => Ty::Usize.vec().ref_cell().rc(),
+        4 => Ty::Float.vec().ref_cell().rc(),
+        5 => Ty::Usize.cell().rc(),
+        6 => Ty::Usize.cell().vec().rc(),
+        7 => Ty::Option(Box::new(Ty::Usize.vec())).ref_cell().rc(),
+        8 => Ty::Pair(Box::new(Ty::Usize), Box::new(Ty::String)).ref_cell().rc(),
         _ => random(rng, structs, Use::Const, 2).ref_cell().rc(),
     }
 }
