@@ -378,7 +378,13 @@ impl Writer {
 
     /// Write to a place.
     pub fn write(&mut self, pad: &str) -> String {
-        let Some(place) = self.find(|place| place.writable) else { return self.touch(pad) };
+        match self.find(|place| place.writable) {
+            Some(place) => self.write_to(&place, pad),
+            None => self.touch(pad),
+        }
+    }
+
+    fn write_to(&mut self, place: &Place, pad: &str) -> String {
         let (text, floats) = (&place.text, Floats::Computed { active: place.active });
         let t = format!("t{}", self.fresh());
         let with = |writer: &mut Self, ty: &Ty, operation: &str| {
@@ -455,13 +461,22 @@ impl Writer {
         self.touch_one_of(pad, |_| true)
     }
 
-    /// Change numbers in a cell, which may be indices.
+    /// Change numbers that lie in a cell, and may be indices: where they lie, or by others.
     pub fn touch_numbers(&mut self, pad: &str) -> String {
-        self.touch_one_of(pad, |place| match &place.ty {
-            Ty::Cell(of) => **of == Ty::Usize,
-            Ty::RefCell(of) => of.any(&[], &|ty| *ty == Ty::Usize) && !of.any(&[], &|ty| *ty == Ty::Float),
-            _ => false,
-        })
+        let indices = |ty: &Ty| *ty == Ty::Usize || *ty == Ty::Usize.vec();
+        let in_place = self.find(|place| place.borrowed && place.writable && !place.active && indices(&place.ty));
+        match in_place {
+            Some(place) if place.ty == Ty::Usize.vec() && self.rng.chance(40) => {
+                let value = *self.rng.pick(&["0", "1", "1 << 40", "usize::MAX"]);
+                format!("{pad}{}.fill({value});\n", place.text)
+            }
+            Some(place) if self.rng.chance(70) => self.write_to(&place, pad),
+            _ => self.touch_one_of(pad, |place| match &place.ty {
+                Ty::Cell(of) => **of == Ty::Usize,
+                Ty::RefCell(of) => indices(of),
+                _ => false,
+            }),
+        }
     }
 
     fn touch_one_of(&mut self, pad: &str, is: impl Fn(&Place) -> bool) -> String {
@@ -547,11 +562,20 @@ impl Writer {
         self.scope[indices.root].access =
             if indices.writable && !through_cell { Access::Nothing } else { Access::Read };
         let element = if indices.ty == Ty::Usize.vec() { "*k" } else { "k.get()" };
-        let values = self.find(|place| {
+        let mut values = self.find(|place| {
             matches!(&place.ty, Ty::Vec(of) if **of == Ty::Float || **of == Ty::Float.cell())
                 && !(place.borrowed && place.writable)
         });
-        let sum = match values {
+        let mut before_it = String::new();
+        if values.is_none() || self.rng.chance(20) {
+            // A vector of its own.
+            let name = format!("t{}", self.fresh());
+            let floats: Vec<_> = (0..3).map(|_| self.float(true, 0)).collect();
+            before_it = format!("{pad}let {name} = vec![{}];\n", floats.join(", "));
+            let ty = Ty::Float.vec();
+            values = Some(Place { root: 0, text: name, ty, writable: false, active: true, borrowed: false });
+        }
+        let sum = match values.filter(|_| self.rng.chance(85)) {
             Some(values) => {
                 let get = if values.ty == Ty::Float.vec() { "" } else { ".get()" };
                 let values = values.text;
@@ -577,9 +601,9 @@ impl Writer {
             let body = sum
                 .replace("*k", &format!("{}[{position}]", indices.text))
                 .replace("k.get()", &format!("{}[{position}].get()", indices.text));
-            return format!("{pad}for {position} in 0..{}.len() {{\n{body}{pad}}}\n", indices.text);
+            return before_it + &format!("{pad}for {position} in 0..{}.len() {{\n{body}{pad}}}\n", indices.text);
         }
-        format!("{pad}for k in {}.iter() {{\n{sum}{rest}{pad}}}\n", indices.text)
+        before_it + &format!("{pad}for k in {}.iter() {{\n{sum}{rest}{pad}}}\n", indices.text)
     }
 
     /// A loop with a bound, which may be beyond what any memory could hold.
