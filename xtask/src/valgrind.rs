@@ -8,10 +8,14 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 21] = [
+const TESTS: [&str; 25] = [
     "shadow_misuse",
     "shadows",
     "mutation",
+    "cells",
+    "shadows_after_panics",
+    "skipped_fields",
+    "tangents",
     "vec_box_option",
     "lists_and_trees",
     "recursion",

@@ -151,3 +151,21 @@ fn a_loop_asks_for_no_more_memory_than_it_gets_to_use() {
         (compounded(&[0.5 + step, 0.25, 0.125], 3) - compounded(&[0.5 - step, 0.25, 0.125], 3)) / (2.0 * step);
     assert!((found[0] - difference).abs() < 1e-6, "{found:?} {difference}");
 }
+
+#[autodiff(d_grown, Reverse, Duplicated, Active)]
+fn grown(v: &mut Vec<f64>, x: f64) {
+    v.push(x * x);
+    assert!(x < 0.0, "grown too far");
+}
+
+/// A forward derivative of a derivative that has moved the pointers of a shadow: what has a shadow there is lost, and nothing is freed twice.
+#[test]
+fn a_panic_in_an_inner_derivative_that_has_moved_pointers() {
+    let f = |x: &[f64]| {
+        let (mut v, mut d) = (vec![x[0], x[1]], vec![0.0, 0.0]);
+        d_grown(&mut v, &mut d, x[0]);
+        d.iter().sum::<f64>()
+    };
+    let panic = std::panic::catch_unwind(|| pullback::jvp(f, &[2.0, 3.0][..], &[1.0, 0.0][..])).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"grown too far"));
+}
