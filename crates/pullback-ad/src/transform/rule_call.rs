@@ -55,7 +55,7 @@ pub struct Pullback {
     pub borrowed: Vec<ObjId>,
     /// What is called in the forward sweep, for a closure that refers to none of them, where they do not stay as they are.
     pub owning: Option<FuncId>,
-    /// With strong zeros, of a function of numbers: the types of its arguments and of its result, as [`numbers`] has them.
+    /// With strong zeros, of a function of numbers: the types of its arguments and of its result, as `numbers` has them.
     pub strong: Option<Vec<Option<Type>>>,
     /// The function's name, for messages.
     pub name: String,

@@ -2,12 +2,12 @@
 //!
 //! | module | what it writes |
 //! |---|---|
-//! | [`floats`] | expressions |
-//! | [`control`] | branches, loops, labels |
-//! | [`slices`] | what moves the elements of a slice about |
-//! | [`vecs`] | what grows and shrinks |
-//! | [`data`] | structs, enums, boxes, strings |
-//! | [`calls`] | closures and functions |
+//! | `floats` | expressions |
+//! | `control` | branches, loops, labels |
+//! | `slices` | what moves the elements of a slice about |
+//! | `vecs` | what grows and shrinks |
+//! | `data` | structs, enums, boxes, strings |
+//! | `calls` | closures and functions |
 //!
 //! Every name is a letter and a number of its own, so that the text can be made smaller line by line. No expression overflows an
 //! integer, and no slice in scope is ever empty.
