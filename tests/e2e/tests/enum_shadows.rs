@@ -180,7 +180,7 @@ fn listed(listed: &[&Cell<Either>], x: f64) -> f64 {
     listed.iter().map(|either| scaled(either, x)).sum()
 }
 
-fn told(f: impl FnOnce()) -> String {
+fn told<R>(f: impl FnOnce() -> R) -> String {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it is told");
     panic.downcast_ref::<String>().expect("a message").clone()
 }
@@ -193,21 +193,21 @@ fn counted_either(either: Either) -> Rc<Cell<Either>> {
 #[test]
 fn a_cell_that_is_put_aside_is_the_shadows_alone() {
     let primal = counted_either(Either::Number(5));
-    let message = told(|| drop(d_either(&primal, &mut primal.clone(), 2.0)));
+    let message = told(|| d_either(&primal, &mut primal.clone(), 2.0));
     assert!(
         message.contains("the cell `either` holds an enum, and something that is no shadow may refer to it"),
         "{message}"
     );
     let mut shadow = counted_either(Either::Number(5));
     let weak = Rc::downgrade(&shadow);
-    told(|| drop(d_either(&primal, &mut shadow, 2.0)));
+    told(|| d_either(&primal, &mut shadow, 2.0));
     drop(weak);
     assert_eq!(d_either(&primal, &mut shadow, 2.0), (5.0, 10.0));
 
     // All owners in the shadows, as in the primal.
     let all = [shadow.clone(), shadow.clone(), shadow];
     let mut shadows = all.clone();
-    told(|| drop(d_eithers(&all, &mut shadows, 2.0)));
+    told(|| d_eithers(&all, &mut shadows, 2.0));
     let primal = counted_either(Either::Number(5));
     let primals = [primal.clone(), primal.clone(), primal];
     drop(all);
@@ -215,7 +215,7 @@ fn a_cell_that_is_put_aside_is_the_shadows_alone() {
     assert_eq!(shadows[0].get(), Either::Number(5));
 
     let (cell, other) = (Cell::new(Either::Number(5)), Cell::new(Either::Number(5)));
-    let message = told(|| drop(d_lent(Lent { either: &cell }, &mut Lent { either: &other }, 2.0)));
+    let message = told(|| d_lent(Lent { either: &cell }, &mut Lent { either: &other }, 2.0));
     assert!(message.contains("the cell `lent.either` holds an enum"), "{message}");
 }
 
