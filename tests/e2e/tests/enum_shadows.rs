@@ -181,7 +181,7 @@ fn listed(listed: &[&Cell<Either>], x: f64) -> f64 {
 }
 
 fn told<R>(f: impl FnOnce() -> R) -> String {
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("it is told");
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).err().expect("it is told");
     panic.downcast_ref::<String>().expect("a message").clone()
 }
 
