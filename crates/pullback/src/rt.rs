@@ -381,8 +381,7 @@ impl Tape {
             // SAFETY: S14, recorded once, with the function for its type.
             let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { release(place) }));
             match dropped.err() {
-                // What a panic carries may panic when it is dropped.
-                Some(panic) if first.is_some() => std::mem::forget(panic),
+                Some(panic) if first.is_some() => forget_panic(panic),
                 panic => first = first.or(panic),
             }
         }
@@ -412,8 +411,17 @@ impl Tape {
 
 /// Go on with a panic of a value that was dropped. Where the primal has panicked, that goes on.
 fn go_on_with(panic: Option<Box<dyn Any + Send>>) {
-    if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
-        resume_unwind(panic);
+    match panic {
+        Some(panic) if std::thread::panicking() => forget_panic(panic),
+        Some(panic) => resume_unwind(panic),
+        None => {}
+    }
+}
+
+/// Drop what a panic carries, which may panic itself when it is dropped: then that is lost.
+fn forget_panic(panic: Box<dyn Any + Send>) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
     }
 }
 
