@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_wrong_derivative_of_a_derivative_is_found() {
-        let (tried, found) = found(0..30, HIGHER);
+        let (tried, found) = found(0..90, HIGHER);
         assert!(tried > 8, "only {tried} programs are right");
         assert!(found * 10 > tried * 8, "of {tried} wrong derivatives only {found} were found");
     }
