@@ -130,9 +130,11 @@ impl Body<'_> {
             // SAFETY: S7, the shadow's type is the argument's, but for references that were made mutable, and types in which they were: of
             // those it is said above.
             for (lane, binding) in bindings.iter().enumerate() {
-                tokens.extend(quote_spanned! {span=>
-                    unsafe { ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #lane)) };
-                });
+                let check = quote_spanned! {span=>
+                    ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #lane))
+                };
+                // Not with the user's span: the block is not the user's, who may forbid them.
+                tokens.extend(quote!(unsafe { #check };));
             }
         }
         for (argument, _) in
@@ -164,9 +166,10 @@ impl Body<'_> {
             if self.signature.shadows[index].is_some() {
                 let (label, name, lanes) = (&argument.label, &argument.name, &self.lanes[index]);
                 // SAFETY: S1 and S7, the shadow was checked.
-                tokens.extend(quote_spanned! {argument.ty.span()=>
-                    #(unsafe { ::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes) };)*
-                });
+                let examined = quote_spanned! {argument.ty.span()=>
+                    #(::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes);)*
+                };
+                tokens.extend(quote!(unsafe { #examined }));
             }
         }
         tokens
@@ -211,14 +214,15 @@ impl Body<'_> {
             let span = argument.ty.span();
             match (self.plan.roles[index], self.plan.attribute.mode) {
                 // SAFETY: S7, a zero has the type of its value.
-                (Role::Active, _) => tokens.extend(quote_spanned! {span=>
-                    #(let mut #lanes = ::pullback::__private::zero(&*#place);)*
-                    #(unsafe {
-                        ::pullback::__private::check(
-                            #label, &*#place, &#lanes, ::core::option::Option::Some(&#aside), (&#congruence, #numbers),
-                        )
-                    };)*
-                }),
+                (Role::Active, _) => {
+                    tokens.extend(quote_spanned!(span=> #(let mut #lanes = ::pullback::__private::zero(&*#place);)*));
+                    for (lane, number) in lanes.iter().zip(&numbers) {
+                        let check = quote_spanned! {span=> ::pullback::__private::check(
+                            #label, &*#place, &#lane, ::core::option::Option::Some(&#aside), (&#congruence, #number),
+                        )};
+                        tokens.extend(quote!(unsafe { #check };));
+                    }
+                }
                 // A tangent that is passed by value is moved into the derivative, as its primal is.
                 (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => {
                     tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
