@@ -1,5 +1,7 @@
 //! Cells that are reached by two ways: whatever the program writes by one of them, the reverse sweep sees what the forward sweep saw.
 
+#![forbid(unsafe_code)]
+
 use pullback::{autodiff, grad, rrule, value_and_grad, vjp};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

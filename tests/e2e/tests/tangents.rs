@@ -1,5 +1,7 @@
 //! Tangents are Rust values: whatever a forward derivative does to its primal, each string, vector and count of a tangent is its own.
 
+#![forbid(unsafe_code)]
+
 use pullback::{Differentiable, autodiff, jvp, make_zero};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
