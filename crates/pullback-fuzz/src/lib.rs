@@ -23,6 +23,7 @@ pub mod generate;
 pub mod image;
 pub mod nest;
 pub mod oracle;
+mod process;
 pub mod rng;
 pub mod rust;
 pub mod safe;

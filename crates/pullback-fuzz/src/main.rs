@@ -20,7 +20,7 @@ Usage: pullback-fuzz [OPTIONS]
   --driver PATH   the program cargo-pullback (the one on the PATH)
   --directory DIR where the crates of Rust programs are written (fuzz-rust in the system's temporary directory)
   --safe N        so many safe programs around derivatives instead, under valgrind
-  --only SEED     with --safe: the program of this seed
+  --only SEED     with --safe: the programs of this seed, of which there are five
   --batch N       how many Rust programs in one crate (50)
   --jobs N        how many at once (one per core)
   --failures N    stop after so many failures; of Rust programs, make so many small (1)
@@ -195,14 +195,15 @@ fn check_rust(arguments: &Arguments, options: &rust::campaign::Options) -> std::
 
 fn run_safe(arguments: &Arguments, programs: u64) -> ExitCode {
     if let Some(seed) = arguments.show {
-        println!("{}", safe::program::program(seed));
+        println!("{}", safe::program::World::new(seed).real(&(0..safe::program::FUNCTIONS).collect()));
         return ExitCode::SUCCESS;
     }
     let options = safe::campaign::Options {
         programs,
         seed: arguments.options.seed,
-        seeds: arguments.only.clone(),
+        worlds: arguments.only.clone(),
         batch: arguments.batch,
+        jobs: arguments.options.jobs,
         driver: arguments.driver.clone(),
         directory: arguments.directory.clone().unwrap_or_else(|| std::env::temp_dir().join("fuzz-safe")),
     };
@@ -214,13 +215,15 @@ fn run_safe(arguments: &Arguments, programs: u64) -> ExitCode {
         }
     };
     for (text, seeds) in &report.refused {
-        println!("{:>6} did not build, {}: {text}", seeds.len(), seeds[0]);
+        let (seed, number) = seeds[0];
+        println!("{:>6} did not build, {seed} f{number}: {text}", seeds.len());
     }
     for (text, seeds) in &report.refused_at_run_time {
         println!("{:>6} refused at run time, {}: {text}", seeds.len(), seeds[0]);
     }
     for fault in &report.faults {
-        println!("FAULT {} {:?}: {}\n", fault.seed, fault.profile, fault.text);
+        let number = fault.number.map_or(String::new(), |number| format!(" f{number}"));
+        println!("FAULT {}{number}, {:?}: {}\n", fault.seed, fault.profile, fault.text);
     }
     println!("{report}");
     if report.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

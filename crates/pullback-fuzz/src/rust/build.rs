@@ -4,13 +4,13 @@ use super::batch;
 use super::compare::{Oracle, Records, compare};
 use super::program::Program;
 use super::template::Side;
+use crate::process::{End, Ran, run};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{self, Read};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// How programs are compiled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,7 +25,8 @@ impl Profile {
     /// Both.
     pub const ALL: [Profile; 2] = [Profile::Debug, Profile::Release];
 
-    fn name(self) -> &'static str {
+    /// What cargo calls its directory.
+    pub fn name(self) -> &'static str {
         match self {
             Profile::Debug => "debug",
             Profile::Release => "release",
@@ -299,55 +300,6 @@ fn blamed(text: &str, of: &BTreeSet<usize>) -> Vec<(usize, String)> {
     blamed
 }
 
-/// How a command ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
-    Code(i32),
-    Signal(i32),
-    Timeout,
-}
-
-struct Ran {
-    end: End,
-    output: String,
-    error: String,
-}
-
-/// Run a command, but not for longer than this.
-fn run(mut command: Command, limit: Duration) -> io::Result<Ran> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let shown = format!("{command:?}");
-    let mut child = command.spawn().map_err(|error| io::Error::other(format!("{shown}: {error}")))?;
-    let (output, error) = (child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        let output = scope.spawn(|| text(output));
-        let error = scope.spawn(|| text(error));
-        let start = Instant::now();
-        let end = loop {
-            if let Some(status) = child.try_wait()? {
-                break status.code().map_or(End::Signal(status.signal().unwrap_or(0)), End::Code);
-            }
-            if start.elapsed() > limit {
-                // All that it has started goes with it.
-                Command::new("kill").args(["-9", "--", &format!("-{}", child.id())]).status()?;
-                child.wait()?;
-                break End::Timeout;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        Ok(Ran { end, output: output.join().unwrap_or_default(), error: error.join().unwrap_or_default() })
-    })
-}
-
-fn text(stream: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut stream) = stream {
-        // What came before an error is worth having.
-        let _ = stream.read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,12 +312,5 @@ mod tests {
         assert_eq!(found.iter().map(|(program, _)| *program).collect::<Vec<_>>(), [3, 12]);
         assert!(found[1].1.contains("p12.rs"));
         assert!(blamed(text, &(0..3).collect()).is_empty());
-    }
-
-    #[test]
-    fn a_command_that_does_not_end_is_ended() {
-        let mut command = Command::new("sleep");
-        command.arg("60");
-        assert_eq!(run(command, Duration::from_millis(50)).expect("`sleep` starts").end, End::Timeout);
     }
 }

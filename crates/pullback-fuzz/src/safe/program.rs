@@ -1,11 +1,15 @@
-//! One random safe program: a function, its arguments and their shadows, and the derivatives that are taken of it.
+//! Random safe programs: a function, its arguments and their shadows, and a derivative that is taken of it.
 //!
-//! The text of the function and of its arguments is written once, and stands in the program twice: in a module `real`, where `F` is a
-//! float and derivatives are taken, and in a module `dual`, where `F` is a dual number. Lines that begin with `@real` are in the first only.
+//! Programs come in *worlds*: a world has types and arguments, and [`FUNCTIONS`] functions of those, each of which is a program. What is
+//! compiled for the arguments is compiled once for all of them.
+//!
+//! The text of a world is written once, and stands in two crates: in one, `F` is a float, and derivatives are taken; in the other, the
+//! oracle, `F` is a dual number. Lines that begin with `@real` are in the first only.
 
-use super::body::{Access, Floats, Place, Variable, Writer};
+use super::body::{Access, Floats, Place, Trust, Variable, Writer};
 use super::types::{self, Ty, Use};
 use crate::rng::Rng;
+use std::collections::BTreeSet;
 
 /// How an argument is passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,26 +85,34 @@ enum Returned {
     Borrowed(Ty),
 }
 
-/// A program as text.
-pub fn program(seed: u64) -> String {
-    Program::new(seed).text()
+/// How many programs a world has.
+pub const FUNCTIONS: usize = 5;
+
+const LINTS: &str = "#![forbid(unsafe_code)]\n#![allow(warnings)]\n";
+const USES: &str = "use std::cell::{Cell, RefCell};\nuse std::rc::Rc;\n";
+
+/// The functions of a module that are called from outside, each with its number.
+fn programs(ty: &str, prefix: &str, functions: &[&Function]) -> String {
+    let list: String = functions.iter().map(|f| format!("({}, {prefix}{0}), ", f.number)).collect();
+    format!("pub const PROGRAMS: &[(usize, {ty})] = &[{list}];\n")
 }
 
-struct Program {
+/// Programs, and what they share.
+pub struct World {
     seed: u64,
     writer: Writer,
+    functions: Vec<Function>,
     arguments: Vec<Argument>,
     /// Memory that is reached in several ways, and whether it has shadows.
     shares: Vec<(Ty, bool)>,
-    returned: Returned,
+    /// Arguments may be of types that have tangents, but no cotangents that could be written.
+    forward_only: bool,
     functional: bool,
     single: bool,
     /// The shadows' world has the primal's own shared memory.
     aliased: bool,
     /// Shadows have other capacities than their primals.
     capacities: bool,
-    body: String,
-    result: String,
     shares_text: String,
     world_text: String,
     shared: String,
@@ -108,8 +120,21 @@ struct Program {
     between: String,
 }
 
-impl Program {
-    fn new(seed: u64) -> Self {
+/// One program.
+struct Function {
+    number: usize,
+    returned: Returned,
+    body: String,
+    result: String,
+    /// What can be compared with the oracle.
+    trust: Trust,
+    /// The attribute on the function, and the function that takes the derivative.
+    form: (String, String),
+}
+
+impl World {
+    /// The world of a seed.
+    pub fn new(seed: u64) -> Self {
         let mut writer = Writer::new(Rng::new(seed));
         let rng = &mut writer.rng;
         let functional = rng.chance(40);
@@ -124,33 +149,36 @@ impl Program {
             let purpose = if active { Use::Duplicated } else { Use::Const };
             shares.push((types::shared(&mut writer.rng, &writer.structs, purpose), active));
         }
-        let mut program = Program {
+        let mut world = World {
             seed,
             writer,
+            functions: Vec::new(),
             arguments: Vec::new(),
             shares,
-            returned: Returned::Value(Ty::Float),
+            forward_only: false,
             functional,
             single,
             aliased: false,
             capacities: false,
-            body: String::new(),
-            result: String::new(),
             shares_text: String::new(),
             world_text: String::new(),
             shared: String::new(),
             between: String::new(),
         };
-        program.signature();
-        program.worlds();
-        program.function();
-        program
+        world.signature();
+        world.values();
+        for number in 0..FUNCTIONS {
+            let function = world.function(number);
+            world.functions.push(function);
+        }
+        world
     }
 
-    /// The arguments and the result.
+    /// The arguments.
     fn signature(&mut self) {
         let rng = &mut self.writer.rng;
         let forward_only = !self.functional && rng.chance(35);
+        self.forward_only = forward_only;
         let count = rng.between(1, 3);
         for k in 0..count {
             let argument = self.argument(k, forward_only);
@@ -186,33 +214,30 @@ impl Program {
                 self.arguments.push(Argument { ty, pass, activity });
             }
         }
+        self.aliased = self.writer.rng.chance(12);
+        self.capacities = self.writer.rng.chance(30);
+    }
+
+    /// The type of a function's result.
+    fn returned(&mut self) -> Returned {
         let rng = &mut self.writer.rng;
-        if !rng.chance(70) || forward_only {
-            let float = || Box::new(Ty::Float);
-            self.returned = match rng.below(10) {
-                0 if !self.functional => Returned::Nothing,
-                1 => Returned::Value(Ty::Pair(float(), Box::new(Ty::String))),
-                2 => Returned::Value(Ty::Float.vec()),
-                3 => Returned::Value(Ty::Option(Box::new(Ty::Boxed(float())))),
-                4 => Returned::Named,
-                5 => Returned::Value(Ty::Float.cell().rc()),
-                6 | 7 if !self.functional => Returned::Borrowed(Ty::Float),
-                8 => {
-                    let ty = types::random(rng, &self.writer.structs, Use::Duplicated, 2);
-                    Returned::Value(if ty.has_active_floats(&self.writer.structs) { ty } else { Ty::Float.vec() })
-                }
-                _ => Returned::Value(Ty::Float),
-            };
+        if rng.chance(70) && !self.forward_only {
+            return Returned::Value(Ty::Float);
         }
-        if self.functional && matches!(self.returned, Returned::Nothing) {
-            self.returned = Returned::Value(Ty::Float);
-        }
-        let rng = &mut self.writer.rng;
-        self.aliased = rng.chance(12);
-        self.capacities = rng.chance(30);
-        if self.aliased {
-            self.writer.trust.derivative = false;
-            self.writer.trust.after = false;
+        let float = || Box::new(Ty::Float);
+        match rng.below(10) {
+            0 if !self.functional => Returned::Nothing,
+            1 => Returned::Value(Ty::Pair(float(), Box::new(Ty::String))),
+            2 => Returned::Value(Ty::Float.vec()),
+            3 => Returned::Value(Ty::Option(Box::new(Ty::Boxed(float())))),
+            4 => Returned::Named,
+            5 => Returned::Value(Ty::Float.cell().rc()),
+            6 | 7 if !self.functional => Returned::Borrowed(Ty::Float),
+            8 => {
+                let ty = types::random(rng, &self.writer.structs, Use::Duplicated, 2);
+                Returned::Value(if ty.has_active_floats(&self.writer.structs) { ty } else { Ty::Float.vec() })
+            }
+            _ => Returned::Value(Ty::Float),
         }
     }
 
@@ -265,7 +290,7 @@ impl Program {
     }
 
     /// The text that makes the arguments.
-    fn worlds(&mut self) {
+    fn values(&mut self) {
         self.shared =
             (0..self.writer.rng.below(4)).map(|_| self.writer.rng.below(2).to_string()).collect::<Vec<_>>().join(", ");
         let reached = Ty::Usize.vec().ref_cell().rc();
@@ -308,7 +333,11 @@ impl Program {
         }
     }
 
-    fn function(&mut self) {
+    /// A function of the arguments.
+    fn function(&mut self, number: usize) -> Function {
+        let trusted = !self.aliased;
+        self.writer.trust = Trust { derivative: trusted, after: trusted };
+        self.writer.scope.clear();
         for (k, argument) in self.arguments.iter().enumerate() {
             let text = if argument.pass == Pass::Value { format!("p{k}") } else { format!("(*p{k})") };
             let access = match argument.pass {
@@ -323,16 +352,19 @@ impl Program {
             };
             self.writer.scope.push(Variable { text, ty, access, active });
         }
-        let number = self.writer.number();
+        let index = self.writer.number();
         self.writer.scope.push(Variable { text: "i0".to_owned(), ty: Ty::Usize, access: Access::Read, active: false });
         self.writer.scope.push(Variable { text: "acc".to_owned(), ty: Ty::Float, access: Access::Write, active: true });
         let sum = self.slices();
         let count = self.writer.rng.between(1, 6);
         let indexed = if self.writer.rng.chance(35) { self.writer.over_numbers(1, "    ") } else { String::new() };
         let body = indexed + &self.writer.block(count, 2, "    ") + &self.late();
-        self.body = format!("    let i0: usize = {number} % 3;\n    let mut acc = c(0.25);\n{sum}{body}");
+        let body = format!(
+            "    let i0: usize = 0;\n    let i0: usize = {index} % 3;\n    let mut acc = c(0.25);\n{sum}{body}"
+        );
         let more = self.writer.float(true, 1);
-        self.result = match self.returned.clone() {
+        let mut returned = self.returned();
+        let result = match returned.clone() {
             Returned::Nothing => String::new(),
             Returned::Value(Ty::Float) => format!("acc + {more}"),
             Returned::Value(ty) => self.writer.value(&ty, Floats::Computed { active: true }),
@@ -346,13 +378,17 @@ impl Program {
                     self.writer.places().into_iter().filter(suits).collect()
                 };
                 if found.is_empty() {
-                    self.returned = Returned::Value(Ty::Float);
+                    returned = Returned::Value(Ty::Float);
                     "acc".to_owned()
                 } else {
                     format!("&{}", self.writer.rng.pick(&found).text)
                 }
             }
         };
+        let mut function =
+            Function { number, returned, body, result, trust: self.writer.trust, form: (String::new(), String::new()) };
+        function.form = self.form(&function);
+        function
     }
 
     /// Changes to memory that the sums above have read: by another way, often.
@@ -395,36 +431,36 @@ impl Program {
 
     // ---- the text of the whole
 
-    fn text(mut self) -> String {
-        let forms = self.forms();
-        let module = self.module();
-        let real = module.replace("@real ", "");
-        let dual: String =
-            module.lines().filter(|line| !line.starts_with("@real ")).map(|line| format!("{line}\n")).collect();
+    /// The module in which derivatives are taken of some of the functions: `PROGRAMS` take a fuse and what the oracle says, and judge.
+    pub fn real(&self, of: &BTreeSet<usize>) -> String {
+        let functions: Vec<&Function> = self.functions.iter().filter(|f| of.contains(&f.number)).collect();
         let width = if self.single { "real32" } else { "real64" };
-        let names: Vec<_> = forms.iter().map(|(name, _)| name.clone()).collect();
-        let drivers: String = forms.into_iter().map(|(_, text)| text).collect();
-        let calls: String = names
-            .iter()
-            .map(|name| {
-                let first = self.writer.rng.bits() % 1000;
-                let second = self.writer.rng.bits() % 1000;
-                format!(
-                    "    let ticks = dual::outcome(usize::MAX).ticks;\n    for fuse in [usize::MAX, {first} % (ticks + 1), {second} % (ticks + 2)] {{\n        real::{name}(fuse, &dual::outcome(fuse));\n    }}\n"
-                )
-            })
-            .collect();
-        let lints = "#![forbid(unsafe_code)]\n#![allow(warnings)]\n";
-        format!(
-            "{lints}//! The safe program of seed {seed}.\n\nmod real {{\nuse harness::{width}::*;\nuse harness::*;\nuse pullback::*;\nuse pullback::rules::{{Memory, NoTangent}};\nuse std::cell::{{Cell, RefCell}};\nuse std::rc::Rc;\n\n{real}\n{drivers}}}\n\n\
-             mod dual {{\nuse harness::dual::*;\nuse harness::*;\nuse std::cell::{{Cell, RefCell}};\nuse std::rc::Rc;\n\n{dual}\n{outcome}}}\n\n\
-             pub fn run() {{\n{calls}}}\n",
-            seed = self.seed,
-            outcome = self.outcome(),
-        )
+        let mut text = format!(
+            "{LINTS}//! The safe programs of seed {}.\n\nuse harness::{width}::*;\nuse harness::*;\n\
+             use pullback::rules::{{Memory, NoTangent}};\nuse pullback::*;\n{USES}\n{}\n",
+            self.seed,
+            self.module(&functions).replace("@real ", ""),
+        );
+        functions.iter().for_each(|function| text += &function.form.1);
+        text + &programs("fn(usize, &Expected)", "form", &functions)
     }
 
-    fn module(&self) -> String {
+    /// The module of the oracle: `PROGRAMS` take a fuse, and say what happens.
+    pub fn dual(&self) -> String {
+        let functions: Vec<&Function> = self.functions.iter().collect();
+        let mut text = format!(
+            "{LINTS}//! What the safe programs of seed {} do, with dual numbers.\n\nuse harness::dual::*;\nuse harness::*;\n{USES}\n",
+            self.seed
+        );
+        for line in self.module(&functions).lines().filter(|line| !line.starts_with("@real ")) {
+            text += line;
+            text.push('\n');
+        }
+        functions.iter().for_each(|function| text += &self.outcome(function));
+        text + &programs("fn(usize) -> Expected", "outcome", &functions)
+    }
+
+    fn module(&self, functions: &[&Function]) -> String {
         let mut text = String::from(
             "struct OnDrop<T: Fn()>(T);\nimpl<T: Fn()> Drop for OnDrop<T> { fn drop(&mut self) { if !std::thread::panicking() { (self.0)() } } }\n",
         );
@@ -464,53 +500,49 @@ impl Program {
             self.world_text,
             names("a", count)
         );
-        text + &self.attributes() + &self.signature_text() + &format!(" {{\n{}    {}\n}}\n", self.body, self.result)
+        for function in functions {
+            text += &function.form.0;
+            text += &self.signature_text(function);
+            text += &format!(" {{\n{}    {}\n}}\n", function.body, function.result);
+        }
+        text
     }
 
-    fn signature_text(&self) -> String {
+    fn signature_text(&self, function: &Function) -> String {
+        let number = function.number;
         let parameters: Vec<_> = self.arguments.iter().enumerate().map(|(k, argument)| argument.parameter(k)).collect();
         let parameters = parameters.join(", ");
-        match &self.returned {
-            Returned::Nothing => format!("fn f({parameters})"),
-            Returned::Value(ty) => format!("fn f({parameters}) -> {}", ty.name()),
-            Returned::Named => format!("fn f({parameters}) -> (F, &'static str)"),
+        match &function.returned {
+            Returned::Nothing => format!("fn f{number}({parameters})"),
+            Returned::Value(ty) => format!("fn f{number}({parameters}) -> {}", ty.name()),
+            Returned::Named => format!("fn f{number}({parameters}) -> (F, &'static str)"),
             Returned::Borrowed(ty) => {
-                format!("fn f<'a>({}) -> &'a {}", parameters.replacen('&', "&'a ", 1), ty.name())
+                format!("fn f{number}<'a>({}) -> &'a {}", parameters.replacen('&', "&'a ", 1), ty.name())
             }
         }
     }
 
-    fn reverse_is_possible(&self) -> bool {
+    fn reverse_is_possible(&self, function: &Function) -> bool {
         let writable = |argument: &Argument| argument.activity != Activity::Duplicated || argument.ty.is_writable();
-        matches!(self.returned, Returned::Value(Ty::Float) | Returned::Nothing) && self.arguments.iter().all(writable)
+        matches!(function.returned, Returned::Value(Ty::Float) | Returned::Nothing)
+            && self.arguments.iter().all(writable)
     }
 
-    fn attributes(&self) -> String {
-        if self.functional {
-            return String::new();
-        }
-        let mut text = String::new();
-        if self.reverse_is_possible() {
-            let words = self.arguments.iter().map(|argument| match argument.activity {
-                Activity::Const => "Const",
-                Activity::Duplicated => "Duplicated",
-                Activity::Active => "Active",
-            });
-            let result = if self.returned == Returned::Nothing { None } else { Some("Active") };
-            let words: Vec<_> = words.chain(result).collect();
-            text += &format!("@real #[autodiff(df, Reverse, {})]\n", words.join(", "));
-        }
+    /// The attribute that asks for the derivative `df0` of `f0`.
+    fn attribute(&self, function: &Function, mode: &str) -> String {
         let words = self.arguments.iter().map(|argument| match argument.activity {
             Activity::Const => "Const",
-            _ => "Dual",
+            _ if mode == "Forward" => "Dual",
+            Activity::Duplicated => "Duplicated",
+            Activity::Active => "Active",
         });
-        let result = if self.returned == Returned::Nothing { None } else { Some("Dual") };
+        let result = if mode == "Forward" { "Dual" } else { "Active" };
+        let result = if function.returned == Returned::Nothing { None } else { Some(result) };
         let words: Vec<_> = words.chain(result).collect();
-        text + &format!("@real #[autodiff(tf, Forward, {})]\n", words.join(", "))
+        format!("@real #[autodiff(df{}, {mode}, {})]\n", function.number, words.join(", "))
     }
 
-    fn compared(&self) -> String {
-        let trust = self.writer.trust;
+    fn compared(&self, trust: Trust) -> String {
         let tolerance = if self.single { "1e-2" } else { "1e-7" };
         format!("Compared {{ derivative: {}, after: {}, tolerance: {tolerance} }}", trust.derivative, trust.after)
     }
@@ -545,37 +577,35 @@ impl Program {
         kinds.map(|(k, _)| format!("&{prefix}{k}")).collect()
     }
 
-    fn outcome(&self) -> String {
+    /// What the oracle does for a function.
+    fn outcome(&self, function: &Function) -> String {
         let given: Vec<_> =
             self.arguments.iter().enumerate().map(|(k, argument)| argument.given(&format!("a{k}"))).collect();
         let shadowed = self.of_kind("a", |argument| {
             argument.activity == Activity::Duplicated && (argument.stays() || self.functional)
         });
         format!(
-            "pub fn outcome(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, Box::new(|| alone(&f({}))));\n    let ticks = ticks();\n    \
+            "fn outcome{number}(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, Box::new(|| alone(&f{number}({}))));\n    let ticks = ticks();\n    \
              Expected::new(end, ticks, {}, eye(&[{}]))\n}}\n",
             self.begin(),
             given.join(", "),
             self.after(),
             shadowed.join(", "),
+            number = function.number,
         )
     }
 
-    /// The functions that take derivatives: their names and texts.
-    fn forms(&mut self) -> Vec<(String, String)> {
-        let mut forms = Vec::new();
+    /// An attribute, and a function that takes a derivative.
+    fn form(&mut self, function: &Function) -> (String, String) {
         if self.functional {
-            self.functional_forms(&mut forms);
-            while forms.len() > 2 {
-                forms.remove(self.writer.rng.below(forms.len()));
-            }
-        } else {
-            if self.reverse_is_possible() {
-                forms.push(("reverse".to_owned(), self.reverse()));
-            }
-            forms.push(("forward".to_owned(), self.forward()));
+            let forms = self.functional_forms(function);
+            return (String::new(), self.writer.rng.pick(&forms).clone());
         }
-        forms
+        if self.reverse_is_possible(function) && self.writer.rng.chance(60) {
+            (self.attribute(function, "Reverse"), self.reverse(function))
+        } else {
+            (self.attribute(function, "Forward"), self.forward(function))
+        }
     }
 
     fn second_world(&self, name: &str, kind: &str, aliased: bool) -> String {
@@ -587,7 +617,7 @@ impl Program {
         )
     }
 
-    fn reverse(&self) -> String {
+    fn reverse(&self, function: &Function) -> String {
         let mut given = Vec::new();
         let mut outputs = Vec::new();
         for (k, argument) in self.arguments.iter().enumerate() {
@@ -600,7 +630,7 @@ impl Program {
         }
         let active: Vec<_> = outputs.iter().map(|name| format!("&{name}")).collect();
         let mut value = "";
-        if self.returned != Returned::Nothing {
+        if function.returned != Returned::Nothing {
             outputs.push("value".to_owned());
             value = "&value";
         }
@@ -612,8 +642,8 @@ impl Program {
             .collect();
         let shadows = duplicated("d").join(", ");
         format!(
-            "pub fn reverse(fuse: usize, expected: &Expected) {{\n{}{}{}    let before = eye(&[{shadows}]);\n    \
-             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = df({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n    \
+            "fn form{number}(fuse: usize, expected: &Expected) {{\n{}{}{}    let before = eye(&[{shadows}]);\n    \
+             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = df{number}({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n    \
              judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {});\n}}\n",
             self.begin(),
             self.second_world("d", "Zero", self.aliased),
@@ -622,11 +652,13 @@ impl Program {
             active.join(", "),
             self.after(),
             tangents.join(", "),
-            self.compared(),
+            self.compared(function.trust),
+            number = function.number,
         )
     }
 
-    fn forward(&self) -> String {
+    fn forward(&self, function: &Function) -> String {
+        let number = function.number;
         let mut given = Vec::new();
         for (k, argument) in self.arguments.iter().enumerate() {
             given.push(argument.given(&format!("a{k}")));
@@ -635,24 +667,25 @@ impl Program {
             }
         }
         let given = given.join(", ");
-        let call = if self.returned == Returned::Nothing {
-            format!("tf({given});\n        (eye(&[]), eye(&[]))")
+        let call = if function.returned == Returned::Nothing {
+            format!("df{number}({given});\n        (eye(&[]), eye(&[]))")
         } else {
-            format!("let (y, dy) = tf({given});\n        (eye(&[&y]), eye(&[&dy]))")
+            format!("let (y, dy) = df{number}({given});\n        (eye(&[&y]), eye(&[&dy]))")
         };
         let shadows = self.of_kind("d", |argument| argument.activity == Activity::Duplicated && argument.stays());
         format!(
-            "pub fn forward(fuse: usize, expected: &Expected) {{\n{}{}    let end = caught(fuse, Box::new(|| {{\n        {call}\n    }}));\n    \
+            "fn form{number}(fuse: usize, expected: &Expected) {{\n{}{}    let end = caught(fuse, Box::new(|| {{\n        {call}\n    }}));\n    \
              judge_forward(\"forward\", &end, &{}, &eye(&[{}]), expected, {});\n}}\n",
             self.begin(),
             self.second_world("d", "Tangent", self.aliased),
             self.after(),
             shadows.join(", "),
-            self.compared(),
+            self.compared(function.trust),
         )
     }
 
-    fn functional_forms(&mut self, forms: &mut Vec<(String, String)>) {
+    fn functional_forms(&mut self, function: &Function) -> Vec<String> {
+        let number = function.number;
         let at = self.arguments[0].clone();
         let sliced = at.pass == Pass::Slice;
         let of = if let Ty::Vec(of) = &at.ty { of.name() } else { String::new() };
@@ -660,35 +693,32 @@ impl Program {
         let point = |name: &str| if sliced { format!("&{name}0[..]") } else { format!("&{name}0") };
         let moved = if self.writer.rng.chance(60) { "move " } else { "" };
         let rest: String = (1..self.arguments.len()).map(|k| format!(", &a{k}")).collect();
-        let closure = format!("{moved}|x: &{type_name}| f(x{rest})");
-        let (begin, after, compared) = (self.begin(), self.after(), self.compared());
+        let closure = format!("{moved}|x: &{type_name}| f{number}(x{rest})");
+        let (begin, after, compared) = (self.begin(), self.after(), self.compared(function.trust));
         let tangent = self.second_world("t", "Tangent", false);
         let shadow = self.second_world("d", "Tangent", self.aliased);
-        let scalar = self.returned == Returned::Value(Ty::Float);
-        let owned = scalar || matches!(self.returned, Returned::Value(_));
-        forms.push((
-            "jvp_form".to_owned(),
-            format!(
-                "pub fn jvp_form(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, Box::new(|| {{\n        \
+        let scalar = function.returned == Returned::Value(Ty::Float);
+        let owned = scalar || matches!(function.returned, Returned::Value(_));
+        let mut forms = Vec::new();
+        forms.push(format!(
+                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, Box::new(|| {{\n        \
                  let (y, dy) = jvp({closure}, {}, {});\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
                  judge_forward(\"jvp\", &end, &{after}, &eye(&[&d0]), expected, {compared});\n}}\n",
                 point("a"),
                 point("d"),
             ),
-        ));
+        );
         if !at.ty.is_writable() || !owned {
-            return;
+            return forms;
         }
         if scalar {
-            forms.push((
-                "grad_form".to_owned(),
-                format!(
-                    "pub fn grad_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| {{\n        \
+            forms.push(format!(
+                    "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| {{\n        \
                      let (y, g) = value_and_grad({closure}, {});\n        (eye(&[&y]), eye(&[&g]))\n    }}));\n    \
                      let nothing = eye(&[]);\n    judge_reverse(\"grad\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, {compared});\n}}\n",
                     point("a"),
                 ),
-            ));
+            );
         }
         if self.writer.rng.chance(60) {
             let seed = if scalar { "c(1.0)" } else { "make_zero(&y)" };
@@ -701,30 +731,27 @@ impl Program {
             } else {
                 "let _ = end;".to_owned()
             };
-            forms.push((
-                "vjp_form".to_owned(),
-                format!(
-                    "pub fn vjp_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, Box::new(|| {{\n        \
+            forms.push(format!(
+                    "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, Box::new(|| {{\n        \
                      let (y, pullback) = vjp({closure}, {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, Box::new(|| {{\n        let i0 = 0;\n{unpack}{between}        alone(&())\n        }}));\n        \
                      let again = caught(fuse, Box::new(|| alone(&pullback({seed}))));\n        let once_more = caught(usize::MAX, Box::new(|| alone(&pullback({seed}))));\n        (eye(&[&y]), first)\n    }}));\n    {judged}\n}}\n",
                     point("a"),
                 ),
-            ));
+            );
         }
         let flat = matches!(&at.ty, Ty::Vec(of) | Ty::Array(of) if **of == Ty::Float);
         if scalar && flat && self.writer.rng.chance(60) {
             let second = if self.writer.rng.chance(50) {
                 format!("hvp({closure}, {}, {})", point("a"), point("t"))
             } else {
-                let inner = format!("|x: &{type_name}| f(x{rest})");
+                let inner = format!("|x: &{type_name}| f{number}(x{rest})");
                 format!("grad({moved}|z: &{type_name}| grad({inner}, z).iter().sum::<F>(), {})", point("a"))
             };
-            forms.push((
-                "second_form".to_owned(),
-                format!(
-                    "pub fn second_form(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| alone(&{second})));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
+            forms.push(format!(
+                    "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| alone(&{second})));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
                 ),
-            ));
+            );
         }
+        forms
     }
 }
