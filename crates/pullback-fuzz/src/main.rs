@@ -20,7 +20,7 @@ Usage: pullback-fuzz [OPTIONS]
   --driver PATH   the program cargo-pullback (the one on the PATH)
   --directory DIR where the crates of Rust programs are written (fuzz-rust in the system's temporary directory)
   --safe N        so many safe programs around derivatives instead, under valgrind
-  --only SEED     with --safe: the programs of this seed, of which there are five
+  --only SEED     with --safe: the programs of this seed, of which there are eight
   --batch N       how many Rust programs in one crate (50)
   --jobs N        how many at once (one per core)
   --failures N    stop after so many failures; of Rust programs, make so many small (1)

@@ -44,6 +44,11 @@ pub fn asks(w: &Module) -> bool {
     [MARKER, LATER].iter().any(|marker| w.find_symbol(marker).is_some())
 }
 
+/// Whether a function of a working copy, or one that it calls, asks for a derivative.
+pub fn asks_in(w: &Module, function: &str) -> Result<bool> {
+    reaches(w, function, &[MARKER, LATER])
+}
+
 /// What a derivative asks before it makes large arrays.
 const FITS: &str = "__pullback_fits";
 
@@ -100,7 +105,7 @@ impl Inner {
             let seen = program.module(id)?;
             let mut asked = Vec::new();
             for request in requests(program, id, &seen)? {
-                if !reaches(&seen, &request.shim, &[MARKER, LATER])? {
+                if !asks_in(&seen, &request.shim)? {
                     asked.push(request);
                 }
             }
@@ -121,7 +126,7 @@ impl Inner {
                     Task::new(id, w, asked.clone(), asked.shim, symbol)
                 })
                 .collect();
-            let shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
+            let shims = super::work::shims(&tasks);
             // The shims may be in a module of their own until all bodies are there.
             let mut part = w.clone_module();
             super::rules::bring_bodies(program, &mut part, self)?;

@@ -5,13 +5,13 @@
 //! functions, and those that the program calls not differentiable, are imported by themselves, and their bodies are looked at.
 
 use super::policy::{demangled, policy};
-use super::program::Program;
+use super::program::{ModuleId, Program};
 use super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rules::Applied;
 use anyhow::Result;
 use pullback_ad::{CustomRules, Effects};
 use pullback_llvm::{Imported, Module, NormaliseOptions, Policy, import_functions, normalise};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Whether the standard library may run this function of the program's, or of its own with types of the program's, where nothing is
@@ -39,12 +39,23 @@ fn names_program(path: &str) -> bool {
 pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
     let mut tried: HashSet<String> = HashSet::new();
     loop {
+        // All that come from one module come together.
+        let mut wanted: BTreeMap<ModuleId, Vec<String>> = BTreeMap::new();
         let missing = copy.functions().into_iter().filter(|f| f.is_declaration && runs_program(&f.name));
-        let Some(name) = missing.map(|f| f.name).find(|name| tried.insert(name.clone())) else { break };
-        let Some(home) = program.find(&name)? else { continue };
-        let mut part = program.opened(home)?;
-        part.retain_reachable(&[&name])?;
-        link_part(copy, part, &[&name], Callees::Bodies)?;
+        for name in missing.map(|f| f.name).filter(|name| tried.insert(name.clone())) {
+            if let Some(home) = program.find(&name)? {
+                wanted.entry(home).or_default().push(name);
+            }
+        }
+        if wanted.is_empty() {
+            break;
+        }
+        for (home, names) in wanted {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let mut part = program.opened(home)?;
+            part.retain_reachable(&names)?;
+            link_part(copy, part, &names, Callees::Bodies)?;
+        }
     }
     resolve(program, copy, Callees::Bodies, is_differentiated)
 }

@@ -28,6 +28,7 @@ use pullback_ad::{
 use pullback_ir::{FuncId, Function, Type};
 use pullback_llvm::{CallSite, InlinedCall, Linkage, Module, NormaliseOptions, normalise};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// What the statics of rules are called.
@@ -68,6 +69,23 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The rules for the function of a symbol, and the function they are for.
+    fn of(&self, symbol: &str) -> Option<(&String, &Vec<Entry>)> {
+        // To read a symbol takes time. It begins with what it is for, and few begin with a function that has rules.
+        let mut start = symbol;
+        loop {
+            let (target, _) = self
+                .by_target
+                .range::<str, (Bound<&str>, Bound<&str>)>((Bound::Unbounded, Bound::Included(start)))
+                .next_back()?;
+            if symbol.starts_with(target.as_str()) {
+                return self.by_target.get_key_value(base(symbol));
+            }
+            let common = start.bytes().zip(target.bytes()).take_while(|(a, b)| a == b).count();
+            start = &start[..common];
+        }
+    }
+
     /// Read the statics of all modules.
     pub fn new(program: &mut Program) -> Result<Self> {
         let modules: Vec<ModuleId> =
@@ -305,7 +323,7 @@ impl Applied {
             if modes.iter().all(has) || w.find_symbol(name).is_none() {
                 continue;
             }
-            let mut part = self.body(name)?;
+            let mut part = self.bodies_of(&[name])?;
             for other in self.unknown().filter(|other| *other != name) {
                 if part.find_symbol(other).is_some_and(|s| !s.is_declaration) {
                     part.make_declaration(other)?;
@@ -322,11 +340,13 @@ impl Applied {
         self.bodies.as_ref()
     }
 
-    /// A module with a body as it was.
-    fn body(&self, name: &str) -> Result<Module> {
+    /// A module with these bodies as they were.
+    fn bodies_of(&self, names: &[&str]) -> Result<Module> {
         let mut part = self.bodies.as_ref().context("nothing was hidden")?.clone_module();
-        part.retain_reachable(&[name])?;
-        part.set_linkage(name, Linkage::External)?;
+        part.retain_reachable(names)?;
+        for name in names {
+            part.set_linkage(name, Linkage::External)?;
+        }
         Ok(part)
     }
 
@@ -354,11 +374,13 @@ impl Applied {
         // A body may call others. One that is not here, because it was hidden for an inner derivative already, is in the program.
         let mut brought: HashSet<&String> = HashSet::new();
         loop {
-            let hidden = |name: &&String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
-            let Some(name) = self.unknown().find(|name| hidden(name) && !brought.contains(name)) else { break };
-            brought.insert(name);
-            let part = self.body(name)?;
-            link_part(d, part, &[name], Callees::Bodies)?;
+            let hidden = |name: &String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
+            let wanted: Vec<&str> =
+                self.unknown().filter(|name| hidden(name) && brought.insert(name)).map(String::as_str).collect();
+            if wanted.is_empty() {
+                break;
+            }
+            link_part(d, self.bodies_of(&wanted)?, &wanted, Callees::Bodies)?;
         }
         self.bring_functions(program, d)?;
         if self.unknown().next().is_some() {
@@ -493,35 +515,39 @@ pub fn apply(
             let wrappers = wrappers.values().copied();
             w.retain_reachable(&roots.iter().copied().chain(wrappers).collect::<Vec<_>>())?;
         }
-        let names: Vec<String> = w.functions().into_iter().map(|f| f.name).collect();
-        let mut grew = false;
-        for name in &names {
-            let known = inner.rules().iter().find_map(|applied| applied.targets.get(name));
-            let target = known.map_or_else(|| base(name), String::as_str);
-            let Some((target, entries)) = rules.by_target.get_key_value(target) else { continue };
+        // All that come from one module come together.
+        let mut new: BTreeMap<ModuleId, Vec<Wrapped>> = BTreeMap::new();
+        for name in w.functions().into_iter().map(|f| f.name) {
+            let known = inner.rules().iter().find_map(|applied| applied.targets.get(&name));
+            let found = known.map_or_else(|| rules.of(&name), |target| rules.by_target.get_key_value(target));
+            let Some((target, entries)) = found else { continue };
             if entries.iter().any(|e| e.kind == Kind::NotDifferentiable) {
-                applied.inactive.insert(name.clone());
+                applied.inactive.insert(name);
             } else if !wrappers.contains_key(target.as_str()) {
-                let wrapper = put_in(program, w, target, entries, &mut applied)
+                let wrapped = Wrapped::read(program, target, entries)
                     .with_context(|| format!("could not use the rule for `{}`", entries[0].name))?;
-                wrappers.insert(target, wrapper);
-                grew = true;
+                wrappers.insert(target, wrapped.wrapper);
+                new.entry(wrapped.home).or_default().push(wrapped);
             }
         }
-        if !grew {
+        if new.is_empty() {
             break;
+        }
+        for (home, wrapped) in new {
+            put_in(program, w, home, wrapped, &mut applied)?;
         }
     }
     let stand_ins: HashSet<String> = applied.stand_ins.keys().cloned().collect();
     // What a stand-in calls, and only that, may have the target's code in it.
-    let inlined = |symbol: &str| rules.by_target.contains_key(base(symbol));
+    let inlined = |symbol: &str| rules.of(symbol).is_some();
     if !rules.by_target.is_empty()
         && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(f) && !inner.has(f), inlined)
     {
-        return Ok(Err(too_late(&rules.by_target[base(&call.callee)][0], call)));
+        let (_, entries) = rules.of(&call.callee).context("an inlined function has no rule")?;
+        return Ok(Err(too_late(&entries[0], call)));
     }
     for name in w.functions().into_iter().map(|f| f.name) {
-        if let Some(wrapper) = wrappers.get(base(&name)) {
+        if let Some(wrapper) = rules.of(&name).and_then(|(target, _)| wrappers.get(target.as_str())) {
             w.redirect(&name, wrapper, |function| stand_ins.contains(function))?;
         }
     }
@@ -539,30 +565,53 @@ fn too_late(entry: &Entry, call: InlinedCall) -> Rendered {
     )
 }
 
-/// Link a wrapper and its stand-in into a working copy. Returns the wrapper.
-fn put_in<'r>(
+/// A function with rules, and the wrapper that takes its place.
+struct Wrapped<'r> {
+    target: &'r str,
+    wrapper: &'r str,
+    rules: Vec<Rule>,
+    /// The module with the wrapper.
+    home: ModuleId,
+}
+
+impl<'r> Wrapped<'r> {
+    fn read(program: &mut Program, target: &'r str, entries: &'r [Entry]) -> Result<Self> {
+        let rules = entries.iter().map(|entry| read(program, entry)).collect::<Result<_>>()?;
+        let wrapper = entries[0].wrapper.as_deref().context("it has no wrapper")?;
+        let home = Decoder::new(program).home(entries[0].module, wrapper)?;
+        Ok(Wrapped { target, wrapper, rules, home })
+    }
+}
+
+/// Link wrappers of one module, and their stand-ins, into a working copy.
+fn put_in(
     program: &mut Program,
     w: &mut Module,
-    target: &str,
-    entries: &'r [Entry],
+    home: ModuleId,
+    wrapped: Vec<Wrapped>,
     applied: &mut Applied,
-) -> Result<&'r str> {
-    let read: Vec<Rule> = entries.iter().map(|entry| read(program, entry)).collect::<Result<_>>()?;
-    let wrapper = entries[0].wrapper.as_deref().context("it has no wrapper")?;
-    let stand_in = read[0].stand_in.clone();
-    let home = Decoder::new(program).home(entries[0].module, wrapper)?;
+) -> Result<()> {
     let mut part = program.working_copy(home)?;
-    let calls = part.calls_of(RULE_MARKER);
-    let call = calls.into_iter().find(|call| call.caller == wrapper).context("its wrapper calls no rule")?;
-    part.replace_call(&call, Some(&stand_in))?;
-    part.retain_reachable(&[wrapper])?;
-    for name in [wrapper, &stand_in] {
+    let stand_ins: HashMap<&str, &str> =
+        wrapped.iter().map(|wrapped| (wrapped.wrapper, wrapped.rules[0].stand_in.as_str())).collect();
+    // From the last to the first: a call's number counts the calls of the same marker before it.
+    for call in part.calls_of(RULE_MARKER).into_iter().rev() {
+        if let Some(stand_in) = stand_ins.get(call.caller.as_str()) {
+            part.replace_call(&call, Some(stand_in))?;
+        }
+    }
+    let wrappers: Vec<&str> = wrapped.iter().map(|wrapped| wrapped.wrapper).collect();
+    part.retain_reachable(&wrappers)?;
+    for name in stand_ins.iter().flat_map(|(wrapper, stand_in)| [wrapper, stand_in]) {
         part.set_linkage(name, Linkage::External)?;
     }
-    link_part(w, part, &[wrapper], Callees::Bodies)?;
-    applied.targets.insert(stand_in.clone(), target.to_owned());
-    applied.stand_ins.insert(stand_in, read);
-    Ok(wrapper)
+    link_part(w, part, &wrappers, Callees::Bodies)?;
+    for Wrapped { target, rules, .. } in wrapped {
+        let stand_in = rules[0].stand_in.clone();
+        applied.targets.insert(stand_in.clone(), target.to_owned());
+        applied.stand_ins.insert(stand_in, rules);
+    }
+    Ok(())
 }
 
 /// The calls of the markers in a module, and what takes their place in the program: functions are called without their rules there,

@@ -173,8 +173,12 @@ pub fn work(
     let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
     let (mut whole, mut owners, mut errors) = (None::<Module>, Vec::new(), Vec::new());
     let mut replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>> = HashMap::new();
+    let mut groups = Vec::new();
     for tasks in by_features(tasks) {
-        let Made { module: mut d, applied } = match make(program, &name, &tasks, rules, trace)? {
+        groups.extend(make(program, &name, tasks, rules, trace)?);
+    }
+    for (tasks, attempt) in groups {
+        let Made { module: mut d, applied } = match attempt {
             Ok(made) => made,
             Err(new) => {
                 errors.extend(new);
@@ -262,24 +266,51 @@ pub struct Made {
 /// What was made, or all the reasons why there is nothing.
 pub type Attempt = std::result::Result<Made, Vec<Rendered>>;
 
-/// Make derivatives of functions of the program.
-fn make(program: &mut Program, name: &str, tasks: &[Task], rules: &Rules, trace: &mut Trace) -> Result<Attempt> {
-    let shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
-    let w = trace.step("copy modules", || together(program, tasks))?;
+/// Make derivatives of functions of the program. Functions that ask for derivatives themselves have a working copy of their own, which is
+/// prepared again and again; all others are through the first time.
+fn make(
+    program: &mut Program,
+    name: &str,
+    tasks: Vec<Task>,
+    rules: &Rules,
+    trace: &mut Trace,
+) -> Result<Vec<(Vec<Task>, Attempt)>> {
     let mut inner = Inner::default();
-    match prepare(program, w, &shims, rules, &inner, trace)? {
-        Ok(ready) if !nested::asks(&ready.module) => return differentiate(ready, name, tasks, trace),
-        Ok(_) => {}
-        Err(errors) => return Ok(Err(errors)),
+    let w = trace.step("copy modules", || together(program, &tasks))?;
+    let mut ready = match prepare(program, w, &shims(&tasks), rules, &inner, trace)? {
+        Ok(ready) => ready,
+        Err(errors) => return Ok(vec![(tasks, Err(errors))]),
+    };
+    let (mut asking, mut others) = (Vec::new(), Vec::new());
+    for task in tasks {
+        let asks = nested::asks(&ready.module) && nested::asks_in(&ready.module, &task.shim)?;
+        if asks { asking.push(task) } else { others.push(task) }
     }
-    let mut w = trace.step("copy modules", || together(program, tasks))?;
-    if let Err(errors) = inner.make_all(program, &mut w, &shims, rules, trace)? {
-        return Ok(Err(errors));
+    let mut made = Vec::new();
+    if !others.is_empty() {
+        if !asking.is_empty() {
+            ready.module.retain_reachable(&shims(&others))?;
+        }
+        let attempt = differentiate(ready, name, &others, trace)?;
+        made.push((others, attempt));
     }
-    match prepare(program, w, &shims, rules, &inner, trace)? {
-        Ok(ready) => differentiate(ready, name, tasks, trace),
-        Err(errors) => Ok(Err(errors)),
+    if !asking.is_empty() {
+        let mut w = trace.step("copy modules", || together(program, &asking))?;
+        let attempt = match inner.make_all(program, &mut w, &shims(&asking), rules, trace)? {
+            Ok(()) => match prepare(program, w, &shims(&asking), rules, &inner, trace)? {
+                Ok(ready) => differentiate(ready, name, &asking, trace)?,
+                Err(errors) => Err(errors),
+            },
+            Err(errors) => Err(errors),
+        };
+        made.push((asking, attempt));
     }
+    Ok(made)
+}
+
+/// The names of the functions that are differentiated.
+pub fn shims(tasks: &[Task]) -> Vec<&str> {
+    tasks.iter().map(|task| task.shim.as_str()).collect()
 }
 
 /// A working copy in which rules have taken their places.
@@ -312,7 +343,7 @@ pub fn prepare(
 /// Make derivatives of functions of a working copy.
 pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace) -> Result<Attempt> {
     let Ready { module: mut w, applied } = ready;
-    let mut shims: Vec<&str> = tasks.iter().map(|task| task.shim.as_str()).collect();
+    let mut shims = shims(tasks);
     shims.sort_unstable();
     shims.dedup();
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());

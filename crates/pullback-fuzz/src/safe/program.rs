@@ -86,7 +86,7 @@ enum Returned {
 }
 
 /// How many programs a world has.
-pub const FUNCTIONS: usize = 5;
+pub const FUNCTIONS: usize = 8;
 
 const LINTS: &str = "#![forbid(unsafe_code)]\n#![allow(warnings)]\n";
 const USES: &str = "use std::cell::{Cell, RefCell};\nuse std::rc::Rc;\n";
@@ -740,7 +740,7 @@ impl World {
             );
         }
         let flat = matches!(&at.ty, Ty::Vec(of) | Ty::Array(of) if **of == Ty::Float);
-        if scalar && flat && self.writer.rng.chance(60) {
+        if scalar && flat && self.writer.rng.chance(30) {
             let second = if self.writer.rng.chance(50) {
                 format!("hvp({closure}, {}, {})", point("a"), point("t"))
             } else {
