@@ -155,6 +155,26 @@ fn counts_behind_a_reference_stay_apart() {
     assert_eq!((Rc::strong_count(&d_all[0]), d_all[0].get()), (1, 1.0));
 }
 
+#[autodiff(t_both, Forward, Dual, Dual, Dual)]
+fn both(r: &Rc<Cell<f64>>, rs: Vec<Rc<Cell<f64>>>) -> f64 {
+    r.get() * rs.len() as f64
+}
+
+/// A derivative that refuses its arguments drops those that were moved in, and their shadows, and has changed no count.
+#[test]
+fn counts_are_those_of_owners_after_a_refusal() {
+    let (r, d) = (Rc::new(Cell::new(3.0)), Rc::new(Cell::new(1.0)));
+    let mut d_rs = Vec::with_capacity(4);
+    d_rs.push(d.clone());
+    let said = message(|| t_both(&r, &d, vec![r.clone()], d_rs));
+    assert!(said.contains("capacity"), "{said}");
+    assert_eq!((Rc::strong_count(&r), Rc::strong_count(&d)), (1, 1));
+    let other = Rc::new(Cell::new(1.0));
+    let said = message(|| t_both(&r, &d, vec![r.clone(), r.clone()], vec![other.clone(), other.clone()]));
+    assert!(said.contains("share memory"), "{said}");
+    assert_eq!((Rc::strong_count(&r), Rc::strong_count(&d), Rc::strong_count(&other)), (1, 1, 1));
+}
+
 #[autodiff(d_two, Reverse, Duplicated, Duplicated, Active)]
 #[autodiff(t_two, Forward, Dual, Dual, Dual)]
 #[autodiff(d_other, Reverse, Duplicated, Const, Active)]

@@ -31,6 +31,8 @@ pub struct Congruence {
 struct Noted {
     pieces: Vec<Piece>,
     counts: Vec<Counts>,
+    /// Whether the derivative was called. Before that, who is done with an argument drops it as usual, its shadow with counts of its own.
+    called: bool,
 }
 
 /// Memory that may have several names.
@@ -106,7 +108,7 @@ impl Congruence {
         self.noted.get_mut().is_none()
     }
 
-    /// Panic if names and shadows do not correspond.
+    /// Panic if names and shadows do not correspond. The derivative is called next.
     #[track_caller]
     #[inline]
     pub fn assert_congruent(&mut self) {
@@ -119,9 +121,11 @@ impl Congruence {
     #[track_caller]
     #[inline(never)]
     fn compare(&mut self) {
-        if let Some(message) = self.noted.get_mut().as_ref().and_then(|noted| mismatch(&noted.pieces)) {
+        let Some(noted) = self.noted.get_mut() else { return };
+        if let Some(message) = mismatch(&noted.pieces) {
             panic!("{message}");
         }
+        noted.called = true;
     }
 }
 
@@ -145,8 +149,8 @@ impl Congruence {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
     fn finish(&mut self) {
-        for Counts { primal, shadow, more } in self.noted.get_mut().iter_mut().flat_map(|noted| noted.counts.drain(..))
-        {
+        let noted = self.noted.get_mut().as_ref().filter(|noted| noted.called);
+        for &Counts { primal, shadow, more } in noted.iter().flat_map(|noted| &noted.counts) {
             // SAFETY: S4, they are borrowed as long as the derivative runs, so both are still there; a count is not written by another thread.
             unsafe {
                 let now = primal.read();
