@@ -31,6 +31,14 @@ pub struct Place {
     pub column: u32,
 }
 
+/// What requests call a function that is passed to another one (`grad`, `jvp`). They cannot know its name.
+pub const CLOSURE: &str = "a closure";
+
+/// What to say of the place of a request about `function`. The place of a closure is where it begins.
+pub fn asked_for(function: &str) -> &'static str {
+    if function == CLOSURE { "its derivative is asked for" } else { "the derivative is asked for here" }
+}
+
 /// The error `error` of the derivative of `function`, whose attribute or call stands at `asked`.
 ///
 /// Places in the error are those of `module`.
@@ -52,7 +60,7 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
         }
         None => {
             notes.extend(inwards(&chain));
-            (asked.clone(), "the derivative is asked for here".to_owned())
+            (asked.clone(), asked_for(function).to_owned())
         }
     };
     match not_yet {
@@ -207,14 +215,18 @@ fn chain(module: &Module, loc: SourceLoc) -> Vec<Location> {
 /// Whether the user can edit this place: it is not in the standard library, in a dependency that cargo has fetched, or in
 /// Pullback itself.
 fn is_users(location: &Location) -> bool {
-    let file = location.file.replace('\\', "/");
+    is_users_own(&location.file, &location.function)
+}
+
+/// The same of a function in a file.
+pub fn is_users_own(file: &str, function: &str) -> bool {
+    let file = file.replace('\\', "/");
     let fetched = ["/registry/src/", "/git/checkouts/", "/lib/rustlib/src/", "/rust/deps/"];
     !file.is_empty()
         && !file.starts_with("/rustc/")
         && !file.starts_with("library/")
         && !fetched.iter().any(|part| file.contains(part))
-        && !location.function.starts_with("pullback::")
-        && !location.function.starts_with("<pullback::")
+        && !function.trim_start_matches('<').starts_with("pullback::")
 }
 
 /// Whether the code at this place was written by an attribute that stands there: one of ours, or a derive.

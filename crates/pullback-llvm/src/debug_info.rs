@@ -3,6 +3,7 @@
 
 use crate::ffi::{MetadataRef, ValueRef, llvm};
 use crate::import::demangle;
+use crate::kinds::value_kind;
 use crate::module::Module;
 use std::collections::HashSet;
 
@@ -43,6 +44,16 @@ impl Module {
             }
         }
         None
+    }
+
+    /// Where in the source a function of this module begins: file and line.
+    pub fn function_place(&self, name: &str) -> Option<(String, u32)> {
+        let function = self.symbol(name).ok()?;
+        if llvm!(self.api(), LLVMGetValueKind(function)) != value_kind::FUNCTION {
+            return None;
+        }
+        let subprogram = llvm!(self.api(), LLVMGetSubprogram(function)).some()?;
+        Some((self.scope_file(subprogram), llvm!(self.api(), LLVMDISubprogramGetLine(subprogram))))
     }
 
     /// The file of a scope, with its directory unless it is absolute.

@@ -345,6 +345,8 @@ table! {
     LLVMDILocationGetScope(MetadataRef) -> MetadataRef;
     LLVMDILocationGetInlinedAt(MetadataRef) -> MetadataRef;
     LLVMDIScopeGetFile(MetadataRef) -> MetadataRef;
+    LLVMGetSubprogram(ValueRef) -> MetadataRef;
+    LLVMDISubprogramGetLine(MetadataRef) -> c_uint;
     LLVMDIFileGetFilename(MetadataRef, *mut c_uint) -> *const c_char;
     LLVMDIFileGetDirectory(MetadataRef, *mut c_uint) -> *const c_char;
     LLVMGetMetadataKind(MetadataRef) -> c_uint;

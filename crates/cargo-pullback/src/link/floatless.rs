@@ -3,10 +3,9 @@
 //! A type without floats may stand beside others, and in an instance of a generic function all of one argument may be without: it is
 //! the arguments with a shadow, taken together, that have to reach a float.
 
-use super::nested::CLOSURE;
 use super::policy::demangled;
 use super::requests::Asked;
-use crate::diagnostics::show;
+use crate::diagnostics::{CLOSURE, asked_for, show};
 use crate::report::Rendered;
 use pullback_ad::{Argument, FieldKind, LayoutId, Layouts, Request};
 use std::collections::HashSet;
@@ -36,30 +35,9 @@ pub fn refused(asked: &Asked) -> Option<Rendered> {
     } else {
         return None;
     };
-    let headline = |function: &str| format!("cannot differentiate {function}: {what}");
-    if name == CLOSURE {
-        // Of a closure only the function is known that it is given to, and that is not the user's.
-        let notes = closure(&demangled(&asked.shim)).map(|path| format!("it is `{path}`"));
-        let notes: Vec<String> = notes.into_iter().collect();
-        return Some(show(&headline(name), None, &notes, &[help.to_owned()]));
-    }
-    let function = format!("`{}`", demangled(name));
-    Some(show(&headline(&function), Some((&asked.place, "the derivative is asked for here")), &[], &[help.to_owned()]))
-}
-
-/// The path of the closure whose shim this is: the last parameter of its type.
-fn closure(shim: &str) -> Option<&str> {
-    let parameters = shim.strip_suffix('>')?;
-    let mut depth = 0;
-    let start = parameters.char_indices().rev().find_map(|(at, c)| {
-        depth += match c {
-            '>' | ')' | ']' => 1,
-            '<' | '(' | '[' => -1,
-            _ => 0,
-        };
-        (depth < 0 || depth == 0 && c == ',').then_some(at + 1)
-    })?;
-    Some(parameters[start..].trim())
+    let function = if name == CLOSURE { name.clone() } else { format!("`{}`", demangled(name)) };
+    let headline = format!("cannot differentiate {function}: {what}");
+    Some(show(&headline, Some((&asked.place, asked_for(name))), &[], &[help.to_owned()]))
 }
 
 /// Whether a value may hold a float, itself or behind a pointer. (An array of none is of a type with floats.)
@@ -72,24 +50,4 @@ fn has_floats(layouts: &Layouts, id: LayoutId, seen: &mut HashSet<LayoutId>) -> 
             }
             _ => false,
         })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_closure_is_named() {
-        let named = |shim| closure(shim);
-        assert_eq!(
-            named("pullback::functional::shim::<i32, f64, app::main::{closure#0}>"),
-            Some("app::main::{closure#0}")
-        );
-        assert_eq!(
-            named("pullback::functional::shim::<[u8], f64, &app::f::<(u8, u8)>::{closure#1}>"),
-            Some("&app::f::<(u8, u8)>::{closure#1}")
-        );
-        assert_eq!(named("pullback::functional::shim::<i32, f64, app::f::<i32>>"), Some("app::f::<i32>"));
-        assert_eq!(named("app::df::{closure#0}"), None);
-    }
 }

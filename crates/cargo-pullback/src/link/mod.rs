@@ -192,7 +192,8 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
         }
     }
     if !failures.is_empty() {
-        // Several derivatives of one function meet the same obstacle.
+        // In the order of the source, which rustc does not keep. Several derivatives of one function meet the same obstacle.
+        failures.sort_by(|a, b| a.place.cmp(&b.place));
         let mut said: Vec<Rendered> = Vec::new();
         for failure in failures {
             if !said.contains(&failure) {

@@ -17,7 +17,7 @@ use super::resolve::{Callees, link_part};
 use super::rules::{Applied, Rules};
 use super::trace::Trace;
 use super::work::{Made, Task, differentiate, has_shadows_saved, prepare};
-use crate::diagnostics::show;
+use crate::diagnostics::{CLOSURE, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_ad::{FieldKind, LayoutId, Layouts, Request};
@@ -27,9 +27,6 @@ use std::collections::{HashMap, HashSet};
 
 /// What inner derivatives are called; a number follows.
 const NAME: &str = "pullback_inner";
-
-/// What the functional API calls what it is given.
-pub const CLOSURE: &str = "a closure";
 
 /// Functions of the run-time support, and the code that stands in for them in a derivative that is differentiated.
 const REPLACED: [(&str, &str); 4] = [
@@ -223,12 +220,14 @@ fn refused(asked: &Asked) -> Option<Rendered> {
             "pass the floats of the enum as arguments of their own, or keep the enum in a `Const` argument",
         )
     };
-    // Of a closure only the function is known that it is given to, and that is not the user's.
-    let place =
-        (name != CLOSURE).then_some((&asked.place, "asked for here, and called in a function that is differentiated"));
+    let label = if name == CLOSURE {
+        "its derivative is asked for in a function that is differentiated"
+    } else {
+        "asked for here, and called in a function that is differentiated"
+    };
     Some(show(
         &format!("the derivative of `{}` cannot be differentiated itself yet", demangled(name)),
-        place,
+        Some((&asked.place, label)),
         &[what.to_owned()],
         &[help.to_owned()],
     ))

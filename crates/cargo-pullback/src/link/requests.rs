@@ -7,11 +7,11 @@
 use super::inputs::{LATER, MARKER, SAVES};
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
-use crate::diagnostics::Place;
+use crate::diagnostics::{CLOSURE, Place, is_users_own};
 use anyhow::{Context, Result, bail};
 use pullback_ad::{Activity, Argument, CustomRules, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
 use pullback_llvm::{CallSite, ConstData, Module};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The version of the structures this driver reads.
 const VERSION: u32 = 2;
@@ -25,7 +25,7 @@ pub struct Asked {
     pub shim: String,
     /// What is asked of the engine.
     pub request: Request,
-    /// Where in the source it is asked for.
+    /// Where in the source it is asked for; of a closure, where it begins.
     pub place: Place,
 }
 
@@ -48,9 +48,12 @@ fn decode(program: &mut Program, id: ModuleId, call: CallSite) -> Result<Asked> 
     };
     let (shim, constant) = (shim.clone(), constant.clone());
     let mut decoder = Decoder::new(program);
-    let (request, place) = decoder
+    let (request, mut place) = decoder
         .request(id, &constant)
         .with_context(|| format!("could not read a request in `{}`", demangled(&call.caller)))?;
+    if request.name == CLOSURE {
+        place = decoder.users_function(id, &shim)?.unwrap_or(place);
+    }
     Ok(Asked { calls: vec![call], shim, request, place })
 }
 
@@ -216,6 +219,30 @@ impl<'p> Decoder<'p> {
     pub fn constant(&mut self, id: ModuleId, symbol: &str, base: u64) -> Result<Reader> {
         let home = self.home(id, symbol)?;
         Ok(Reader { id: home, data: self.program.module(home)?.constant_data(symbol)?, base })
+    }
+
+    /// Where the function of the user's begins that a shim of module `id` calls, by way of others that are not the user's.
+    fn users_function(&mut self, id: ModuleId, shim: &str) -> Result<Option<Place>> {
+        let mut seen = HashSet::from([(id, shim.to_owned())]);
+        let mut work = VecDeque::from([(id, shim.to_owned())]);
+        while let Some((id, function)) = work.pop_front() {
+            let module = self.program.module(id)?;
+            if let Some((file, line)) = module.function_place(&function)
+                && line > 0
+                && is_users_own(&file, &demangled(&function))
+            {
+                return Ok(Some(Place { file, line, column: 0 }));
+            }
+            for callee in module.references(&function)? {
+                // What is not in a module of the program's calls nothing of the user's.
+                let Ok(home @ (ModuleId::Line(..) | ModuleId::Copy(_))) = self.home(id, &callee) else { continue };
+                let next = (home, callee);
+                if seen.insert(next.clone()) {
+                    work.push_back(next);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The module that defines what module `id` calls `symbol`.

@@ -11,7 +11,7 @@
 //! ```
 
 use super::progress::{Left, Progress};
-use crate::diagnostics::show;
+use crate::diagnostics::{asked_for, show};
 use crate::process;
 use crate::report::{Message, Rendered, Sink};
 use anyhow::{Context, Result};
@@ -77,7 +77,7 @@ fn crash(status: ExitStatus, left: &Left, said: &str) -> Rendered {
         [one] => format!("cannot differentiate {one}: {CRASHED}"),
         [many @ .., last] => format!("cannot differentiate {} or {last}: {CRASHED}", many.join(", ")),
     };
-    let place = left.subjects.first().map(|subject| (&subject.place, "the derivative is asked for here"));
+    let place = left.subjects.first().map(|subject| (&subject.place, asked_for(&subject.name)));
     let mut notes = vec![process::death("the link driver", status)];
     if !left.steps.is_empty() {
         notes.push(format!("it was at: {}", left.steps.join(" / ")));
