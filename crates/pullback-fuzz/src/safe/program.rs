@@ -190,9 +190,11 @@ impl World {
             let times = if self.functional && active {
                 let first = &mut self.arguments[0];
                 first.pass = Pass::Ref;
+                // There is something to differentiate by.
+                let suffices = share.has_active_floats(&self.writer.structs);
                 first.ty = match self.writer.rng.below(3) {
-                    0 => share.clone(),
-                    1 => Ty::Pair(Box::new(share.clone()), Box::new(share.clone())),
+                    0 if suffices => share.clone(),
+                    1 if suffices => Ty::Pair(Box::new(share.clone()), Box::new(share.clone())),
                     _ => Ty::Pair(Box::new(first.ty.clone()), Box::new(share.clone())),
                 };
                 0
@@ -753,5 +755,20 @@ impl World {
             );
         }
         forms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_has_an_input_to_differentiate_by() {
+        for seed in 0..2000 {
+            let Program { arguments, writer, .. } = Program::new(seed);
+            let active = |argument: &Argument| argument.activity != Activity::Const;
+            let has_floats = |argument: &Argument| argument.ty.has_active_floats(&writer.structs);
+            assert!(arguments.iter().any(|argument| active(argument) && has_floats(argument)), "seed {seed}");
+        }
     }
 }
