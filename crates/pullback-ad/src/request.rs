@@ -67,6 +67,8 @@ pub enum FieldKind {
     Unknown(u64),
     /// So many bytes lie in a cell: they may be written through a shared reference. Other fields say what they are.
     Cell(u64),
+    /// So many bytes count who owns the memory they lie in, or refers to it weakly.
+    Owners(u64),
 }
 
 /// A field of a layout.

@@ -224,6 +224,8 @@ pub enum Kind {
     Unknown = 8,
     /// So many bytes that lie in a cell: they may be written through a shared reference. Other fields say what they are.
     Cell = 9,
+    /// So many bytes that count owners of the value, or weak references to it.
+    Owners = 10,
 }
 
 /// A part of a [`Layout`].
@@ -292,6 +294,11 @@ impl Field {
         Self::new(offset, Kind::Cell, bytes, None)
     }
 
+    /// `bytes` bytes that count owners.
+    pub const fn owners(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Owners, bytes, None)
+    }
+
     /// Where it lies, in bytes from the start.
     pub const fn offset(&self) -> usize {
         self.offset
@@ -302,7 +309,8 @@ impl Field {
         self.kind
     }
 
-    /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`]) or values ([`Kind::Nested`]).
+    /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
+    /// [`Kind::Owners`]) or values ([`Kind::Nested`]).
     pub const fn count(&self) -> usize {
         self.count
     }

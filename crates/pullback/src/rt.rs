@@ -455,6 +455,35 @@ pub extern "C" fn __pullback_fits(bytes: i64) -> i64 {
     i64::from(std::hint::black_box(Chunk::new(round_up(bytes as usize))).is_some())
 }
 
+/// The owners of a shared value were `before` and are `after`: its shadow has as many more, or less. The last owner of the primal is to
+/// be the last owner of the shadow, which the derivative gives back then. It is not if the primal had owners that are not known to the
+/// derivative, which are gone, in the place of which the shadow has others: that ends the program.
+///
+/// # Safety
+/// `shadow` points to the count of a shadow's owners.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_recount(shadow: *mut usize, before: i64, after: i64) {
+    // SAFETY: S4, asked of the caller.
+    unsafe {
+        let owners = (*shadow).wrapping_add(after as usize).wrapping_sub(before as usize);
+        if after == 0 && owners != 0 {
+            owned_by_others(owners);
+        }
+        *shadow = owners;
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn owned_by_others(owners: usize) -> ! {
+    eprintln!(
+        "error: a derivative gives back a shared value whose shadow has {owners} owners more\n\
+         note: the function has dropped an `Rc` of the value that no argument with a shadow has led to\n\
+         help: what the arguments and the function own is owned in the same way in the shadows"
+    );
+    std::process::abort()
+}
+
 /// A loop has come to its end that could not be recorded: that takes so many bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn __pullback_out_of_memory(bytes: i64) -> ! {

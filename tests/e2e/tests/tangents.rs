@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use pullback::{Differentiable, autodiff, jvp, make_zero};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -153,6 +153,44 @@ fn counts_behind_a_reference_stay_apart() {
     drop(more);
     drop(d);
     assert_eq!((Rc::strong_count(&d_all[0]), d_all[0].get()), (1, 1.0));
+}
+
+/// It may own what an argument refers to, and the derivative does not know.
+struct Owner(Option<Rc<Cell<f64>>>);
+
+#[autodiff(t_dropped_behind, Forward, Dual, Const, Dual)]
+fn dropped_behind(x: &Rc<Cell<f64>>, other: Owner) -> f64 {
+    drop(other);
+    let twice = [x.clone(), x.clone()];
+    twice[0].get() * twice[1].get()
+}
+
+/// Owners that no argument with a shadow leads to come and go without one.
+#[test]
+fn owners_without_a_shadow() {
+    let (x, dx) = (Rc::new(Cell::new(3.0)), Rc::new(Cell::new(1.0)));
+    let more = dx.clone();
+    assert_eq!(t_dropped_behind(&x, &dx, Owner(Some(x.clone()))), (9.0, 6.0));
+    assert_eq!((Rc::strong_count(&x), Rc::strong_count(&dx)), (1, 2));
+    drop(more);
+    assert_eq!(dx.get(), 1.0);
+
+    let captured = RefCell::new(Some(x.clone()));
+    let taking = |x: &Rc<Cell<f64>>| {
+        captured.take();
+        x.get() * x.get()
+    };
+    assert_eq!(jvp(taking, &x, &dx), (9.0, 6.0));
+    assert_eq!((Rc::strong_count(&x), Rc::strong_count(&dx)), (1, 1));
+    // A shadow's own: it is gone from the shadow.
+    let captured = RefCell::new(Some(dx.clone()));
+    let taking = |x: &Rc<Cell<f64>>| {
+        let copy = x.clone();
+        captured.take();
+        copy.get() * x.get()
+    };
+    assert_eq!(jvp(taking, &x, &dx), (9.0, 6.0));
+    assert_eq!((Rc::strong_count(&x), Rc::strong_count(&dx)), (1, 1));
 }
 
 #[autodiff(t_both, Forward, Dual, Dual, Dual)]

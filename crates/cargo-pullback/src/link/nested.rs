@@ -29,11 +29,12 @@ use std::collections::{HashMap, HashSet};
 const NAME: &str = "pullback_inner";
 
 /// Functions of the run-time support, and the code that stands in for them in a derivative that is differentiated.
-const REPLACED: [(&str, &str); 4] = [
+const REPLACED: [(&str, &str); 5] = [
     ("__pullback_shadow_alloc", "__pullback_nested_shadow_alloc"),
     ("__pullback_adjoint_copy", "__pullback_nested_adjoint_copy"),
     ("__pullback_zero_lanes", "__pullback_nested_zero_lanes"),
     ("__pullback_copy_lanes", "__pullback_nested_copy_lanes"),
+    ("__pullback_recount", "__pullback_nested_recount"),
 ];
 
 /// Whether a function of a working copy asks for a derivative.

@@ -192,6 +192,7 @@ impl<'p> Decoder<'p> {
             7 => FieldKind::Payload(layout.context("a payload has no layout")?),
             8 => FieldKind::Unknown(count),
             9 => FieldKind::Cell(count),
+            10 => FieldKind::Owners(count),
             other => bail!("a field is of kind {other}"),
         };
         Ok(Field { offset: r.u64(0)?, kind })

@@ -131,6 +131,8 @@ pub enum Property {
     Shared,
     /// They could be, but are in a place that has one name only. Their pointers may be known by others.
     Alone,
+    /// They count who owns the object, or refers to it weakly.
+    Owners,
 }
 
 /// Bytes of an object that have a property.

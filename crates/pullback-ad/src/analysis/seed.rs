@@ -68,6 +68,11 @@ pub(super) fn fill(
                 facts.objects.declare(content, Kinds::INT);
             }
             FieldKind::Int(_) => {}
+            FieldKind::Owners(width) => {
+                let content = facts.objects.cell(object, at, width);
+                facts.objects.declare(content, Kinds::INT);
+                facts.objects.mark(object, at, width, Property::Owners);
+            }
             FieldKind::Opaque(bytes) => {
                 facts.objects.origins_mut(object).variant = true;
                 facts.objects.add_opaque(object, unseen::opaque(&request.layouts, id, at, bytes));
@@ -101,7 +106,12 @@ fn holds_cells(layouts: &Layouts, id: LayoutId, path: &mut Vec<LayoutId>) -> boo
     layouts.get(id).fields.iter().any(|field| match field.kind {
         FieldKind::Unknown(bytes) | FieldKind::Cell(bytes) => bytes > 0,
         FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => holds_cells(layouts, inner, path),
-        FieldKind::F32 | FieldKind::F64 | FieldKind::Pointer(_) | FieldKind::Int(_) | FieldKind::Opaque(_) => false,
+        FieldKind::F32
+        | FieldKind::F64
+        | FieldKind::Pointer(_)
+        | FieldKind::Int(_)
+        | FieldKind::Opaque(_)
+        | FieldKind::Owners(_) => false,
     })
 }
 
@@ -169,11 +179,11 @@ pub(super) fn describe(
                     );
                 }
             }
-            FieldKind::Int(width @ (4 | 8)) if made == Made::Here => {
+            FieldKind::Int(width @ (4 | 8)) | FieldKind::Owners(width) if made == Made::Here => {
                 let content = objects.cell(object, at, width);
                 objects.see(content, Kinds::INT);
             }
-            FieldKind::Int(_) => {}
+            FieldKind::Int(_) | FieldKind::Owners(_) => {}
             FieldKind::Opaque(bytes) => {
                 objects.origins_mut(object).variant |= made == Made::Here;
                 objects.add_opaque(object, unseen::opaque(layouts, id, at, bytes));

@@ -38,7 +38,11 @@ pub(super) fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
                     kinds = kinds.union(Kinds::PTR);
                     None
                 }
-                FieldKind::Int(_) | FieldKind::Opaque(_) | FieldKind::Unknown(_) | FieldKind::Cell(_) => None,
+                FieldKind::Int(_)
+                | FieldKind::Opaque(_)
+                | FieldKind::Unknown(_)
+                | FieldKind::Cell(_)
+                | FieldKind::Owners(_) => None,
             };
             seen.extend(inner.filter(|inner| !seen.contains(inner)));
         }
@@ -100,9 +104,11 @@ impl Leaves {
                 FieldKind::F32 | FieldKind::F64 => self.floats += count,
                 FieldKind::Nested(inner, n) => self.add(layouts, inner, count.saturating_mul(n), path),
                 FieldKind::Payload(inner) => self.add(layouts, inner, count, path),
-                FieldKind::Pointer(_) | FieldKind::Int(_) | FieldKind::Opaque(_) | FieldKind::Unknown(_) => {
-                    self.others = true
-                }
+                FieldKind::Pointer(_)
+                | FieldKind::Int(_)
+                | FieldKind::Opaque(_)
+                | FieldKind::Unknown(_)
+                | FieldKind::Owners(_) => self.others = true,
                 FieldKind::Cell(_) => {}
             }
         }

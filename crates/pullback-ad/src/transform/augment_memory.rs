@@ -18,6 +18,9 @@ use std::collections::BTreeSet;
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
 
+/// How many bytes of a shared value count its owners: strong ones and weak ones.
+const COUNTS: u32 = 16;
+
 impl Augmenter<'_, '_> {
     fn object(&self, old: Value) -> Option<ObjId> {
         self.session.facts.object(self.id, old)
@@ -93,6 +96,9 @@ impl Augmenter<'_, '_> {
     }
 
     fn store(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
+        if self.is_forward() && self.has_shadow(ptr) && self.counts_owners(ptr, align, self.old.ty(value).size()) {
+            return self.store_owners(data, ptr, value, align);
+        }
         let inst = self.copy_instruction(data);
         if !self.has_shadow(ptr) {
             return Ok(());
@@ -165,6 +171,36 @@ impl Augmenter<'_, '_> {
                 self.push(Op::Store { ptr: place, value: new, align }, None, data);
             }
         }
+        Ok(())
+    }
+
+    /// Whether a place may be in bytes that count the owners of an object.
+    fn counts_owners(&self, ptr: Value, align: u64, width: u64) -> bool {
+        let at = self.session.facts.place(self.id, ptr, align);
+        self.object(ptr).is_some_and(|o| self.session.facts.objects.some_marked(o, Property::Owners, &at, width))
+    }
+
+    /// The owners of an object are counted, in forward mode: as many as come or go here, come or go in the shadow. The primal may have
+    /// others, which have no shadow, or more of them.
+    fn store_owners(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
+        let (at, object) = (self.session.facts.place(self.id, ptr, align), self.object(ptr));
+        let objects = &self.session.facts.objects;
+        let exact = object.is_some_and(|object| objects.all_marked(object, Property::Owners, &at, 8));
+        if !exact || *self.old.ty(value) != Type::I64 {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "something is written that may be the count of an `Rc`, or a number beside it",
+            )
+            .label("written here"));
+        }
+        let primal = self.get(ptr);
+        let before = self.push(Op::Load { ptr: primal, align }, Some(Type::I64), data);
+        let before = self.func.inst(before).result.expect("a load has a result");
+        let (after, callee) = (self.get(value), self.session.runtime.recount);
+        for place in self.shadow(ptr)? {
+            self.builder().call_void(callee, vec![place, before, after]);
+        }
+        self.copy_instruction(data);
         Ok(())
     }
 
@@ -698,7 +734,14 @@ impl Augmenter<'_, '_> {
             return Ok(());
         }
         let result = self.func.inst(inst).result.expect("an allocation has a result");
+        let object = self.object(old_result).expect("a pointer with a shadow has an object");
         let (size, align) = (self.get(size), self.get(align));
+        if self.is_forward() && self.session.facts.objects.is_marked(object, Property::Owners) {
+            // The counts are at the beginning; they begin with no owners, see `store_owners`.
+            let counts = self.func.as_int(size).map_or(0, |size| size.min(COUNTS.into()));
+            let (byte, len) = (self.func.int(Type::I8, 0), self.func.i64(counts as i64));
+            self.push(Op::Fill { dst: result, byte, len, align: 1 }, None, data);
+        }
         let mut shadows = Vec::new();
         for _ in 0..self.width() {
             let shadow = match self.out.tape {

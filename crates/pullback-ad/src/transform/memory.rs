@@ -101,6 +101,7 @@ pub struct Runtime {
     pub adjoint_copy: FuncId,
     pub zero_lanes: FuncId,
     pub copy_lanes: FuncId,
+    pub recount: FuncId,
     pub copy_words: FuncId,
     pub uncopy_words: FuncId,
     pub set_repeatable: FuncId,
@@ -146,6 +147,7 @@ impl Runtime {
                 &[p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
                 None,
             ),
+            recount: declare("__pullback_recount", &[p.clone(), i.clone(), i.clone()], None),
             copy_words: declare(
                 "__pullback_copy_words",
                 &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],

@@ -43,7 +43,10 @@ fn request(memory: &[&[FieldKind]]) -> Request {
             layout.size += match kind {
                 FieldKind::F32 => 4,
                 FieldKind::F64 | FieldKind::Pointer(_) => 8,
-                FieldKind::Int(bytes) | FieldKind::Opaque(bytes) | FieldKind::Unknown(bytes) => *bytes,
+                FieldKind::Int(bytes)
+                | FieldKind::Opaque(bytes)
+                | FieldKind::Unknown(bytes)
+                | FieldKind::Owners(bytes) => *bytes,
                 FieldKind::Nested(..) | FieldKind::Payload(_) | FieldKind::Cell(_) => {
                     panic!("the tests have flat memory")
                 }

@@ -166,7 +166,7 @@ pub(super) fn call(
     let arity = match function {
         "tape_drop" | "tape_release" | "fits" | "out_of_memory" => 1,
         "tape_push" | "tape_pop" | "save_shadows" | "set_repeatable" => 2,
-        "shadow_alloc" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
+        "shadow_alloc" | "recount" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
         "defer_dealloc" => 4,
         "adjoint_copy" | "copy_lanes" => 6,
         "zero_lanes" => 5,
@@ -204,6 +204,15 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
                 }
             }
             Ok(Some(Val::Ptr(address)))
+        }
+        "recount" => {
+            let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+            let owners = word(memory.bytes(first, 8)?).wrapping_add(number(2)?).wrapping_sub(number(1)?);
+            if number(2)? == 0 && owners != 0 {
+                return Err(Trap::IllFormed("a shadow that others own is given back".to_owned()));
+            }
+            memory.write(first, &owners.to_le_bytes())?;
+            Ok(None)
         }
         "tape_keep" => {
             let tape = tapes.get(first, memory)?;

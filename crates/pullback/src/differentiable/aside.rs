@@ -273,7 +273,7 @@ fn find(offset: usize, layout: &Layout, is_meant: fn(Kind) -> bool, ranges: &mut
             Kind::F32 => size_of::<f32>(),
             Kind::F64 => size_of::<f64>(),
             Kind::Pointer => size_of::<*const ()>(),
-            Kind::Opaque | Kind::Inactive | Kind::Unknown => field.count(),
+            Kind::Opaque | Kind::Inactive | Kind::Unknown | Kind::Owners => field.count(),
             Kind::Payload | Kind::Cell => continue,
             Kind::Nested => {
                 let inner = field.layout().expect("a nested field has a layout")();
@@ -284,7 +284,7 @@ fn find(offset: usize, layout: &Layout, is_meant: fn(Kind) -> bool, ranges: &mut
             }
         };
         // A skipped field is no float, whatever it is.
-        let kind = if field.kind() == Kind::Unknown { Kind::Inactive } else { field.kind() };
+        let kind = if matches!(field.kind(), Kind::Unknown | Kind::Owners) { Kind::Inactive } else { field.kind() };
         if is_meant(kind) {
             ranges.push(start..start + size);
         }

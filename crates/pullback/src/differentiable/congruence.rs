@@ -11,9 +11,6 @@
 //!
 //! What is behind raw pointers has names that cannot be followed, and sizes that cannot be compared. Only a derivative that is `unsafe` to
 //! call takes shadows with raw pointers: its caller answers for them.
-//!
-//! In forward mode the derivative writes the counts of a primal's `Rc` to its shadow, too. Behind a shared reference the two may have
-//! different counts, of which the difference is noted, and is added again when the derivative is through.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -22,17 +19,10 @@ use std::mem::ManuallyDrop;
 /// is one word.
 #[derive(Default)]
 pub struct Congruence {
-    noted: ManuallyDrop<Cell<Option<Box<Noted>>>>,
+    #[allow(clippy::box_collection, reason = "one word")]
+    noted: ManuallyDrop<Cell<Option<Box<Vec<Piece>>>>>,
     /// Whether the caller answers for what is behind raw pointers.
     answered: bool,
-}
-
-#[derive(Debug, Default)]
-struct Noted {
-    pieces: Vec<Piece>,
-    counts: Vec<Counts>,
-    /// Whether the derivative was called. Before that, who is done with an argument drops it as usual, its shadow with counts of its own.
-    called: bool,
 }
 
 /// Memory that may have several names.
@@ -45,15 +35,6 @@ pub(super) struct Piece {
     /// `None`: it is constant.
     pub shadow: Option<usize>,
     pub bytes: usize,
-}
-
-/// The counts of a shared value and of its shadow, strong and weak.
-#[derive(Clone, Copy, Debug)]
-struct Counts {
-    primal: *const [usize; 2],
-    shadow: *mut [usize; 2],
-    /// How many more the shadow has.
-    more: [usize; 2],
 }
 
 impl Piece {
@@ -84,22 +65,10 @@ impl Congruence {
     /// Note memory that may have several names.
     pub(super) fn note(&self, piece: Piece) {
         if piece.bytes > 0 {
-            self.update(|noted| noted.pieces.push(piece));
+            let mut noted = self.noted.take().unwrap_or_default();
+            noted.push(piece);
+            self.noted.set(Some(noted));
         }
-    }
-
-    /// Note the counts of a shared value that the derivative cannot end.
-    pub(super) fn note_counts(&self, primal: *const [usize; 2], shadow: *mut [usize; 2]) {
-        // SAFETY: S4, whoever checks a shadow has both.
-        let (ours, theirs) = unsafe { (primal.read(), shadow.read()) };
-        let more = [theirs[0].wrapping_sub(ours[0]), theirs[1].wrapping_sub(ours[1])];
-        self.update(|noted| noted.counts.push(Counts { primal, shadow, more }));
-    }
-
-    fn update(&self, change: impl FnOnce(&mut Noted)) {
-        let mut noted = self.noted.take().unwrap_or_default();
-        change(&mut noted);
-        self.noted.set(Some(noted));
     }
 
     /// Whether nothing was noted.
@@ -108,7 +77,7 @@ impl Congruence {
         self.noted.get_mut().is_none()
     }
 
-    /// Panic if names and shadows do not correspond. The derivative is called next.
+    /// Panic if names and shadows do not correspond.
     #[track_caller]
     #[inline]
     pub fn assert_congruent(&mut self) {
@@ -121,11 +90,9 @@ impl Congruence {
     #[track_caller]
     #[inline(never)]
     fn compare(&mut self) {
-        let Some(noted) = self.noted.get_mut() else { return };
-        if let Some(message) = mismatch(&noted.pieces) {
+        if let Some(message) = self.noted.get_mut().as_ref().and_then(|noted| mismatch(noted)) {
             panic!("{message}");
         }
-        noted.called = true;
     }
 }
 
@@ -149,14 +116,6 @@ impl Congruence {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
     fn finish(&mut self) {
-        let noted = self.noted.get_mut().as_ref().filter(|noted| noted.called);
-        for &Counts { primal, shadow, more } in noted.iter().flat_map(|noted| &noted.counts) {
-            // SAFETY: S4, they are borrowed as long as the derivative runs, so both are still there; a count is not written by another thread.
-            unsafe {
-                let now = primal.read();
-                shadow.write([now[0].wrapping_add(more[0]), now[1].wrapping_add(more[1])]);
-            }
-        }
         // SAFETY: S5, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.noted) };
     }

@@ -56,8 +56,8 @@ fn counted_layout<T: Differentiable>() -> &'static Layout {
             "counted value",
             const {
                 &[
-                    Field::inactive(offset_of!(Counted<T>, strong), size_of::<usize>()),
-                    Field::inactive(offset_of!(Counted<T>, weak), size_of::<usize>()),
+                    Field::owners(offset_of!(Counted<T>, strong), size_of::<usize>()),
+                    Field::owners(offset_of!(Counted<T>, weak), size_of::<usize>()),
                     Field::nested(offset_of!(Counted<T>, value), 1, layout_fn::<T>()),
                     Field::cell(offset_of!(Counted<T>, strong), 2 * size_of::<usize>()),
                 ]
@@ -91,8 +91,6 @@ macro_rules! counted {
                     path.same_counts(
                         [$P::strong_count(self), $P::weak_count(self)],
                         [$P::strong_count(shadow), $P::weak_count(shadow)],
-                        ours.cast(),
-                        theirs.cast(),
                     )?;
                 }
                 let owners = if $P::weak_count(shadow) == 0 { Some($P::strong_count(shadow)) } else { None };

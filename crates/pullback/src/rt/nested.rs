@@ -65,6 +65,16 @@ pub unsafe extern "C" fn __pullback_nested_shadow_alloc(tape: *mut Tape, size: i
     }
 }
 
+/// As [`__pullback_recount`](super::__pullback_recount).
+///
+/// # Safety
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __pullback_nested_recount(shadow: *mut usize, before: i64, after: i64) {
+    // SAFETY: S4, asked of the caller.
+    unsafe { *shadow = (*shadow).wrapping_add(after as usize).wrapping_sub(before as usize) }
+}
+
 /// As [`__pullback_adjoint_copy`](super::__pullback_adjoint_copy). A cotangent is added where it is zero, too: its derivative need not be.
 ///
 /// # Safety
