@@ -765,7 +765,7 @@ mod tests {
     #[test]
     fn every_function_has_an_input_to_differentiate_by() {
         for seed in 0..2000 {
-            let Program { arguments, writer, .. } = Program::new(seed);
+            let World { arguments, writer, .. } = World::new(seed);
             let active = |argument: &Argument| argument.activity != Activity::Const;
             let has_floats = |argument: &Argument| argument.ty.has_active_floats(&writer.structs);
             assert!(arguments.iter().any(|argument| active(argument) && has_floats(argument)), "seed {seed}");
