@@ -122,8 +122,10 @@ fn derive(
         owns_borrowing: Cell::new(false),
         repeatable: Cell::new(true),
         disturbs: Cell::default(),
+        settles: false,
     };
     session.note_unwritten();
+    session.note_overwritten_pointers();
     let form = if request.split { Form::Split } else { Form::Whole };
     let mut whole = augment(&mut session, primal, form, name)?;
     if request.mode == Mode::Reverse && form == Form::Whole {

@@ -41,6 +41,7 @@ pub const RELEASE: &str = "__pullback_tape_release";
 pub const SET_REPEATABLE: &str = "__pullback_set_repeatable";
 /// The caller's shadows are put aside, in case of a panic, or may be forgotten.
 pub const SAVE_SHADOWS: &str = "__pullback_save_shadows";
+const SETTLE_SHADOWS: &str = "__pullback_settle_shadows";
 /// Memory that is given back with a tape.
 pub const DEFER_DEALLOC: &str = "__pullback_defer_dealloc";
 
@@ -72,7 +73,7 @@ impl TapeUse {
             PUSH_AT => site().map(TapeUse::Push),
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
-            SET_REPEATABLE | SAVE_SHADOWS | RELEASE => Some(TapeUse::Note),
+            SET_REPEATABLE | SAVE_SHADOWS | SETTLE_SHADOWS | RELEASE => Some(TapeUse::Note),
             OWN => Some(TapeUse::Own(args.get(2).and_then(|f| match func.as_const(*f) {
                 Some(Constant::Func(release)) => Some(*release),
                 _ => None,
@@ -106,6 +107,7 @@ pub struct Runtime {
     pub uncopy_words: FuncId,
     pub set_repeatable: FuncId,
     pub save_shadows: FuncId,
+    pub settle_shadows: FuncId,
 }
 
 impl Runtime {
@@ -159,7 +161,8 @@ impl Runtime {
                 None,
             ),
             set_repeatable: declare(SET_REPEATABLE, &[p.clone(), i.clone()], None),
-            save_shadows: declare(SAVE_SHADOWS, &[p, i], None),
+            save_shadows: declare(SAVE_SHADOWS, &[p.clone(), i.clone()], None),
+            settle_shadows: declare(SETTLE_SHADOWS, &[p, i], None),
         }
     }
 }

@@ -326,7 +326,12 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let Some(_) = &self.rev else {
             for exit in exits {
                 let to = self.rev_blocks[exit];
-                Builder::new(&mut self.aug.func, *exit).jump(to, vec![]);
+                let mut b = Builder::new(&mut self.aug.func, *exit);
+                if self.session.settles {
+                    let nested = b.func.i64(i64::from(self.session.request.nested));
+                    b.call_void(self.session.runtime.settle_shadows, vec![self.rev_tape, nested]);
+                }
+                b.jump(to, vec![]);
             }
             return;
         };

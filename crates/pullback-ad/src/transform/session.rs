@@ -3,7 +3,7 @@
 use super::memory::{Runtime, TapeUse};
 use crate::analysis::activity::{ActiveSet, reached};
 use crate::analysis::flow::Facts;
-use crate::analysis::objects::ObjId;
+use crate::analysis::objects::{Kinds, ObjId};
 use crate::custom::Role;
 use crate::request::{Mode, Request};
 use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
@@ -87,6 +87,8 @@ pub struct Session<'a> {
     pub repeatable: Cell<bool>,
     /// What a panic may leave behind in the caller's shadows.
     pub disturbs: Cell<Disturbs>,
+    /// Whether pointers in the caller's memory may be overwritten, so that cotangents are settled between the sweeps.
+    pub settles: bool,
 }
 
 /// What a panic on the way through a reverse derivative may find changed in the caller's shadows, so that it has to be put back.
@@ -217,6 +219,29 @@ impl Session<'_> {
             let written = self.written(Inactive::MayWrite);
             self.unwritten = Rc::new(self.facts.objects.all().filter(|o| !written.contains(o)).collect());
         }
+    }
+
+    /// Find out whether pointers that lead to shadows may be overwritten in the caller's memory. The cotangents that the caller gives belong to
+    /// what is there afterwards, and so are known only when the primal is through.
+    pub fn note_overwritten_pointers(&mut self) {
+        if self.request.mode == Mode::Forward || self.request.split {
+            return;
+        }
+        let objects = &self.facts.objects;
+        let is_callers = |o: ObjId| !objects.origins(o).args.is_empty() && self.active.is_shadowed(o);
+        let has_pointers =
+            |o: ObjId| objects.cells(o).iter().any(|cell| objects.kinds(cell.content).contains(Kinds::PTR));
+        self.settles = self.facts.functions.iter().any(|id| {
+            let func = self.module.func(*id);
+            func.blocks().flat_map(|b| &func.block(b).insts).any(|inst| {
+                let place = match &func.inst(*inst).op {
+                    Op::Store { ptr, value, .. } if self.has_shadow(*id, *value) || self.is_word(*id, *value) => ptr,
+                    Op::Copy { dst, .. } => dst,
+                    _ => return false,
+                };
+                self.facts.object(*id, *place).is_some_and(|o| is_callers(o) && has_pointers(o))
+            })
+        });
     }
 
     /// The active float parameters of a callee, as positions.

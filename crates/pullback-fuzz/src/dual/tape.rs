@@ -35,7 +35,7 @@ impl Machine<'_> {
                 Ok(None)
             }
             // No panic gets out of an inner derivative of the programs here, and no rule keeps anything.
-            ("save_shadows", [_, _]) | ("tape_release", [_]) => Ok(None),
+            ("save_shadows" | "settle_shadows", [_, _]) | ("tape_release", [_]) => Ok(None),
             ("tape_drop", [tape]) => self.drop_tape(*tape).map(|()| None),
             _ => return None,
         };

@@ -165,7 +165,7 @@ pub(super) fn call(
     let function = name.strip_prefix("__pullback_")?;
     let arity = match function {
         "tape_drop" | "tape_release" | "fits" | "out_of_memory" => 1,
-        "tape_push" | "tape_pop" | "save_shadows" | "set_repeatable" => 2,
+        "tape_push" | "tape_pop" | "save_shadows" | "settle_shadows" | "set_repeatable" => 2,
         "shadow_alloc" | "recount" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
         "defer_dealloc" => 4,
         "adjoint_copy" | "copy_lanes" => 6,
@@ -193,7 +193,7 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
         "tape_pop" | "tape_pop_at" => tapes.pop(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
         "tape_drop" => tapes.end(first, memory).map(|()| None),
         // Nobody asks the tape; and a trap ends the program, so that nobody looks at its shadows any more.
-        "set_repeatable" | "save_shadows" | "tape_release" => Ok(None),
+        "set_repeatable" | "save_shadows" | "settle_shadows" | "tape_release" => Ok(None),
         "shadow_alloc" => {
             let address = memory.alloc_zeroed(number(1)?, number(2)?, Kind::Shadow)?;
             match tapes.get(first, memory) {

@@ -17,14 +17,29 @@ pub trait VisitFloats {
     /// `primal` may be read and `shadow` written, for `count` floats.
     unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize);
 
-    /// A pointer of the shadow, to what is visited next.
+    /// A pointer of the shadow, to what is visited next; whether it is to be visited.
     ///
     /// # Safety
     /// `place` may be read and written.
     #[inline(always)]
-    unsafe fn pointer(&mut self, place: *mut *mut ()) {
+    unsafe fn pointer(&mut self, place: *mut *mut ()) -> bool {
         let _ = place;
+        true
     }
+
+    /// A pointer of the shadow that is a reference: what it leads to is there when a function that was given it has returned.
+    ///
+    /// # Safety
+    /// `place` may be read and written.
+    #[inline(always)]
+    unsafe fn reference(&mut self, place: *mut *mut ()) -> bool {
+        // SAFETY: S36, asked of the caller.
+        unsafe { self.pointer(place) }
+    }
+
+    /// All that a reference leads to, which was to be visited, has been visited.
+    #[inline(always)]
+    fn end_of_reference(&mut self) {}
 
     /// Whether the shared value at `address` is met for the first time.
     fn is_new(&mut self, address: *const ()) -> bool;

@@ -29,8 +29,9 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
         unsafe {
-            visit.pointer(shadow.cast());
-            T::floats(self, pointee(&**self, shadow.cast()), visit);
+            if visit.pointer(shadow.cast()) {
+                T::floats(self, pointee(&**self, shadow.cast()), visit);
+            }
         }
     }
 
@@ -132,8 +133,9 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         // SAFETY: S36, asked of the caller; the word is the one that holds the address.
         unsafe {
             let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
-            visit.pointer(pointer.cast());
-            T::floats_in_row(self, pointer.read(), visit);
+            if visit.pointer(pointer.cast()) {
+                T::floats_in_row(self, pointer.read(), visit);
+            }
         }
     }
 

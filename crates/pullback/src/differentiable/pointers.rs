@@ -50,8 +50,10 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
         unsafe {
-            visit.pointer(shadow.cast());
-            T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+            if visit.reference(shadow.cast()) {
+                T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+                visit.end_of_reference();
+            }
         }
     }
 
@@ -86,8 +88,10 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
         unsafe {
-            visit.pointer(shadow.cast());
-            T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+            if visit.reference(shadow.cast()) {
+                T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
+                visit.end_of_reference();
+            }
         }
     }
 

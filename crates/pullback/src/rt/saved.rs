@@ -1,10 +1,17 @@
-//! The caller's shadows as they were when a derivative began, for the case that it panics.
+//! The caller's shadows as they were when a derivative began: for the case that it panics, and to find the cotangents in them.
 //!
 //! Most derivatives add to the shadows of inputs only when the primal is through, and then nothing panics. Where one disturbs them earlier
 //! (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first. What else lies in a shadow, a reverse derivative
 //! does not write, but for enums, of which `Aside` takes care. The wrapper of a derivative notes where its shadows are; the
 //! derivative has them saved, and forgets that when it is through. What is saved when the tape is dropped is put back.
+//!
+//! Where a function overwrites pointers in what it was given by reference, the cotangents in the shadow are not where the forward sweep leaves
+//! the values they belong to: after `mem::swap(&mut s.now, &mut s.next)`, that of `s.now[0]` is in the memory of what is `s.next` now.
+//! Between the sweeps such cotangents are brought to their values ([`paths`]).
 
+mod paths;
+
+use self::paths::Paths;
 use super::Tape;
 use crate::differentiable::{Differentiable, Float, VisitFloats};
 use std::collections::HashSet;
@@ -20,26 +27,76 @@ pub struct Noted {
     next: *const Noted,
 }
 
-/// What shadows held.
+/// What shadows hold, or held.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
-    floats: Vec<(*mut u8, Box<[u8]>)>,
+    floats: Vec<Run>,
+    /// Pointers in the order in which they are met: one that leads to another one comes first.
     pointers: Vec<(*mut *mut (), *mut ())>,
     /// Shared values that were met.
     met: HashSet<*const ()>,
+    /// What is left out.
+    scope: Scope,
+}
+
+/// What is looked at in shadows.
+#[derive(Debug, Default)]
+enum Scope {
+    /// All.
+    #[default]
+    All,
+    /// What is behind references, when the function has returned: the rest was moved into it. So many references are around what is
+    /// visited.
+    Borrowed(usize),
+}
+
+/// Floats in a row.
+#[derive(Debug)]
+struct Run {
+    place: *mut u8,
+    /// The size of one.
+    size: usize,
+    bytes: Box<[u8]>,
 }
 
 impl VisitFloats for Saved {
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
+        if matches!(self.scope, Scope::Borrowed(0)) {
+            return;
+        }
         let place = shadow.cast::<u8>();
         // SAFETY: S23, asked of the caller.
         let bytes = unsafe { std::slice::from_raw_parts(place, count * size_of::<F>()) }.into();
-        self.floats.push((place, bytes));
+        self.floats.push(Run { place, size: size_of::<F>(), bytes });
     }
 
-    unsafe fn pointer(&mut self, place: *mut *mut ()) {
+    unsafe fn pointer(&mut self, place: *mut *mut ()) -> bool {
+        if matches!(self.scope, Scope::Borrowed(0)) {
+            return false;
+        }
         // SAFETY: S23, asked of the caller.
-        self.pointers.push((place, unsafe { place.read() }));
+        let pointer = unsafe { place.read() };
+        self.pointers.push((place, pointer));
+        // What a function without derivative has made has no shadow.
+        !pointer.is_null()
+    }
+
+    unsafe fn reference(&mut self, place: *mut *mut ()) -> bool {
+        if let Scope::Borrowed(around) = &mut self.scope {
+            *around += 1;
+        }
+        // SAFETY: S23, asked of the caller.
+        let goes_on = unsafe { self.pointer(place) };
+        if !goes_on {
+            self.end_of_reference();
+        }
+        goes_on
+    }
+
+    fn end_of_reference(&mut self) {
+        if let Scope::Borrowed(around) = &mut self.scope {
+            *around -= 1;
+        }
     }
 
     fn is_new(&mut self, address: *const ()) -> bool {
@@ -71,14 +128,53 @@ impl Tape {
     #[cold]
     unsafe fn save(&mut self) {
         let mut saved = Saved::default();
-        let mut next = self.noted;
-        // SAFETY: S23, asked of the caller.
-        while let Some(noted) = unsafe { next.as_ref() } {
+        for noted in self.noted() {
             // SAFETY: S23, asked of the caller.
             unsafe { (noted.save)(noted.primal, noted.shadow, &mut saved) };
-            next = noted.next;
         }
         *self.saved = Some(Box::new(saved));
+    }
+
+    /// What was noted and not yet dropped.
+    fn noted(&self) -> impl Iterator<Item = &Noted> {
+        // SAFETY: S23, as asked by `note`.
+        std::iter::successors(unsafe { self.noted.as_ref() }, |noted| unsafe { noted.next.as_ref() })
+    }
+
+    /// Bring the cotangents in shadows whose pointers have changed to the values they belong to.
+    ///
+    /// # Safety
+    /// As asked by [`note`]; the primal is through, and the reverse sweep has not begun.
+    #[cold]
+    unsafe fn settle(&mut self, nested: bool) {
+        let Some(saved) = self.saved.as_ref() else { return };
+        // SAFETY: S23, as asked by `note`; pointers were read from there, and nothing is given back before the tape is dropped.
+        if saved.pointers.iter().all(|(place, pointer)| unsafe { place.read() } == *pointer) {
+            return;
+        }
+        let mut now = Saved { scope: Scope::Borrowed(0), ..Saved::default() };
+        for noted in self.noted() {
+            // SAFETY: S23, asked of the caller: what the primal was given by reference is a value of its type again, and the forward
+            // sweep has made its shadow follow. The references themselves are as they were.
+            unsafe { (noted.save)(noted.primal, noted.shadow, &mut now) };
+        }
+        let mut paths = Paths::new(self.noted().map(|noted| noted.shadow.addr()));
+        let (before, after) = (paths.of(saved), paths.of(&now));
+        let moves: Vec<paths::Move> = paths::moves(&before, &after).collect();
+        assert!(
+            moves.is_empty() || !nested,
+            "a derivative that is differentiated itself is given a cotangent of something that the function exchanges for something else\n\
+             help: give zero, and add what is left in the argument to the result of the function"
+        );
+        // All are taken before one is put where it belongs: that may be where another one was.
+        for moved in &moves {
+            // SAFETY: S23, as asked by `note`.
+            unsafe { moved.take() };
+        }
+        for moved in &moves {
+            // SAFETY: S23, as asked by `note`.
+            unsafe { moved.put() };
+        }
     }
 
     /// Put back what is saved.
@@ -93,7 +189,7 @@ impl Tape {
                 }
             }
         }
-        for (place, bytes) in saved.floats {
+        for Run { place, bytes, .. } in saved.floats {
             // SAFETY: S23, as asked by `note`; the bytes were copied from there.
             unsafe {
                 if *std::slice::from_raw_parts(place, bytes.len()) != *bytes {
@@ -118,4 +214,15 @@ pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
         // SAFETY: S23, asked of the caller.
         unsafe { tape.save() };
     }
+}
+
+/// Between the sweeps of a derivative: bring the cotangents in the caller's shadows to the values they belong to, where pointers have changed.
+/// Panics if there are any and the derivative is differentiated itself (`nested` is not zero).
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses, and what was asked by [`note`] holds. The primal is through.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pullback_settle_shadows(tape: *mut Tape, nested: i64) {
+    // SAFETY: S23, asked of the caller.
+    unsafe { (*tape).settle(nested != 0) }
 }

@@ -27,7 +27,9 @@ pub fn find(
     counts: &HashMap<Block, Value>,
     form: Form,
 ) -> HashMap<Loop, AtOnce> {
-    if form != Form::Whole || loops.is_empty() || aug.linear.values().flatten().any(Linear::reads_words) {
+    // Where the caller's pointers are overwritten, cotangents are known when the primal is through.
+    let late = session.settles || aug.linear.values().flatten().any(Linear::reads_words);
+    if form != Form::Whole || loops.is_empty() || late {
         return HashMap::new();
     }
     let counted = Counted::new(&aug.func, cfg, doms, loops);

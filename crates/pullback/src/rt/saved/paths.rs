@@ -1,0 +1,142 @@
+//! Where floats lie in shadows, by the way that leads to them.
+//!
+//! A *block* is memory that a pointer leads to, or the place of a shadow itself. Its path is the path of the block with that pointer, and where
+//! in it the pointer lies. So a block has the same path before and after a function if it is reached in the same way, wherever it is.
+
+use super::{Run, Saved};
+use std::collections::{BTreeMap, HashMap};
+
+/// The number of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Path(usize);
+
+/// The paths that were met.
+pub(super) struct Paths {
+    /// The places of shadows.
+    roots: BTreeMap<usize, Path>,
+    /// By the path of a block, and where in it there is a pointer.
+    known: HashMap<(Path, usize), Path>,
+}
+
+/// Floats in a row, and the block they are in.
+pub(super) struct Located<'a> {
+    path: Path,
+    /// Where in the block they begin.
+    start: usize,
+    run: &'a Run,
+}
+
+/// A cotangent, and where it goes from and to.
+pub(super) struct Move {
+    from: *mut u8,
+    to: *mut u8,
+    value: Value,
+}
+
+#[derive(Clone, Copy)]
+enum Value {
+    Single(f32),
+    Double(f64),
+}
+
+impl Paths {
+    /// Of shadows at these addresses.
+    pub(super) fn new(roots: impl Iterator<Item = usize>) -> Self {
+        let roots = roots.enumerate().map(|(number, root)| (root, Path(number))).collect();
+        Paths { roots, known: HashMap::new() }
+    }
+
+    /// The floats of shadows, with their paths; what is reached otherwise is left out.
+    pub(super) fn of<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
+        let mut blocks = self.roots.clone();
+        for (place, pointer) in &saved.pointers {
+            let Some((block, at)) = block_of(&blocks, place.addr()) else { continue };
+            let new = Path(self.roots.len() + self.known.len());
+            let path = *self.known.entry((block, at)).or_insert(new);
+            // An empty vector leads nowhere.
+            if pointer.addr() > LOWEST {
+                blocks.entry(pointer.addr()).or_insert(path);
+            }
+        }
+        let located = |run: &'a Run| {
+            let (path, start) = block_of(&blocks, run.place.addr())?;
+            Some(Located { path, start, run })
+        };
+        saved.floats.iter().filter_map(located).collect()
+    }
+}
+
+/// Nothing lies below this address.
+const LOWEST: usize = 4096;
+
+/// The block in which an address is: the one that begins last before it, for blocks do not overlap.
+fn block_of(blocks: &BTreeMap<usize, Path>, address: usize) -> Option<(Path, usize)> {
+    let (start, path) = blocks.range(..=address).next_back()?;
+    Some((*path, address - start))
+}
+
+/// The cotangents that are not zero and do not lie where their values do. What is not there any more keeps its own.
+pub(super) fn moves(before: &[Located], after: &[Located]) -> impl Iterator<Item = Move> {
+    let mut by_path: HashMap<Path, Vec<&Located>> = HashMap::new();
+    for located in after {
+        by_path.entry(located.path).or_default().push(located);
+    }
+    let mut moves = Vec::new();
+    for old in before {
+        for new in by_path.get(&old.path).into_iter().flatten().filter(|new| new.run.size == old.run.size) {
+            let end = (old.start + old.run.bytes.len()).min(new.start + new.run.bytes.len());
+            for at in (old.start.max(new.start)..end).step_by(old.run.size) {
+                let (from, to) = (at - old.start, at - new.start);
+                let bytes = &old.run.bytes[from..from + old.run.size];
+                let value = match old.run.size {
+                    4 => Value::Single(f32::from_ne_bytes(bytes.try_into().expect("it has four bytes"))),
+                    _ => Value::Double(f64::from_ne_bytes(bytes.try_into().expect("it has eight bytes"))),
+                };
+                let (from, to) = (old.run.place.wrapping_add(from), new.run.place.wrapping_add(to));
+                if from != to && !value.is_zero() {
+                    moves.push(Move { from, to, value });
+                }
+            }
+        }
+    }
+    moves.into_iter()
+}
+
+impl Value {
+    fn is_zero(self) -> bool {
+        match self {
+            Value::Single(value) => value == 0.0,
+            Value::Double(value) => value == 0.0,
+        }
+    }
+}
+
+impl Move {
+    /// Take the cotangent from where it was; what has been added to it since stays.
+    ///
+    /// # Safety
+    /// The place may be read and written.
+    pub(super) unsafe fn take(&self) {
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            match self.value {
+                Value::Single(value) => *self.from.cast::<f32>() -= value,
+                Value::Double(value) => *self.from.cast::<f64>() -= value,
+            }
+        }
+    }
+
+    /// Add it where it belongs.
+    ///
+    /// # Safety
+    /// The place may be read and written.
+    pub(super) unsafe fn put(&self) {
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            match self.value {
+                Value::Single(value) => *self.to.cast::<f32>() += value,
+                Value::Double(value) => *self.to.cast::<f64>() += value,
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Functions that exchange what their arguments lead to: vectors, boxes, parts of lists.
+//!
+//! The cotangent that a caller puts into a shadow belongs to what is in that place when the function has returned, wherever its memory was
+//! before. In each test the right gradient follows from the values alone.
+
+#![forbid(unsafe_code)]
+
+use pullback::{Differentiable, autodiff};
+use std::mem::{replace, swap, take};
+
+#[derive(Differentiable)]
+struct Buffers {
+    now: Vec<f64>,
+    next: Vec<f64>,
+}
+
+/// Squares, by two buffers.
+#[autodiff(df_step, Reverse, Duplicated)]
+#[autodiff(tf_step, Forward, Dual)]
+fn step(s: &mut Buffers) {
+    for i in 0..s.now.len() {
+        s.next[i] = s.now[i] * s.now[i];
+    }
+    swap(&mut s.now, &mut s.next);
+}
+
+#[autodiff(df_steps, Reverse, Duplicated, Const)]
+#[autodiff(tf_steps, Forward, Dual, Const)]
+fn steps(s: &mut Buffers, count: usize) {
+    for _ in 0..count {
+        step(s);
+    }
+}
+
+#[test]
+fn two_buffers() {
+    let buffers = |now: [f64; 2], next: [f64; 2]| Buffers { now: now.to_vec(), next: next.to_vec() };
+    let mut d = buffers([1.0, 10.0], [100.0, 0.0]);
+    df_step(&mut buffers([2.0, 3.0], [7.0, 8.0]), &mut d);
+    assert_eq!((d.now, d.next), (vec![104.0, 60.0], vec![0.0, 0.0]));
+    for count in 0..5 {
+        let (mut d, mut s) = (buffers([1.0, 10.0], [100.0, 1000.0]), buffers([1.5, 0.5], [2.5, 0.25]));
+        df_steps(&mut s, &mut d, count);
+        // By the tangents of both inputs.
+        let seed = [1.0, 10.0, 100.0, 1000.0];
+        let gradient = [d.now[0], d.now[1], d.next[0], d.next[1]];
+        for (k, found) in gradient.iter().enumerate() {
+            let unit = |i: usize| if i == k { 1.0 } else { 0.0 };
+            let mut t = buffers([unit(0), unit(1)], [unit(2), unit(3)]);
+            let mut s = buffers([1.5, 0.5], [2.5, 0.25]);
+            tf_steps(&mut s, &mut t, count);
+            let expected: f64 = t.now.iter().chain(&t.next).zip(seed).map(|(t, s)| t * s).sum();
+            assert!(
+                (found - expected).abs() <= 1e-12 * expected.abs(),
+                "{count} steps, input {k}: {found}, not {expected}"
+            );
+        }
+    }
+}
+
+#[derive(Differentiable)]
+struct Boxed {
+    content: Box<f64>,
+}
+
+#[autodiff(df_exchange, Reverse, Duplicated, Active, Active)]
+fn exchange(p: &mut Boxed, x: f64) -> f64 {
+    let mut other = Box::new(x * x);
+    swap(&mut other, &mut p.content);
+    3.0 * *other
+}
+
+#[test]
+fn a_box_that_the_function_has_made() {
+    let mut d = Boxed { content: Box::new(10.0) };
+    assert_eq!(df_exchange(&mut Boxed { content: Box::new(2.0) }, &mut d, 5.0), (100.0, 6.0));
+    assert_eq!(*d.content, 3.0);
+}
+
+#[autodiff(df_grow, Reverse, Duplicated, Active)]
+fn grow(v: &mut Vec<f64>, x: f64) {
+    v.push(x);
+    v[0] *= 2.0 * x;
+}
+
+#[test]
+fn a_vector_that_grows_and_is_changed_then() {
+    for spare in [0, 4] {
+        let roomy = |values: &[f64]| {
+            let mut v = Vec::with_capacity(values.len() + spare);
+            v.extend_from_slice(values);
+            v
+        };
+        let (mut v, mut d) = (roomy(&[3.0, 4.0]), roomy(&[1.0, 7.0]));
+        assert_eq!(df_grow(&mut v, &mut d, 5.0), 6.0);
+        assert_eq!((v, d), (vec![30.0, 4.0, 5.0], vec![10.0, 7.0]));
+    }
+}
+
+#[autodiff(df_rows, Reverse, Duplicated, Active)]
+fn rows(v: &mut Vec<Vec<f32>>, x: f32) {
+    v[0].push(x);
+    let a = v.remove(1);
+    v.push(vec![x * x]);
+    v[0][0] *= a[0];
+    v.swap(0, 1);
+}
+
+#[test]
+fn rows_that_are_made_removed_and_swapped() {
+    let (mut v, mut d) = (vec![vec![3.0], vec![4.0]], vec![vec![1.0], vec![10.0]]);
+    assert_eq!(df_rows(&mut v, &mut d, 5.0), 10.0);
+    assert_eq!((v, d), (vec![vec![25.0], vec![12.0, 5.0]], vec![vec![40.0], vec![30.0]]));
+}
+
+#[autodiff(df_both, Reverse, Duplicated, Duplicated)]
+fn both(a: &mut Vec<f64>, b: &mut Vec<f64>) {
+    swap(a, b);
+    a[0] *= a[0];
+}
+
+#[test]
+fn two_arguments() {
+    let (mut a, mut b) = (vec![2.0], vec![3.0, 4.0]);
+    let (mut da, mut db) = (vec![1.0], vec![10.0, 100.0]);
+    df_both(&mut a, &mut da, &mut b, &mut db);
+    // Afterwards `a` has two elements, and there is no cotangent for the second one; `b` has one.
+    assert_eq!((a, b), (vec![9.0, 4.0], vec![2.0]));
+    assert_eq!((da, db), (vec![10.0], vec![6.0, 100.0]));
+}
+
+#[derive(Differentiable)]
+struct View<'a> {
+    scale: f64,
+    a: &'a mut Vec<f64>,
+    b: &'a mut Vec<f64>,
+}
+
+#[autodiff(df_view, Reverse, Duplicated)]
+fn view(v: View<'_>) {
+    swap(v.a, v.b);
+    v.a[0] *= v.scale;
+}
+
+#[test]
+fn references_in_a_value() {
+    let (mut a, mut b, mut da, mut db) = (vec![2.0], vec![3.0], vec![1.0], vec![10.0]);
+    let mut d = View { scale: 0.5, a: &mut da, b: &mut db };
+    df_view(View { scale: 4.0, a: &mut a, b: &mut b }, &mut d);
+    // What is in the value itself is no cotangent of anything afterwards, and is added to.
+    assert_eq!(d.scale, 3.5);
+    assert_eq!((da, db), (vec![10.0], vec![4.0]));
+}
+
+#[derive(Differentiable)]
+enum List {
+    End,
+    Node(f64, Box<List>),
+}
+
+#[autodiff(df_front, Reverse, Duplicated, Active)]
+fn front(list: &mut List, x: f64) {
+    let old = replace(list, List::End);
+    *list = List::Node(x * x, Box::new(old));
+}
+
+#[test]
+fn a_list_that_grows_at_its_front() {
+    let list = |a: f64, b: f64| List::Node(a, Box::new(List::Node(b, Box::new(List::End))));
+    let mut d = list(1.0, 10.0);
+    assert_eq!(df_front(&mut list(2.0, 3.0), &mut d, 5.0), 10.0);
+    // The second node afterwards is the first one of before; for the third there is no cotangent.
+    let List::Node(first, rest) = d else { panic!("the shadow is a list of two") };
+    let List::Node(second, _) = *rest else { panic!("the shadow is a list of two") };
+    assert_eq!((first, second), (10.0, 0.0));
+}
+
+#[autodiff(df_taken, Reverse, Duplicated, Active)]
+fn taken(v: &mut Vec<f64>) -> f64 {
+    let old = take(v);
+    old.iter().map(|x| x * x).sum()
+}
+
+#[test]
+fn what_is_taken_away_keeps_its_cotangent() {
+    let mut d = vec![0.0, 0.0];
+    assert_eq!(df_taken(&mut vec![2.0, 3.0], &mut d), 13.0);
+    assert_eq!(d, [4.0, 6.0]);
+}
+
+#[autodiff(df_inner, Reverse, Duplicated)]
+fn inner(s: &mut Buffers) {
+    s.next[0] = s.now[0] * s.now[0];
+    swap(&mut s.now, &mut s.next);
+}
+
+/// The derivative of `inner` at `x`, with the cotangent `seed` for what is in `now` afterwards.
+#[autodiff(ddf, Forward, Dual, Const, Dual)]
+fn slope(x: f64, seed: f64) -> f64 {
+    let mut d = Buffers { now: vec![seed], next: vec![0.0] };
+    inner_derivative(&mut Buffers { now: vec![x], next: vec![0.0] }, &mut d);
+    d.now[0]
+}
+
+fn inner_derivative(s: &mut Buffers, d: &mut Buffers) {
+    df_inner(s, d);
+}
+
+#[test]
+fn a_derivative_of_a_derivative_is_right_or_says_that_it_is_not() {
+    assert_eq!(slope(3.0, 1.0), 6.0);
+    assert_eq!(ddf(3.0, 1.0, 0.0), (0.0, 0.0));
+    let refused = std::panic::catch_unwind(|| ddf(3.0, 1.0, 1.0)).unwrap_err();
+    let text = refused.downcast_ref::<String>().map(String::as_str).or(refused.downcast_ref::<&str>().copied());
+    assert!(text.unwrap().contains("exchanges for something else"), "{text:?}");
+}
