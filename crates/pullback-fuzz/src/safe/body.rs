@@ -426,7 +426,7 @@ impl Writer {
                 16 => plain("@.extend_from_within(..)"),
                 17 => {
                     let number = self.number();
-                    plain(&format!("if !@.is_empty() {{ let n = @.len(); @.rotate_left({number} % n) }}"))
+                    plain(&format!("if !@.is_empty() {{ let n = @.len(); let k = {number} % n; @.rotate_left(k) }}"))
                 }
                 18 => plain("drop(@.drain(1..))"),
                 19 => with(self, &place.ty, "@.append(&mut { $ })"),

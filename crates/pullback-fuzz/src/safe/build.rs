@@ -328,11 +328,14 @@ fn refusals(said: &str, modules: &[(u64, String)]) -> Vec<((u64, Option<usize>),
         .enumerate()
         .map(|(i, text)| if i == 0 { text.to_owned() } else { format!("error{text}") });
     for error in errors {
-        let Some(at) = error.find("src/p") else { continue };
         let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
-        let seed = digits(&error[at + 5..]);
-        let line = digits(error[at + 5 + seed.len()..].trim_start_matches(".rs:"));
-        let Ok(seed) = seed.parse::<u64>() else { continue };
+        let place = error.match_indices("src/p").find_map(|(at, start)| {
+            let rest = &error[at + start.len()..];
+            let seed = digits(rest);
+            let line = digits(rest[seed.len()..].trim_start_matches(".rs:"));
+            Some((seed.parse::<u64>().ok()?, line))
+        });
+        let Some((seed, line)) = place else { continue };
         let Some((_, text)) = modules.iter().find(|(other, _)| *other == seed) else { continue };
         let number = named(&error).or_else(|| around(text, line.parse().ok()?));
         if !refused.iter().any(|(known, _)| *known == (seed, number)) {
@@ -399,7 +402,7 @@ mod tests {
             (12, String::new()),
             (345, "fn f0() {\n}\nfn form0(\n{\n    grad(f0)\n}\nfn h5() {\n    it\n}\n".to_owned()),
         ];
-        let said = "error: cannot differentiate `f3`: no\n   --> programs/src/p12.rs:8:14\n    |\n\
+        let said = "error: cannot differentiate `f3`: no\n   --> harness/src/lib.rs:1:1\n = note: it is in core/src/ptr.rs, called from programs/src/p12.rs:8:14\n    |\n\
                     error: cannot differentiate a closure\n --> programs/src/p345.rs:5:1\n\
                     error: it\n --> programs/src/p345.rs:8:1\n";
         let found: Vec<_> = refusals(said, &modules).into_iter().map(|(program, _)| program).collect();

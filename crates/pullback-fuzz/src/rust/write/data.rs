@@ -8,7 +8,7 @@ impl Writer {
         if self.scope.structs.is_empty() || self.rng.chance(30) {
             let name = self.name("p");
             self.line(format!("let mut {name} = P::new({a}, {b}, {int} % 5);"));
-            return self.scope.enter_owned(&name);
+            return self.scope.enter_struct(&name);
         }
         let name = self.rng.pick(&self.scope.structs).clone();
         let x = self.name("x");
@@ -24,13 +24,13 @@ impl Writer {
                 self.bind(&value);
             }
             3 => self.line(format!("*{name}.g = {name}.a * {x};")),
-            4 if self.scope.owned.contains(&name) => {
+            4 => {
                 let other = self.name("p");
                 self.line(format!("let mut {other} = P::new({x}, {b}, {int} % 3);"));
                 self.line(format!("std::mem::swap(&mut {other}.g, &mut {name}.g);"));
-                self.scope.enter_owned(&other);
+                self.scope.enter_struct(&other);
             }
-            5 if self.scope.owned.contains(&name) => {
+            5 => {
                 let old = self.name("x");
                 self.line(format!("let {old} = std::mem::replace(&mut {name}.g, Box::new({x}));"));
                 self.scope.floats.push(format!("*{old}"));
@@ -38,7 +38,7 @@ impl Writer {
             6 => {
                 let other = self.name("p");
                 self.line(format!("let mut {other} = P {{ a: {x}, ..{name}.clone() }};"));
-                self.scope.enter_owned(&other);
+                self.scope.enter_struct(&other);
             }
             _ => self.line(format!("let t = if *{name}.g > §0.3§ {{ {name}.b[1] }} else {{ {name}.a }}; {name}.b[0] *= t.sin(); {name}.b.swap(0, 1);")),
         }

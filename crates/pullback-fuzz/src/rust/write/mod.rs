@@ -69,9 +69,6 @@ struct Scope {
     vecs: Vec<String>,
     /// `P`s that can be written to.
     structs: Vec<String>,
-    /// Those of them whose boxes can be moved away. A box of the caller's stays where it is: to which box a cotangent would belong that the
-    /// caller gives for one that is exchanged, only the program knows.
-    owned: Vec<String>,
     /// Loops that can be left.
     labels: Vec<String>,
 }
@@ -94,8 +91,7 @@ impl Scope {
                 self.writable.push(name.into());
                 self.vecs.push(name.into());
             }
-            Kind::Struct => self.enter_owned(name),
-            Kind::StructMut => self.enter_struct(name),
+            Kind::Struct | Kind::StructMut => self.enter_struct(name),
             Kind::StructRef => {
                 self.floats.extend([format!("{name}.a"), format!("*{name}.g")]);
                 self.slices.extend([format!("{name}.b"), format!("{name}.w")]);
@@ -103,11 +99,6 @@ impl Scope {
             }
             Kind::Index => self.ints.push(name.into()),
         }
-    }
-
-    fn enter_owned(&mut self, name: &str) {
-        self.enter_struct(name);
-        self.owned.push(name.into());
     }
 
     fn enter_struct(&mut self, name: &str) {
@@ -129,7 +120,6 @@ impl Scope {
             list.retain(keep);
         }
         self.structs.retain(keep);
-        self.owned.retain(keep);
     }
 }
 
