@@ -8,12 +8,13 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 25] = [
+const TESTS: [&str; 26] = [
     "shadow_misuse",
     "shadows",
     "mutation",
     "cells",
     "shadows_after_panics",
+    "exchanged_pointers",
     "skipped_fields",
     "tangents",
     "vec_box_option",
