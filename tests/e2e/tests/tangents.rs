@@ -368,3 +368,57 @@ fn a_string_in_an_enum_is_the_same_in_the_tangent() {
     let said = message(|| t_label(&mut text("abc"), &mut text("abcd"), 2.0));
     assert!(said.contains("has capacity 3, its shadow has capacity 4"), "{said}");
 }
+
+#[autodiff(t_grows_and_panics, Forward, Dual, Dual, Dual)]
+fn grows_and_panics(v: &mut Vec<f64>, x: f64) -> f64 {
+    if x > 0.0 {
+        v.push(1.0);
+        panic!("always");
+    }
+    x
+}
+
+#[derive(Differentiable)]
+struct Stacks {
+    a: Vec<Box<f64>>,
+    b: Vec<Box<f64>>,
+    count: usize,
+}
+
+#[autodiff(t_moves_and_panics, Forward, Dual, Dual, Dual)]
+fn moves_and_panics(s: &mut Stacks, x: f64) -> f64 {
+    if x > 0.0 {
+        let top = s.a.pop().unwrap();
+        s.b.push(top);
+        s.count = s.b.len();
+        assert!(s.count > 5, "only {}: {:?}", s.count, s.b);
+    }
+    x
+}
+
+#[autodiff(t_replaces_and_panics, Forward, Dual, Dual, Dual)]
+fn replaces_and_panics(s: &mut Stacks, x: f64) -> f64 {
+    if x > 0.0 {
+        s.a.clear();
+        std::mem::swap(&mut s.a, &mut s.b);
+        s.b = vec![Box::new(x)];
+        panic!("{} are left", s.b.len());
+    }
+    x
+}
+
+/// Shadows follow their primals to where a panic is, also where no way leads to a return any more.
+#[test]
+fn what_is_done_on_the_way_to_a_panic() {
+    let (mut v, mut t) = (vec![1.0, 2.0], vec![3.0, 4.0]);
+    catch_unwind(AssertUnwindSafe(|| t_grows_and_panics(&mut v, &mut t, 2.0, 1.0))).unwrap_err();
+    assert_eq!((v, t.len(), &t[..2]), (vec![1.0, 2.0, 1.0], 3, &[3.0, 4.0][..]));
+    for f in [t_moves_and_panics, t_replaces_and_panics] {
+        let stacks = |a: f64| Stacks { a: vec![Box::new(a), Box::new(2.0 * a)], b: vec![Box::new(3.0 * a)], count: 3 };
+        let (mut s, mut t) = (stacks(1.0), stacks(10.0));
+        catch_unwind(AssertUnwindSafe(|| f(&mut s, &mut t, 2.0, 1.0))).unwrap_err();
+        assert_eq!((s.a.len(), s.b.len(), s.count), (t.a.len(), t.b.len(), t.count));
+        let sum = |stack: &[Box<f64>]| stack.iter().map(|x| **x).sum::<f64>();
+        assert_eq!(10.0 * sum(&s.a), sum(&t.a));
+    }
+}

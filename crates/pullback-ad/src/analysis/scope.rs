@@ -3,8 +3,9 @@
 //! What leads to no return has no derivative: such blocks are copied as they are. But a panic that unwinds gives back memory,
 //! by the clean-ups of the calls it leaves (see [`Cleanup`](pullback_ir::Cleanup)). In reverse mode the tape owns all shadows,
 //! so clean-ups are those of the primal. In forward mode a shadow lies beside its primal and goes where that goes
-//! ([`OnPanic::Free`]); so blocks that lead to a place where memory may be given back are in scope too, and shadow pointers have
-//! to be right there. Tangents do not: whatever is computed on the way to a panic has no derivative.
+//! ([`OnPanic::Free`]), and who catches the panic sees both. So blocks that lead to a place where memory may be given back, or where memory is
+//! written that is not the function's own, are in scope too: shadow pointers have to be right there, and lengths and capacities in
+//! shadows. Tangents do not: whatever is computed on the way to a panic has no derivative.
 
 use crate::transform::memory::TapeUse;
 use pullback_ir::cfg::Cfg;
@@ -33,8 +34,9 @@ impl Scope {
     pub fn new(module: &Module, func: &Function, cfg: &Cfg, on_panic: OnPanic) -> Scope {
         let mut contained = Table::new(func.block_bound(), false);
         let order = cfg.reverse_postorder();
-        let frees = |b: &Block| func.block(*b).insts.iter().any(|i| may_free(module, func, &func.inst(*i).op));
-        let matters = |b: &Block| cfg.can_return(*b) || on_panic == OnPanic::Free && frees(b);
+        let is_seen = |op: &Op| may_free(module, func, op) || may_be_seen(func, op);
+        let seen = |b: &Block| func.block(*b).insts.iter().any(|i| is_seen(&func.inst(*i).op));
+        let matters = |b: &Block| cfg.can_return(*b) || on_panic == OnPanic::Free && seen(b);
         let mut work: Vec<Block> = order.iter().copied().filter(matters).collect();
         while let Some(block) = work.pop() {
             if !std::mem::replace(&mut contained[block], true) {
@@ -58,6 +60,19 @@ fn may_free(module: &Module, func: &Function, op: &Op) -> bool {
             op.cleanup().is_some() || args.iter().any(|v| *func.ty(*v) == Type::Ptr)
         }
         op => op.cleanup().is_some(),
+    }
+}
+
+/// Whether an instruction may write memory that is there when the function has been left.
+fn may_be_seen(func: &Function, op: &Op) -> bool {
+    let (Op::Store { ptr, .. } | Op::Copy { dst: ptr, .. } | Op::Fill { dst: ptr, .. }) = op else { return false };
+    let mut ptr = *ptr;
+    loop {
+        match func.def_inst(ptr).map(|inst| &func.inst(inst).op) {
+            Some(Op::PtrAdd(base, _)) => ptr = *base,
+            Some(Op::Alloca { .. }) => return false,
+            _ => return true,
+        }
     }
 }
 
