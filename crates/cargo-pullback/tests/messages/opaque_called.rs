@@ -1,6 +1,8 @@
 //! Functions without derivative that do more than read: each of these broke memory, or the gradient.
 
-use pullback::{grad, non_differentiable, non_differentiable_fn};
+use pullback::{autodiff, grad, non_differentiable, non_differentiable_fn};
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[non_differentiable]
 fn grow(values: &mut Vec<f64>) {
@@ -44,8 +46,22 @@ fn reserved(x: &[f64]) -> f64 {
     squares.iter().sum()
 }
 
+/// In forward mode a shadow is dropped where its primal is, also one without floats.
+#[non_differentiable]
+fn renew(count: &mut Rc<Cell<usize>>) {
+    *count = Rc::new(Cell::new(count.get() + 1));
+}
+
+#[autodiff(t_counted, Forward, Dual, Dual)]
+fn counted(mut state: (Rc<Cell<usize>>, f64)) -> f64 {
+    renew(&mut state.0);
+    state.1 * state.1
+}
+
 fn main() {
     let x = [1.0, 2.0];
+    let state = || (Rc::new(Cell::new(1)), 1.0);
+    println!("{:?}", t_counted(state(), state()));
     println!("{:?} {:?}", grad(grown, &x[..]), grad(refilled, &x[..]));
     println!("{:?} {:?}", grad(through_a_reference, &x[..]), grad(reserved, &x[..]));
 }

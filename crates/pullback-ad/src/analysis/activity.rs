@@ -668,7 +668,9 @@ impl Analysis<'_> {
         let (objects, active) = (&self.facts.objects, &self.active);
         let object = self.facts.object(id, pointer).filter(|o| active.is_shadowed(*o))?;
         let base = self.facts.offset(id, pointer);
-        let reaches = |o: ObjId| active.is_shadowed(o) && active.reaches_active(self.facts, o);
+        // In forward mode every shadow goes where its primal goes, also one without floats.
+        let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces;
+        let reaches = |o: ObjId| active.is_shadowed(o) && (follows || active.reaches_active(self.facts, o));
         let pointee = |c: &super::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
         let bad = match &change.place {
             Place::At(at, width) if change.deed != Deed::HandsBack => {
@@ -858,21 +860,29 @@ enum Together {
 /// A function without derivative changes what has a shadow.
 fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
     let (does, why) = match deed {
-        Deed::HandsBack => ("hands back a reference to", "what is done through that reference would not be seen"),
-        Deed::WritesFloats | Deed::Counts => {
-            ("may write floats to", "the derivatives of what was there would stay there")
-        }
-        Deed::Replaces => ("may write to", "its shadow would not fit it any more, if it is given back or grows"),
+        Deed::HandsBack => (
+            "hands back a reference to memory that depends on the inputs",
+            "what is done through that reference would not be seen",
+        ),
+        Deed::WritesFloats | Deed::Counts => (
+            "may write floats to memory that depends on the inputs",
+            "the derivatives of what was there would stay there",
+        ),
+        Deed::Replaces => (
+            "may replace memory that has a shadow",
+            "its shadow would not fit it any more, if it is given back or grows",
+        ),
     };
-    Error::new(
-        ErrorKind::Unsupported,
-        format!("`{name}` carries no derivative, and {does} memory that depends on the inputs"),
-    )
-    .at(loc)
-    .label("given such memory here")
-    .note(why)
-    .help("let it return what it computes, and write that afterwards; or give it a copy (`x.clone()`, `x.to_vec()`)")
-    .help("a function without derivative may read everything, and write to memory that does not depend on the inputs")
+    Error::new(ErrorKind::Unsupported, format!("`{name}` carries no derivative, and {does}"))
+        .at(loc)
+        .label("given such memory here")
+        .note(why)
+        .help(
+            "let it return what it computes, and write that afterwards; or give it a copy (`x.clone()`, `x.to_vec()`)",
+        )
+        .help(
+            "a function without derivative may read everything, and write to memory that does not depend on the inputs",
+        )
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {
