@@ -627,3 +627,80 @@ b0:
 ";
     assert_gradient(text, &[7.0, 11.0, 0.0], &[2.0, 5.0, 0.0]);
 }
+
+/// A constant float has no tangent, also if the optimiser chooses among constants as integers.
+#[test]
+fn constant_floats_that_are_chosen_as_integers() {
+    let chosen = |from: &str| {
+        format!(
+            "
+fn @f(v0: ptr, v1: ptr) {{
+b0:
+  v2 = load f64 v0
+  v3 = fcmp olt v2, 1.0f64
+  {from}
+  store v1, v5
+  return
+}}"
+        )
+    };
+    // 0.0 or 2.0.
+    assert_gradient(&chosen("v5 = select v3, 0:i64, 4611686018427387904:i64"), &[3.0], &[0.0]);
+    let jump = "branch v3, b1(0:i64), b1(4611686018427387904:i64)\nb1(v5: i64):";
+    assert_gradient(&chosen(jump), &[3.0], &[0.0]);
+}
+
+/// Two `f32`, of which one is a constant: a number in 64 bits, and no number in each half.
+#[test]
+fn constant_floats_that_are_chosen_as_a_pair() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 8 align 8
+  v3 = load f64 v0
+  v4 = fptrunc f32 v3
+  store v2, v4
+  v5 = fcmp olt v3, 1.0f64
+  v6 = select v5, 0:i64, 1065353216:i64
+  store v2, v6
+  v7 = load f32 v2
+  v8 = ptradd v2, 4:i64
+  v9 = load f32 v8
+  v10 = fadd v7, v9
+  v11 = fpext f64 v10
+  v12 = fmul v11, v3
+  store v1, v12
+  return
+}";
+    assert_gradient(text, &[3.0], &[1.0]);
+}
+
+/// The payload of an enum: a number in one variant, a float in the other, which of the two is chosen as integers.
+#[test]
+fn a_number_or_a_constant_float() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = alloca 8 align 8
+  v3 = load f64 v0
+  store v2, v3
+  v4 = fcmp olt v3, 1.0f64
+  branch v4, b1(5:i64), b1(4611686018427387904:i64)
+b1(v5: i64):
+  store v2, v5
+  branch v4, b2, b3
+b2:
+  v6 = load i64 v2
+  v7 = uitofp f64 v6
+  jump b4(v7)
+b3:
+  v8 = load f64 v2
+  jump b4(v8)
+b4(v9: f64):
+  v10 = fmul v9, v3
+  store v1, v10
+  return
+}";
+    assert_gradient(text, &[3.0], &[2.0]);
+    assert_gradient(text, &[0.5], &[5.0]);
+}

@@ -389,3 +389,16 @@ fn structures() {
     );
     assert_eq!(hessian(|x: &[f32; 2]| x[0] * x[0] * x[1], &[2.0, 3.0]), [[6.0, 4.0], [4.0, 0.0]]);
 }
+
+/// A gradient that is a pair of constant `f32`: the optimiser chooses among such pairs as integers.
+#[test]
+fn a_piecewise_linear_function_of_single_precision() {
+    fn f(x: &[f32; 2]) -> f32 {
+        let kept = if x[1] <= 0.5 { Some(Box::new(x[0])) } else { None };
+        kept.as_deref().copied().unwrap_or(1.75)
+    }
+    for (x, gradient) in [([1.0, 0.0], [1.0, 0.0]), ([1.0, 1.0], [0.0, 0.0])] {
+        assert_eq!(grad(f, &x), gradient);
+        assert_eq!(hvp(f, &x, &[0.7, 0.3]), [0.0, 0.0]);
+    }
+}

@@ -3,7 +3,7 @@
 //! The payload of an enum is a number in one variant and a float in another. A number that is stored there says that
 //! numbers lie there; it does not become a float itself, and neither does the loop counter that it is.
 
-use pullback_ir::{CastOp, Constant, Function, Op, Value};
+use pullback_ir::{CastOp, Constant, Function, Op, Type, Value};
 use std::collections::HashSet;
 
 /// The numbers of one function.
@@ -82,14 +82,18 @@ impl Numbers {
 }
 
 /// A constant zero may be a number, a float or null, and one that is too large for a number somebody wrote may be the bits of a
-/// float.
+/// float: it says no more of what it is joined with than something that comes from elsewhere.
 fn sort(func: &Function, value: Value) -> Sort {
     match func.as_const(value) {
         Some(Constant::Undef | Constant::Poison) => return Sort::Either,
         Some(_) => {
+            // The bits of an `f32` are below that if it is less than 1e-38.
+            let most = if *func.ty(value) == Type::I32 { 1 << 22 } else { 1 << 32 };
             return match func.as_int(value) {
-                Some(n) if n != 0 && n.abs() < 1 << 32 => Sort::Number,
-                _ => Sort::Either,
+                Some(0) => Sort::Either,
+                Some(n) if n.abs() < most => Sort::Number,
+                Some(_) => Sort::Moved,
+                None => Sort::Either,
             };
         }
         None => {}
