@@ -240,3 +240,54 @@ b3(v9: f64):
         "a word of an argument is overwritten that is a float in one variant and a pointer in another"
     );
 }
+
+/// A pointer, then two `f32` in its place, then a pointer again: each is read before the next comes. The cotangent of one `f32` is zero, and
+/// would not be if a pointer's bits were left there.
+#[test]
+fn narrower_floats_over_a_pointer_and_a_pointer_over_them() {
+    for [first, second] in [[8, 12], [12, 8]] {
+        let text = format!(
+            "
+declare @alloc(i64, i64) -> ptr
+declare @dealloc(ptr, i64, i64)
+fn @f(v0: ptr, v1: ptr, v2: ptr) {{
+b0:
+  v3 = load f64 v0
+  v4 = fptrunc f32 v3
+  v5 = fmul v4, 3.0f32
+  v6 = alloc 4:i64, 4:i64, @alloc
+  store v6, v5
+  v7 = alloc 16:i64, 8:i64, @alloc
+  v8 = ptradd v7, 8:i64
+  store v8, v6
+  v10 = load ptr v8
+  v11 = load f32 v10
+  v12 = ptradd v7, {first}:i64
+  v13 = fmul v4, 1e38f32
+  store v12, v13
+  v14 = ptradd v7, {second}:i64
+  v15 = fmul v4, 7.0f32
+  store v14, v15
+  v16 = load f32 v12
+  v17 = load f32 v14
+  store v8, v6
+  v18 = load ptr v8
+  v19 = load f32 v18
+  v20 = fmul v19, 2.0f32
+  v25 = fmul v16, 0.0f32
+  v21 = fadd v11, v25
+  v22 = fadd v17, v20
+  v23 = fadd v21, v22
+  v24 = fpext f64 v23
+  store v2, v24
+  dealloc v7, 16:i64, 8:i64, @dealloc
+  dealloc v6, 4:i64, 4:i64, @dealloc
+  return
+}}"
+        );
+        for mode in [Mode::Forward, Mode::Reverse] {
+            // 3 + 0 + 7 + 2·3.
+            assert_eq!(run(&differentiated(&text, mode), mode, 0), 16.0, "{mode:?}, {first} before {second}");
+        }
+    }
+}

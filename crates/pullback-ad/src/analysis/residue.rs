@@ -78,6 +78,11 @@ impl Residue {
         from.checked_add((self.k - from.rem_euclid(step)).rem_euclid(step))
     }
 
+    /// The only member, if there is only one.
+    pub fn single(self) -> Option<i64> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
     /// The members, if there are no more than `most`.
     pub fn members(self, most: usize) -> Option<Vec<i64>> {
         if self.m == 0 {

@@ -8,7 +8,7 @@ use super::linear::{CopiedWord, Linear};
 use super::session::cotangent_type;
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::lanes::{Lane, Lanes, Unclear, lanes, meet};
-use crate::analysis::objects::{ObjId, Property};
+use crate::analysis::objects::{Kinds, ObjId, Property};
 use crate::analysis::residue::Residue;
 use crate::analysis::unseen::is_part;
 use crate::error::{Error, ErrorKind, Result};
@@ -54,6 +54,11 @@ impl Augmenter<'_, '_> {
             for place in self.shadow(ptr)? {
                 let inst = self.push(Op::Load { ptr: place, align }, Some(Type::Ptr), data);
                 shadows.push(self.func.inst(inst).result.expect("a load has a result"));
+            }
+            let object = self.object(ptr).expect("a pointer with a shadow has an object");
+            if self.is_covered(object, ptr, align) {
+                // In the reverse sweep there may be a cotangent.
+                self.out.pinned.extend(&shadows);
             }
             self.bind_shadows(old_result, result, shadows);
         } else if self.session.is_word(self.id, old_result) && !self.is_plain_float(ptr, align) {
@@ -111,6 +116,9 @@ impl Augmenter<'_, '_> {
         if !self.is_forward() && self.is_mixed(object, ptr, align, ty.size()) {
             return self.store_word(data, inst, ptr, value, &ty);
         }
+        if ty == Type::Ptr && self.is_covered(object, ptr, align) {
+            return self.store_word(data, inst, ptr, value, &ty);
+        }
         if self.is_forward() && self.session.is_word(self.id, value) {
             let words = self.companion(value)?;
             for (place, value) in self.shadow(ptr)?.into_iter().zip(words) {
@@ -134,6 +142,7 @@ impl Augmenter<'_, '_> {
         }
         if holds_float(&ty) || is_word {
             if self.session.active.is_active_object(object) {
+                self.uncover(data, inst, object, ptr, &ty)?;
                 let ty = cotangent_type(&ty);
                 let shadow = self.shadow(ptr)?;
                 let value = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
@@ -270,6 +279,61 @@ impl Augmenter<'_, '_> {
         let objects = &self.session.facts.objects;
         let mixed = |c: &crate::analysis::objects::Cell| objects.kinds(c.content).is_mixed();
         objects.cells(object).iter().any(|c| mixed(c) && at.overlaps(width, &c.at.into(), c.width))
+    }
+
+    /// Whether a pointer is where narrower floats lie at another time (reverse mode).
+    fn is_covered(&self, object: ObjId, ptr: Value, align: u64) -> bool {
+        let at = self.session.facts.place(self.id, ptr, align);
+        let objects = &self.session.facts.objects;
+        let narrow = |c: &crate::analysis::objects::Cell| c.width < 8 && objects.kinds(c.content).has_float();
+        !self.is_forward()
+            && self.session.active.is_active_object(object)
+            && objects.cells(object).iter().any(|c| narrow(c) && at.overlaps(8, &c.at.into(), c.width))
+    }
+
+    /// A float is stored where a part of a pointer lies at another time. What was the shadow of that becomes zero: it may be where the float's
+    /// cotangent is going to be.
+    fn uncover(&mut self, data: &InstData, inst: Inst, object: ObjId, ptr: Value, ty: &Type) -> Result<()> {
+        if self.is_forward() {
+            return Ok(());
+        }
+        let Op::Store { align, .. } = data.op else { unreachable!("this is a store") };
+        let objects = &self.session.facts.objects;
+        let at = self.session.facts.place(self.id, ptr, align);
+        let pointers = objects
+            .cells(object)
+            .iter()
+            .filter(|c| objects.kinds(c.content).contains(Kinds::PTR) && at.overlaps(ty.size(), &c.at.into(), c.width));
+        // How many bytes before the float the pointer begins.
+        let (least, at) = (1 - ty.size() as i64, &at);
+        let mut before = pointers
+            .flat_map(|c| at.iter().filter_map(move |at| at.minus(c.at).clipped(least, 7)))
+            .map(Residue::single);
+        let Some(first) = before.next() else { return Ok(()) };
+        let half = |n: &i64| matches!(n, 0 | 4) && ty.size() == 4;
+        let Some(first) = first.filter(half).filter(|first| before.all(|other| other == Some(*first))) else {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "a float is stored of which it cannot be told where a pointer lies that it overlaps",
+            )
+            .label("stored here")
+            .help("use the variants of the enum in memory of their own"));
+        };
+        self.own_memory(ptr)?;
+        let (mut shadow, mut all) = (Vec::new(), Vec::new());
+        for place in self.shadow(ptr)? {
+            let mut b = self.builder();
+            b.loc = data.loc;
+            let place = b.offset(place, -first);
+            let old = b.load(Type::I64, place);
+            let zero = b.func.i64(0);
+            b.store(place, zero);
+            self.out.pinned.insert(old);
+            shadow.push(place);
+            all.push(old);
+        }
+        self.linear(inst, Linear::Uncover { shadow, old: all });
+        Ok(())
     }
 
     /// Words that are pointers at one time and floats at another are only kept apart in the function's own memory, where

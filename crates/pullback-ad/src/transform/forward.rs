@@ -126,6 +126,7 @@ impl Augmenter<'_, '_> {
                 | Linear::WordCopy(_)
                 | Linear::WordCopies { .. }
                 | Linear::Restore { .. }
+                | Linear::Uncover { .. }
                 | Linear::Rule(_)
                 | Linear::Given(..)
                 | Linear::Call { .. } => continue,

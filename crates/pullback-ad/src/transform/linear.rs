@@ -73,6 +73,13 @@ pub enum Linear {
         /// What was there.
         old: Vec<Value>,
     },
+    /// An `f32` is stored over a part of what may be a pointer; the reverse sweep puts its shadow back, if there was one.
+    Uncover {
+        /// Where the pointer's shadow was.
+        shadow: Vec<Value>,
+        /// What was there, zero if it was no pointer.
+        old: Vec<Value>,
+    },
     /// The same bits as another type: a word that is a float, or a float that becomes a word.
     Bits(Value, Value),
     /// A word is read; its shadow is zero unless it is a pointer.
@@ -162,6 +169,7 @@ impl Linear {
             Linear::Store { .. }
             | Linear::Copy { .. }
             | Linear::Restore { .. }
+            | Linear::Uncover { .. }
             | Linear::Bits(..)
             | Linear::WordLoad { .. }
             | Linear::WordStore { .. }
@@ -176,7 +184,11 @@ impl Linear {
     pub fn changes_shadow_pointers(&self) -> bool {
         matches!(
             self,
-            Linear::Restore { .. } | Linear::WordStore { .. } | Linear::WordCopy(_) | Linear::WordCopies { .. }
+            Linear::Restore { .. }
+                | Linear::Uncover { .. }
+                | Linear::WordStore { .. }
+                | Linear::WordCopy(_)
+                | Linear::WordCopies { .. }
         )
     }
 }

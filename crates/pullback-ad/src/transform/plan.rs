@@ -148,7 +148,9 @@ pub fn uses(linear: &Linear) -> Vec<Value> {
         Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
         Linear::Rule(pullback) => pullback.values(),
         Linear::Given(_, given) => given.clone(),
-        Linear::Restore { shadow, old } => shadow.iter().chain(old).copied().collect(),
+        Linear::Restore { shadow, old } | Linear::Uncover { shadow, old } => {
+            shadow.iter().chain(old).copied().collect()
+        }
         Linear::Cast(..) | Linear::Bits(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => {
             vec![]
         }

@@ -286,6 +286,17 @@ impl Sweeps<'_, '_> {
                     self.build().store(place, old);
                 }
             }
+            Linear::Uncover { shadow, old } => {
+                for (place, old) in shadow.iter().zip(old) {
+                    let (place, old) = (self.value(*place, level), self.value(*old, level));
+                    let mut b = self.build();
+                    // The other half may be a float that has a cotangent.
+                    let now = b.load(Type::I64, place);
+                    let was_float = is_zero(&mut b, old);
+                    let word = b.select(was_float, now, old);
+                    b.store(place, word);
+                }
+            }
             Linear::Bits(result, from) => {
                 for (lane, g) in self.take(*result).into_iter().enumerate() {
                     self.accumulate(*from, lane, g);

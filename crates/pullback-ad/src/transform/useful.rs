@@ -35,6 +35,7 @@ fn result(linear: &Linear) -> Option<Value> {
         Linear::Store { .. }
         | Linear::Copy { .. }
         | Linear::Restore { .. }
+        | Linear::Uncover { .. }
         | Linear::WordStore { .. }
         | Linear::WordCopy(_)
         | Linear::WordCopies { .. }
@@ -58,6 +59,7 @@ pub fn operands(linear: &Linear) -> Vec<Value> {
         | Linear::WordLoad { .. }
         | Linear::Copy { .. }
         | Linear::Restore { .. }
+        | Linear::Uncover { .. }
         | Linear::WordCopy(_)
         | Linear::Rule(_)
         | Linear::WordCopies { .. } => vec![],
