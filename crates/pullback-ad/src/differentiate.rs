@@ -9,7 +9,7 @@ use crate::transform::memory::{Runtime, SAVE_SHADOWS, TapeUse};
 use crate::transform::release::{self, Part};
 use crate::transform::session::{Disturbs, Form, Session};
 use crate::transform::{
-    alias, extremum, halve, hoist, one_go, retype, reverse, separate, session, unpack, unselect, words,
+    alias, extremum, halve, hoist, one_go, rejoin, retype, reverse, separate, session, unpack, unselect, words,
 };
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Terminator, Type};
 use std::cell::Cell;
@@ -96,6 +96,7 @@ fn derive(
             extremum::look_up_extrema(module.func_mut(*copy));
         }
         unpack::unpack(module.func_mut(*copy));
+        rejoin::rejoin(module.func_mut(*copy));
     }
     let facts = typed_facts(module, primal, request, on_panic);
     if on_panic == OnPanic::Free && puts_aside(module, &facts.functions) {

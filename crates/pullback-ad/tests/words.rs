@@ -64,6 +64,12 @@ fn floats_and_a_number(layouts: &mut Layouts) -> [pullback_ad::request::LayoutId
 }
 
 fn differentiated(text: &str, mode: Mode) -> Module {
+    let module = attempt(text, mode).expect("it has a derivative");
+    verify_module(&module).unwrap_or_else(|wrong| panic!("{wrong:?}\n{module}"));
+    module
+}
+
+fn attempt(text: &str, mode: Mode) -> Result<Module, Error> {
     let mut module = parse_module(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let mut layouts = Layouts::default();
     let [float, number] = floats_and_a_number(&mut layouts);
@@ -86,9 +92,8 @@ fn differentiated(text: &str, mode: Mode) -> Module {
         rules: Default::default(),
     };
     let primal = module.find("f").unwrap();
-    pullback_ad::differentiate(&mut module, primal, &request, "d").expect("it has a derivative");
-    verify_module(&module).unwrap_or_else(|wrong| panic!("{wrong:?}\n{module}"));
-    module
+    pullback_ad::differentiate(&mut module, primal, &request, "d")?;
+    Ok(module)
 }
 
 /// The derivative at `x = 5`, where record `which` is read.
@@ -288,6 +293,118 @@ b0:
         for mode in [Mode::Forward, Mode::Reverse] {
             // 3 + 0 + 7 + 2·3.
             assert_eq!(run(&differentiated(&text, mode), mode, 0), 16.0, "{mode:?}, {first} before {second}");
+        }
+    }
+}
+
+/// `v7` is a pointer to `3x`, as an `f32`; `v8` is the place of an enum's payload that holds it, after `first`, and so is `v11`. There is an `f32`
+/// in the payload in another variant. What `then` leaves in `v40` is returned.
+fn with_narrow_payloads(first: &str, then: &str) -> String {
+    format!(
+        "
+declare @alloc(i64, i64) -> ptr
+declare @dealloc(ptr, i64, i64)
+fn @f(v0: ptr, v1: ptr, v2: ptr) {{
+b0:
+  v3 = load f64 v0
+  v4 = fptrunc f32 v3
+  v5 = fmul v4, 3.0f32
+  v7 = alloc 4:i64, 4:i64, @alloc
+  store v7, v5
+  v8 = alloc 8:i64, 8:i64, @alloc
+  v9 = ptradd v8, 4:i64
+  v11 = alloc 8:i64, 8:i64, @alloc
+  v12 = ptradd v11, 4:i64
+  v13 = load i64 v1
+  v14 = icmp eq v13, 9:i64
+  branch v14, b1, b2
+b1:
+  store v8, v4 align 8
+  v15 = load f32 v8 align 8
+  store v11, v15 align 8
+  v16 = load f32 v11 align 8
+  jump b3(v16)
+b2:
+  {first}
+  {then}
+  jump b3(v40)
+b3(v50: f32):
+  v51 = fpext f64 v50
+  store v2, v51
+  dealloc v8, 8:i64, 8:i64, @dealloc
+  dealloc v11, 8:i64, 8:i64, @dealloc
+  dealloc v7, 4:i64, 4:i64, @dealloc
+  return
+}}"
+    )
+}
+
+const IN_HALVES: &str = "v20 = ptrtoint i64 v7
+  v21 = trunc i32 v20
+  v22 = lshr v20, 32:i64
+  v23 = trunc i32 v22
+  store v8, v21 align 8";
+
+#[test]
+fn a_pointer_that_is_stored_in_halves() {
+    let text = with_narrow_payloads(
+        &format!("{IN_HALVES}\n  store v9, v23"),
+        "v30 = load ptr v8
+  v40 = load f32 v30",
+    );
+    for mode in [Mode::Forward, Mode::Reverse] {
+        assert_eq!(run(&differentiated(&text, mode), mode, 0), 3.0, "{mode:?}");
+    }
+}
+
+/// Its shadow would be lost, or the derivative of what lies there instead.
+#[test]
+fn what_may_be_a_pointer_in_halves_or_a_float_in_a_pointer_is_not_moved() {
+    let read = "v30 = load ptr v11\n  v40 = load f32 v30";
+    let halves = with_narrow_payloads(
+        "store v8, v7",
+        &format!(
+            "v31 = load i32 v8 align 8
+  v32 = load i32 v9
+  store v11, v31 align 8
+  store v12, v32
+  {read}"
+        ),
+    );
+    let float_and_half = halves.replace("v31 = load i32", "v31 = load f32");
+    let apart = with_narrow_payloads(
+        &format!("{IN_HALVES}\n  v24 = load i32 v8 align 8\n  store v9, v23"),
+        "v30 = load ptr v8\n  v40 = load f32 v30",
+    );
+    let put_together = with_narrow_payloads(
+        "store v8, v7",
+        "v31 = load i32 v8 align 8
+  v32 = load i32 v9
+  v33 = zext i64 v31
+  v34 = zext i64 v32
+  v35 = shl v34, 32:i64
+  v36 = or v35, v33
+  v30 = inttoptr ptr v36
+  v40 = load f32 v30",
+    );
+    let float_as_pointer = with_narrow_payloads(
+        "store v8, v7",
+        "v31 = load ptr v8
+  store v11, v31
+  v40 = load f32 v11 align 8",
+    );
+    let part_of_pointer = with_narrow_payloads(
+        "store v8, v7",
+        "v31 = load ptr v8
+  v32 = ptrtoint i64 v31
+  v33 = trunc i32 v32
+  v40 = bitcast f32 v33",
+    );
+    for text in [halves, float_and_half, apart, put_together, float_as_pointer, part_of_pointer] {
+        for mode in [Mode::Forward, Mode::Reverse] {
+            let Err(refused) = attempt(&text, mode) else { panic!("{mode:?}: it has a derivative: {text}") };
+            assert_eq!(refused.kind, ErrorKind::UnknownType, "{mode:?}, {refused:?}, {text}");
+            assert_eq!(refused.message, "a value is moved of which it cannot be told whether it is a pointer");
         }
     }
 }

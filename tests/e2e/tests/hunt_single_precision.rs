@@ -308,3 +308,44 @@ in_both_precisions! {
         s.var().sqrt() + s.mean * s.min.unwrap_or(0.0)
     } at [1.0, 4.0, 2.0];
 }
+
+/// Two floats in one variant, and a pointer at the place of the second in another. All numbers are exact.
+#[test]
+fn floats_and_a_pointer_at_the_same_place() {
+    enum Shape {
+        Pair(f32, f32),
+        Boxed(Box<f32>),
+    }
+    fn size(shape: &Shape) -> f32 {
+        match shape {
+            Shape::Pair(a, b) => a * b,
+            Shape::Boxed(b) => **b * 3.0,
+        }
+    }
+    fn change(shape: &mut Shape, x: f32, y: f32) {
+        match shape {
+            Shape::Pair(a, b) if *a > 1.0 => *shape = Shape::Boxed(Box::new(*a * *b)),
+            Shape::Pair(a, _) => *a *= x,
+            Shape::Boxed(_) => *shape = Shape::Pair(x, y),
+        }
+    }
+    fn function(x: &[f32; 3]) -> f32 {
+        let mut shape = Box::new(Shape::Boxed(Box::new(x[0] * x[1])));
+        let mut sum = 0.0;
+        for i in 0..5 {
+            sum += x[i % 3] * size(&shape);
+            change(&mut shape, x[i % 3], x[(i + 1) % 3]);
+        }
+        sum
+    }
+    for (x, gradient) in
+        [([1.5, 2.5, 0.25], [33.25, 15.9375, 19.125]), ([0.5, 0.25, 1.5], [1.0234375, 1.6328125, 0.05078125])]
+    {
+        assert_eq!(pullback::grad(function, &x), gradient);
+        for (i, expected) in gradient.into_iter().enumerate() {
+            let mut direction = [0.0; 3];
+            direction[i] = 1.0;
+            assert_eq!(pullback::jvp(function, &x, &direction).1, expected);
+        }
+    }
+}

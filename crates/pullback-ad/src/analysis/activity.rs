@@ -10,6 +10,7 @@ use super::effects::{Change, Deed, Place};
 use super::flow::{Facts, may_carry};
 use super::objects::{Kinds, ObjId, Property};
 use super::offsets::Offsets;
+use super::pieces::{self, Lost};
 use super::residue::Residue;
 use super::unseen::{handed_on, is_part, may_hide_floats};
 use crate::custom::{CustomRule, Role};
@@ -108,6 +109,9 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     analysis.check_origins()?;
     if request.mode == Mode::Forward {
         analysis.check_escaping_constants()?;
+    }
+    if let Some(lost) = pieces::find(module, facts, &analysis.active, &live) {
+        return Err(in_pieces(lost));
     }
     for (id, blocks) in &live {
         let func = module.func(*id);
@@ -883,6 +887,20 @@ fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
         .help(
             "a function without derivative may read everything, and write to memory that does not depend on the inputs",
         )
+}
+
+/// The payload of an enum is moved by a type that hides what it is.
+fn in_pieces(lost: Lost) -> Error {
+    let (loc, what) = match lost {
+        Lost::Pointer(loc) => (loc, "a pointer may come here in two halves, which have no shadow"),
+        Lost::Float(loc) => (loc, "an `f32` may come here as a part of a pointer, which has no derivative"),
+    };
+    Error::new(ErrorKind::UnknownType, "a value is moved of which it cannot be told whether it is a pointer")
+        .at(loc)
+        .label("moved here")
+        .note(what)
+        .note("an enum has a pointer in one variant, and something of 32 bits at the same place in another")
+        .help("use numbers of 64 bits in that enum, or put those of 32 bits in a `Box`, too")
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {

@@ -10,6 +10,7 @@
 //! | [`flow`] | which pointer reaches which object? |
 //! | [`shared`] | … and what other pointers may write there? |
 //! | [`unseen`] | what may lie in an enum that is moved unseen? |
+//! | [`pieces`] | which pointers come in halves, and which floats in pointers? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`numbers`] | what comes out of integer arithmetic? |
 //! | [`ranges`] | between which numbers does an index lie? |
@@ -29,6 +30,7 @@ pub mod lanes;
 pub mod numbers;
 pub mod objects;
 pub mod offsets;
+pub mod pieces;
 pub mod plain;
 pub mod ranges;
 pub mod residue;

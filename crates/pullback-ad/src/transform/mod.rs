@@ -6,6 +6,7 @@
 //! | [`separate`] | accesses by way of selected pointers become branches, where objects could not be told apart else |
 //! | [`extremum`] | the largest of a loop's values is looked up after the loop |
 //! | [`unpack`] | aggregates with pointers are read and written field by field |
+//! | [`rejoin`] | a pointer that is stored in two halves is stored as a pointer |
 //! | [`halve`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
 //! | [`words`] | floats and pointers that may be either become plain words |
@@ -51,6 +52,7 @@ pub mod one_go;
 pub mod plan;
 mod preheader;
 mod refill;
+pub mod rejoin;
 pub mod release;
 pub mod retype;
 pub mod reverse;
