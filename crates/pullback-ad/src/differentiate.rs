@@ -1,7 +1,7 @@
 //! The engine's entry: from a request to a derivative in the module.
 
 use crate::analysis::scope::{self, OnPanic};
-use crate::analysis::{activity, flow};
+use crate::analysis::{activity, flow, owners};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Mode, Request};
 use crate::transform::augment::augment;
@@ -16,6 +16,20 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+/// A derivative, and what its caller has to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Derivative {
+    /// The function.
+    pub function: FuncId,
+    /// In forward mode: whether it may change who owns a value where no shadow says so, see [`owners`].
+    pub disowns: bool,
+}
+
+/// As [`derivative`], for those who know all of the caller.
+pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<FuncId> {
+    derivative(module, primal, request, name).map(|derivative| derivative.function)
+}
+
 /// Add the derivative of `primal` that `request` asks for to the module, as a function called `name`.
 ///
 /// The primal follows the shim convention: every parameter is a pointer to an argument, or to the place of the result,
@@ -24,7 +38,7 @@ use std::rc::Rc;
 /// A forward derivative that cannot be had only because of what the primal does on the way out of a panic is one that leaves the
 /// shadows there when the primal panics. One that cannot be had because it cannot be told what memory holds is tried again with accesses by
 /// way of selected pointers [taken apart](separate).
-pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<FuncId> {
+pub fn derivative(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<Derivative> {
     if module.func(primal).params.len() != request.args.len() {
         return Err(Error::internal(format!(
             "the request describes {} arguments, `{}` has {}",
@@ -71,7 +85,7 @@ fn derive(
     name: &str,
     on_panic: OnPanic,
     accesses: Accesses,
-) -> Result<FuncId> {
+) -> Result<Derivative> {
     let copies = working_copies(module, primal, request, on_panic, name);
     let primal = copies[&primal];
     // A function that is only declared has no copy.
@@ -105,6 +119,7 @@ fn derive(
         ));
     }
     let active = activity::analyse(module, &facts, request)?;
+    let disowns = request.mode == Mode::Forward && owners::disowns(module, &facts, &active, request);
     let runtime = Runtime::declare(module, request.nested);
     let tape_users = session::tape_users(module, &facts.functions);
     let mut session = Session {
@@ -184,7 +199,7 @@ fn derive(
         let (set, repeatable) = (runtime.set_repeatable, session.repeatable.get());
         tell_repeatable(session.module.func_mut(id), set, repeatable);
     }
-    Ok(id)
+    Ok(Derivative { function: id, disowns })
 }
 
 /// Let the tape put the caller's shadows aside, until the derivative is through: if it panics, they are to be as they were.

@@ -12,6 +12,6 @@ pub mod transform;
 
 pub use analysis::effects::Effects;
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
-pub use differentiate::{differentiate, reverse_sweep};
+pub use differentiate::{Derivative, derivative, differentiate, reverse_sweep};
 pub use error::{Error, ErrorKind, Result};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

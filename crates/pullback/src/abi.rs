@@ -333,6 +333,10 @@ unsafe extern "C" {
 
     /// Stands for whether the derivative that [`__pullback_marker`] stands for has the caller's shadows saved: null if it has not.
     pub fn __pullback_saves(shim: *const (), request: *const Request) -> *const ();
+
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for may drop owners of values that have no shadow: null if it
+    /// does not.
+    pub fn __pullback_disowns(shim: *const (), request: *const Request) -> *const ();
 }
 
 #[cfg(test)]

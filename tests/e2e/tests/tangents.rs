@@ -5,7 +5,7 @@
 use pullback::{Differentiable, autodiff, jvp, make_zero};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 fn message<R>(f: impl FnOnce() -> R) -> String {
     std::panic::set_hook(Box::new(|_| {}));
@@ -156,7 +156,7 @@ fn counts_behind_a_reference_stay_apart() {
 }
 
 /// It may own what an argument refers to, and the derivative does not know.
-struct Owner(Option<Rc<Cell<f64>>>);
+struct Owner(#[expect(dead_code, reason = "it is dropped")] Option<Rc<Cell<f64>>>);
 
 #[autodiff(t_dropped_behind, Forward, Dual, Const, Dual)]
 fn dropped_behind(x: &Rc<Cell<f64>>, other: Owner) -> f64 {
@@ -191,6 +191,157 @@ fn owners_without_a_shadow() {
     };
     assert_eq!(jvp(taking, &x, &dx), (9.0, 6.0));
     assert_eq!((Rc::strong_count(&x), Rc::strong_count(&dx)), (1, 1));
+}
+
+/// It may own what an argument owns.
+struct Holder(#[expect(dead_code, reason = "it is dropped")] Option<Rc<Vec<f64>>>);
+
+thread_local!(static HELD: RefCell<Option<Rc<Vec<f64>>>> = const { RefCell::new(None) });
+
+#[pullback::non_differentiable]
+fn let_go() {
+    HELD.take();
+}
+
+/// It grows what it owns alone.
+fn grown_if_alone(mut v: Rc<Vec<f64>>) -> f64 {
+    if let Some(v) = Rc::get_mut(&mut v) {
+        v.extend([1.0; 100]);
+    }
+    v[0] * v[0]
+}
+
+#[autodiff(t_dropped_holder, Forward, Dual, Const, Dual)]
+fn dropped_holder(v: Rc<Vec<f64>>, other: Holder) -> f64 {
+    drop(other);
+    grown_if_alone(v)
+}
+
+#[autodiff(t_dropped_constant, Forward, Dual, Const, Dual)]
+fn dropped_constant(v: Rc<Vec<f64>>, other: Rc<Vec<f64>>) -> f64 {
+    drop(other);
+    grown_if_alone(v)
+}
+
+#[autodiff(t_dropped_weak, Forward, Dual, Const, Dual)]
+fn dropped_weak(v: Rc<Vec<f64>>, other: Weak<Vec<f64>>) -> f64 {
+    drop(other);
+    grown_if_alone(v)
+}
+
+#[autodiff(t_dropped_static, Forward, Dual, Dual)]
+fn dropped_static(v: Rc<Vec<f64>>) -> f64 {
+    HELD.take();
+    grown_if_alone(v)
+}
+
+#[autodiff(t_dropped_opaque, Forward, Dual, Dual)]
+fn dropped_opaque(v: Rc<Vec<f64>>) -> f64 {
+    let_go();
+    grown_if_alone(v)
+}
+
+#[autodiff(t_made_mutable, Forward, Dual, Const, Dual)]
+fn made_mutable(v: &mut [Rc<Vec<f64>>], other: Holder) -> f64 {
+    drop(other);
+    let v = Rc::make_mut(&mut v[0]);
+    v.extend([1.0; 100]);
+    v[0] * v[0]
+}
+
+#[autodiff(t_last_owner, Forward, Dual, Const, Dual)]
+fn last_owner(v: Rc<Vec<f64>>, other: Holder) -> f64 {
+    drop(other);
+    v[0] * v[0]
+}
+
+/// If another owner is dropped inside, the primal has one owner and its shadow may have more.
+#[test]
+fn owners_that_may_be_dropped_without_their_shadows() {
+    type Counted = Rc<Vec<f64>>;
+    let refused = |call: &dyn Fn(Counted, Counted, Counted) -> f64| {
+        let (v, d) = (Rc::new(vec![3.0]), Rc::new(vec![1.0]));
+        let other = d.clone();
+        let seen = &other[..];
+        let said = message(|| call(v.clone(), d, v));
+        assert!(said.contains("`v` leads to an `Rc` with 2 owners and 0 weak references, of which 1 have"), "{said}");
+        assert_eq!((seen, Rc::strong_count(&other)), (&[1.0][..], 1));
+    };
+    refused(&|v, d, other| t_dropped_holder(v, d, Holder(Some(other))).1);
+    refused(&|v, d, other| t_dropped_constant(v, d, other).1);
+    refused(&|v, d, other| t_last_owner(v, d, Holder(Some(other))).1);
+    refused(&|v, d, other| t_made_mutable(&mut [v], &mut [d], Holder(Some(other))).1);
+    refused(&|v, d, other| {
+        HELD.set(Some(other));
+        let (_, tangent) = t_dropped_static(v, d);
+        tangent
+    });
+    HELD.take();
+    refused(&|v, d, other| {
+        HELD.set(Some(other));
+        let (_, tangent) = t_dropped_opaque(v, d);
+        tangent
+    });
+    HELD.take();
+    let (v, d) = (Rc::new(vec![3.0]), Rc::new(vec![1.0]));
+    let (weak, d_weak) = (Rc::downgrade(&v), Rc::downgrade(&d));
+    let said = message(|| t_dropped_weak(v, d, weak));
+    assert!(said.contains("with 1 owners and 1 weak references"), "{said}");
+    assert!(d_weak.upgrade().is_none());
+
+    // All owners have shadows.
+    let (v, d) = (Rc::new(vec![3.0]), Rc::new(vec![1.0]));
+    assert_eq!(t_dropped_holder(v, d, Holder(None)), (9.0, 6.0));
+    let (v, d) = (Rc::new(vec![3.0]), Rc::new(vec![1.0]));
+    let (mut all, mut d_all) = ([v.clone(), v], [d.clone(), d]);
+    assert_eq!(t_made_mutable(&mut all, &mut d_all, Holder(None)), (9.0, 6.0));
+    assert_eq!((all[0].len(), all[1].len(), d_all[0].len(), d_all[1].len()), (101, 1, 101, 1));
+}
+
+/// Its destructor grows what it owns alone.
+#[derive(Differentiable)]
+struct GrownLast(Rc<Vec<Cell<f64>>>);
+
+impl Drop for GrownLast {
+    fn drop(&mut self) {
+        if let Some(v) = Rc::get_mut(&mut self.0) {
+            v.push(Cell::new(1.0));
+        }
+    }
+}
+
+#[autodiff(t_too_long, Forward, Dual, Dual)]
+fn too_long(v: GrownLast) -> f64 {
+    assert!(v.0.len() < 2, "too long");
+    v.0[0].get() * v.0[0].get()
+}
+
+/// Whoever hears of a panic may drop an owner before what the function holds is dropped.
+#[test]
+fn owners_that_may_be_dropped_by_a_panic_hook() {
+    let cells = |all: &[f64]| Rc::new(all.iter().map(|x| Cell::new(*x)).collect::<Vec<_>>());
+    let (v, d) = (cells(&[3.0, 4.0]), cells(&[1.0, 0.0]));
+    let (_keep, other) = (v.clone(), d.clone());
+    let said = message(|| t_too_long(GrownLast(v), GrownLast(d)));
+    assert!(said.contains("`v` leads to an `Rc` with 2 owners"), "{said}");
+    assert_eq!((other.len(), Rc::strong_count(&other)), (2, 1));
+    assert_eq!(t_too_long(GrownLast(cells(&[3.0])), GrownLast(cells(&[1.0]))), (9.0, 6.0));
+    let said = message(|| t_too_long(GrownLast(cells(&[3.0, 4.0])), GrownLast(cells(&[1.0, 0.0]))));
+    assert_eq!(said, "too long");
+}
+
+#[autodiff(t_only_owner, Forward, Dual, Dual)]
+fn only_owner(v: Rc<Vec<f64>>) -> f64 {
+    grown_if_alone(v)
+}
+
+/// Nothing but the function drops owners, and those have shadows.
+#[test]
+fn owners_that_stay() {
+    let (v, d) = (Rc::new(vec![3.0]), Rc::new(vec![1.0]));
+    assert_eq!(t_only_owner(v.clone(), d.clone()), (9.0, 6.0));
+    assert_eq!((Rc::strong_count(&v), Rc::strong_count(&d), v.len(), d.len()), (1, 1, 1, 1));
+    assert_eq!(t_only_owner(v, d), (9.0, 6.0));
 }
 
 #[autodiff(t_both, Forward, Dual, Dual, Dual)]

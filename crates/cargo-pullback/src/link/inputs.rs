@@ -14,6 +14,9 @@ pub const LATER: &str = "__pullback_later";
 /// What stands for whether a derivative has its caller's shadows saved.
 pub const SAVES: &str = "__pullback_saves";
 
+/// What stands for whether a derivative may drop owners that have no shadow.
+pub const DISOWNS: &str = "__pullback_disowns";
+
 /// The function that stands for a stand-in of a function with rules.
 pub const RULE_MARKER: &str = "__pullback_rule";
 

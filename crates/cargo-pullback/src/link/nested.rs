@@ -9,14 +9,14 @@
 //! looked into, the engine knows what the functions of that do (`pullback-ad`, `inner_tape`). What else it calls of the run-time
 //! support is replaced by plain code (`pullback::rt::nested`), which is differentiated too.
 
-use super::inputs::{LATER, MARKER, SAVES};
+use super::inputs::{DISOWNS, LATER, MARKER, SAVES};
 use super::policy::{demangled, is_bookkeeping};
 use super::program::Program;
 use super::requests::{Asked, requests};
 use super::resolve::{Callees, link_part};
 use super::rules::{Applied, Rules};
 use super::trace::Trace;
-use super::work::{Made, Task, differentiate, has_shadows_saved, prepare};
+use super::work::{Made, Needs, Task, differentiate, prepare};
 use crate::diagnostics::{CLOSURE, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
@@ -145,7 +145,11 @@ impl Inner {
 
     /// Put derivatives into the working copy, in the place of the marker calls.
     fn put_in(&mut self, program: &mut Program, w: &mut Module, made: Made, tasks: &[Task]) -> Result<()> {
-        let Made { module: mut d, applied } = made;
+        let mut needs = Vec::new();
+        for task in tasks {
+            needs.push(made.needs(&task.symbol)?);
+        }
+        let Made { module: mut d, applied, .. } = made;
         for (old, new) in REPLACED {
             if d.find_symbol(old).is_none() {
                 continue;
@@ -155,10 +159,6 @@ impl Inner {
             part.retain_reachable(&[new])?;
             link_part(&mut d, part, &[new], Callees::Declarations)?;
             d.redirect(old, new, |_| false)?;
-        }
-        let mut saves = Vec::new();
-        for task in tasks {
-            saves.push(has_shadows_saved(&d, &task.symbol)?);
         }
         let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
@@ -175,13 +175,13 @@ impl Inner {
         w.link_in(d)?;
         self.functions.extend(names(w).difference(&before).cloned());
         self.applied.push(applied);
-        for marker in [MARKER, LATER, SAVES] {
+        for marker in [MARKER, LATER, SAVES, DISOWNS] {
             // From the last to the first: a call's number counts those before it.
             for call in w.calls_of(marker).into_iter().rev() {
                 let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;
-                let asked = |(task, _): &(&Task, &bool)| task.asked.calls.iter().any(same);
-                if let Some((task, saves)) = tasks.iter().zip(&saves).find(asked) {
-                    w.replace_call(&call, task.answer(&call, *saves).as_deref())?;
+                let asked = |(task, _): &(&Task, &Needs)| task.asked.calls.iter().any(same);
+                if let Some((task, needs)) = tasks.iter().zip(&needs).find(asked) {
+                    w.replace_call(&call, task.answer(&call, *needs).as_deref())?;
                 }
             }
         }

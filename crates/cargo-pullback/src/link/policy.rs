@@ -70,6 +70,8 @@ const BOOKKEEPING: &[&str] = &[
     "pullback::differentiable::aside::Aside>::finish",
     "pullback::differentiable::congruence::Congruence::compare",
     "pullback::differentiable::congruence::Congruence>::compare",
+    "pullback::differentiable::congruence::Congruence::compare_owners",
+    "pullback::differentiable::congruence::Congruence>::compare_owners",
     "pullback::differentiable::congruence::Congruence::finish",
     "pullback::differentiable::congruence::Congruence>::finish",
     "pullback::differentiable::constants::examine_parts",

@@ -4,7 +4,7 @@
 //! layouts by functions, `fn() -> &'static Layout`; function and constant may lie in another module of the program than
 //! the request, since `f64`'s layout is compiled with the `pullback` crate.
 
-use super::inputs::{LATER, MARKER, SAVES};
+use super::inputs::{DISOWNS, LATER, MARKER, SAVES};
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
 use crate::diagnostics::{CLOSURE, Place, is_users_own};
@@ -32,7 +32,7 @@ pub struct Asked {
 /// The requests of `module`, which is `id` of the program. Equal ones are one.
 pub fn requests(program: &mut Program, id: ModuleId, module: &Module) -> Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
-    for call in [MARKER, LATER, SAVES].into_iter().flat_map(|marker| module.calls_of(marker)) {
+    for call in [MARKER, LATER, SAVES, DISOWNS].into_iter().flat_map(|marker| module.calls_of(marker)) {
         let asked = decode(program, id, call)?;
         match all.iter_mut().find(|a| a.shim == asked.shim && a.request == asked.request) {
             Some(same) => same.calls.extend(asked.calls),

@@ -15,7 +15,7 @@
 //! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them; so
 //! are functions that ask for derivatives themselves.
 
-use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
+use super::inputs::{DISOWNS, LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
 use super::opaque;
 use super::policy::{demangled, is_support, policy};
@@ -29,13 +29,13 @@ use super::{bug, floatless};
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
-use pullback_ad::{Mode, Request, reverse_sweep};
+use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
 use pullback_llvm::{
     CallSite, Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, import_functions, normalise,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What came of a group of modules.
 pub enum Outcome {
@@ -113,11 +113,12 @@ impl Task {
         [self.symbol.clone()].into_iter().chain(later)
     }
 
-    /// What takes the place of a marker call: a function, or no address. `saves`: whether the derivative has shadows saved.
-    pub fn answer(&self, call: &CallSite, saves: bool) -> Option<String> {
+    /// What takes the place of a marker call: a function, or no address.
+    pub fn answer(&self, call: &CallSite, needs: Needs) -> Option<String> {
         match call.callee.as_str() {
             LATER => Some(reverse_sweep(&self.symbol)),
-            SAVES if !saves => None,
+            SAVES if !needs.saves => None,
+            DISOWNS if !needs.disowns => None,
             _ => Some(self.symbol.clone()),
         }
     }
@@ -178,7 +179,7 @@ pub fn work(
         groups.extend(make(program, &name, tasks, rules, trace)?);
     }
     for (tasks, attempt) in groups {
-        let Made { module: mut d, applied } = match attempt {
+        let made = match attempt {
             Ok(made) => made,
             Err(new) => {
                 errors.extend(new);
@@ -186,11 +187,12 @@ pub fn work(
             }
         };
         for task in &tasks {
-            let saves = has_shadows_saved(&d, &task.symbol)?;
+            let needs = made.needs(&task.symbol)?;
             for (module, call) in &task.calls {
-                replacements.entry(*module).or_default().push((call.clone(), task.answer(call, saves)));
+                replacements.entry(*module).or_default().push((call.clone(), task.answer(call, needs)));
             }
         }
+        let Made { module: mut d, applied, .. } = made;
         let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
         let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
         owners.extend(trace.step("bring rules", || close(program, &mut d, &seen, &applied))?);
@@ -236,11 +238,6 @@ fn subjects(tasks: &[Task]) -> Vec<Subject> {
     subjects
 }
 
-/// Whether a derivative has the caller's shadows saved.
-pub fn has_shadows_saved(d: &Module, derivative: &str) -> Result<bool> {
-    Ok(d.references(derivative)?.iter().any(|name| name == SAVE))
-}
-
 /// For whoever wants to see it: the derivatives' code as the optimiser makes it where it is not inlined.
 fn show_optimised(d: &Module, name: &str, trace: &mut Trace) -> Result<()> {
     if !trace.debugging.llvm && trace.debugging.save.is_none() {
@@ -261,6 +258,25 @@ fn show_optimised(d: &Module, name: &str, trace: &mut Trace) -> Result<()> {
 pub struct Made {
     pub module: Module,
     pub applied: Applied,
+    /// The symbols of those that may drop owners that have no shadow.
+    disowning: HashSet<String>,
+}
+
+/// What a derivative needs of its wrapper.
+#[derive(Clone, Copy)]
+pub struct Needs {
+    /// It has the caller's shadows saved: where they are is to be noted.
+    saves: bool,
+    /// It may drop owners that have no shadow: there are to be none of values that it can take apart.
+    disowns: bool,
+}
+
+impl Made {
+    /// What a derivative needs of its wrapper.
+    pub fn needs(&self, derivative: &str) -> Result<Needs> {
+        let saves = self.module.references(derivative)?.iter().any(|name| name == SAVE);
+        Ok(Needs { saves, disowns: self.disowning.contains(derivative) })
+    }
 }
 
 /// What was made, or all the reasons why there is nothing.
@@ -362,7 +378,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     trace.step("look at opaque functions", || opaque::tell(&imported, &applied, &options, &mut custom))?;
 
     let primals = imported.ir.functions().count();
-    let (mut derivatives, mut errors) = (Vec::new(), Vec::new());
+    let (mut derivatives, mut disowning, mut errors) = (Vec::new(), HashSet::new(), Vec::new());
     for task in tasks {
         let request = &Request { rules: custom.clone(), ..task.asked.request.clone() };
         let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
@@ -372,13 +388,14 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
         let ir = &mut imported.ir;
         let _step = trace.progress.begin("derivative", &[task.subject()]);
         let made = trace.step("differentiate", || {
-            bug::guarded(|| pullback_ad::differentiate(ir, primal, request, &task.symbol))
+            bug::guarded(|| pullback_ad::derivative(ir, primal, request, &task.symbol))
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
         match made {
-            Ok(id) => {
+            Ok(Derivative { function, disowns }) => {
+                disowning.extend(disowns.then(|| task.symbol.clone()));
                 let later = imported.ir.find(&reverse_sweep(&task.symbol));
-                derivatives.push((task, [id].into_iter().chain(later).collect()));
+                derivatives.push((task, [function].into_iter().chain(later).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
         }
@@ -392,7 +409,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     if !errors.is_empty() {
         return Ok(Err(errors));
     }
-    Ok(Ok(Made { module: emit(imported, &derivatives, trace)?, applied }))
+    Ok(Ok(Made { module: emit(imported, &derivatives, trace)?, applied, disowning }))
 }
 
 /// The policy, of a program that says itself which functions carry no derivative.
@@ -497,7 +514,7 @@ fn replace_markers(module: &mut Module, replacements: &[(CallSite, Option<String
     }
     // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
-    for marker in [MARKER, LATER, SAVES, RULE_MARKER, RULED_MARKER] {
+    for marker in [MARKER, LATER, SAVES, DISOWNS, RULE_MARKER, RULED_MARKER] {
         anyhow::ensure!(module.find_symbol(marker).is_none(), "`{marker}` is used otherwise than by a call");
     }
     Ok(())

@@ -18,6 +18,7 @@
 //! | [`scope`] | which blocks and functions does the derivative look at? |
 //! | [`effects`] | what does a function without derivative do to memory? |
 //! | [`activity`] | which values and objects depend on the inputs? |
+//! | [`owners`] | may owners that have no shadow come or go? |
 
 pub mod activity;
 mod carried;
@@ -30,6 +31,7 @@ pub mod lanes;
 pub mod numbers;
 pub mod objects;
 pub mod offsets;
+pub mod owners;
 pub mod pieces;
 pub mod plain;
 pub mod ranges;

@@ -1,15 +1,16 @@
 //! The derivative's body: check the shadows, make places for everything, ask the driver for the derivative, call it, return.
 //!
 //! ```text
+//! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
 //! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
 //! let (mut aside, mut congruence) = (Aside::default(), Congruence::default());
 //! check("y", &y, &d0_0, Some(&aside), (&congruence, 0));      // panics if a shadow does not fit; nothing is written yet
 //! let s0_0 = writable("y", &mut d0_0, &aside);                // its place
 //! aside.assert_alone();                                       // panics if something else sees what is put aside
 //! congruence.assert_congruent();                              // panics if shared memory has other names in the shadows
+//! if disowns(…) { congruence.assert_owned() }                 // forward mode: panics if owners may go behind the back of a shadow
 //! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
-//! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
 //! let mut tape = Tape::new();
 //! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) }  // it may have to be put back, see `rt::saved`
 //! if !aside.is_empty() { Aside::reaches(…); aside.clear() }   // see `Aside`: what a shadow's enums hold beside floats
@@ -62,14 +63,15 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
         constants: local("constants"),
         shim: local("shim"),
     };
-    let (checks, places) = (body.checks(), body.places());
-    let (result, shim, call, returned) = (body.result_places(), body.shim(), body.call(), body.returned());
+    let (shim, checks, places) = (body.shim(), body.checks(), body.places());
+    let (result, types, call, returned) = (body.result_places(), body.types(), body.call(), body.returned());
     quote! {
         ::pullback::__private::built_by_driver::<()>();
+        #shim
         #checks
         #places
         #result
-        #shim
+        #types
         #call
         #returned
     }
@@ -155,6 +157,15 @@ impl Body<'_> {
         }
         if self.has_shadows() {
             tokens.extend(quote!(#congruence.assert_congruent();));
+        }
+        if self.has_shadows() && self.plan.attribute.mode == Mode::Forward {
+            let (shim, request) = (&self.shim, self.request());
+            // SAFETY: S40, the driver puts an address in the place of the marker.
+            tokens.extend(quote! {
+                if !unsafe { ::pullback::__private::disowns(#shim as *const (), const { #request }) }.is_null() {
+                    #congruence.assert_owned();
+                }
+            });
         }
         tokens
     }
@@ -277,19 +288,41 @@ impl Body<'_> {
         }
     }
 
-    /// The function that the driver differentiates, with everything by pointer. The call that never happens gives its arguments
-    /// their types, lifetimes included. So do calls of the function with the shadows, one for each lane, for the tangents of its
-    /// result: a tangent lives as long as the result that the function would have of the shadows.
+    /// The function that the driver differentiates, with everything by pointer.
     /// A safe function is called outside of `unsafe`, so that it is rustc who says where it may be called: one with target features only in a
     /// derivative that has them too.
     fn shim(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
+        let path = self.path();
+        let inputs = arguments.iter().map(|_| quote!(*const _));
+        let result = local("result");
+        let call = quote!(#path(#(#arguments),*));
+        // SAFETY: S41, the derivative is `unsafe` then, too: whoever calls it keeps the function's own promises.
+        let call = if self.plan.function.is_unsafe { quote!(unsafe { #call }) } else { call };
+        // SAFETY: S40, the derivative gives the shim places of the arguments, each of which it reads once, and a place for the result.
+        quote! {
+            let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| {
+                #(let #arguments = unsafe { ::core::ptr::read(#arguments) };)*
+                let #result = #call;
+                unsafe { ::core::ptr::write(#out, #result) }
+            };
+        }
+    }
+
+    /// The function that is differentiated, as it is called.
+    fn path(&self) -> TokenStream {
         let function = &self.plan.function;
         let turbofish = &function.turbofish;
         let name = &function.name;
         let path = if function.associated { quote!(Self::#name) } else { quote!(#name) };
-        let path = if turbofish.is_empty() { path } else { quote!(#path::<#(#turbofish),*>) };
-        let inputs = arguments.iter().map(|_| quote!(*const _));
+        if turbofish.is_empty() { path } else { quote!(#path::<#(#turbofish),*>) }
+    }
+
+    /// A call of the shim that never happens gives its arguments their types, lifetimes included. So do calls of the function with the shadows,
+    /// one for each lane, for the tangents of its result: a tangent lives as long as the result that the function would have of the shadows.
+    fn types(&self) -> TokenStream {
+        let Body { arguments, out, shim, .. } = self;
+        let path = self.path();
         let tangents = matches!(self.plan.result, ResultRole::Tangent(_)).then(|| {
             let lanes = 0..self.plan.attribute.width.lanes();
             let calls = lanes.map(|lane| {
@@ -302,17 +335,7 @@ impl Body<'_> {
             // SAFETY: S21, this is never executed.
             quote!(unsafe { #(#calls)* })
         });
-        let result = local("result");
-        let call = quote!(#path(#(#arguments),*));
-        // SAFETY: S41, the derivative is `unsafe` then, too: whoever calls it keeps the function's own promises.
-        let call = if function.is_unsafe { quote!(unsafe { #call }) } else { call };
-        // SAFETY: S40, the derivative gives the shim places of the arguments, each of which it reads once, and a place for the result.
         quote! {
-            let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| {
-                #(let #arguments = unsafe { ::core::ptr::read(#arguments) };)*
-                let #result = #call;
-                unsafe { ::core::ptr::write(#out, #result) }
-            };
             if false {
                 #shim(#(&raw const *#arguments,)* #out.as_mut_ptr());
                 #tangents

@@ -17,11 +17,11 @@ fn a_function_without_arguments() {
         #[track_caller]
         fn df() {
             ::pullback::__private::built_by_driver::<()>();
-            let mut out = ::core::mem::MaybeUninit::<()>::uninit();
             let shim: fn(*mut _) = |out| {
                 let result = f();
                 unsafe { ::core::ptr::write(out, result) }
             };
+            let mut out = ::core::mem::MaybeUninit::<()>::uninit();
             if false {
                 shim(out.as_mut_ptr());
             }
@@ -98,6 +98,12 @@ fn the_seeds_example() {
         #[track_caller]
         pub fn df(x: f32, y: &f32, d_y: &mut f32) -> (f32, f32) {
             ::pullback::__private::built_by_driver::<()>();
+            let shim: fn(*const _, *const _, *mut _) = |a0, a1, out| {
+                let a0 = unsafe { ::core::ptr::read(a0) };
+                let a1 = unsafe { ::core::ptr::read(a1) };
+                let result = f(a0, a1);
+                unsafe { ::core::ptr::write(out, result) }
+            };
             let mut aside = ::pullback::__private::Aside::default();
             let mut congruence = ::pullback::__private::Congruence::default();
             let mut d1_0 = d_y;
@@ -117,12 +123,6 @@ fn the_seeds_example() {
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
             ::pullback::__private::seed(&d2_0, &aside);
-            let shim: fn(*const _, *const _, *mut _) = |a0, a1, out| {
-                let a0 = unsafe { ::core::ptr::read(a0) };
-                let a1 = unsafe { ::core::ptr::read(a1) };
-                let result = f(a0, a1);
-                unsafe { ::core::ptr::write(out, result) }
-            };
             if false {
                 shim(&raw const *a0, &raw const *a1, out.as_mut_ptr());
             }

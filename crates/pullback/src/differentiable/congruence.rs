@@ -9,6 +9,9 @@
 //! - a shadow is not itself primal memory;
 //! - what a `Const` argument reaches has no shadow by another argument.
 //!
+//! In forward mode the owners of `Rc`s are noted, too. A derivative that may drop owners without a shadow takes apart no `Rc` that has
+//! such owners: the shadow's own further owners would not be gone.
+//!
 //! What is behind raw pointers has names that cannot be followed, and sizes that cannot be compared. Only a derivative that is `unsafe` to
 //! call takes shadows with raw pointers: its caller answers for them.
 
@@ -19,10 +22,29 @@ use std::mem::ManuallyDrop;
 /// is one word.
 #[derive(Default)]
 pub struct Congruence {
-    #[allow(clippy::box_collection, reason = "one word")]
-    noted: ManuallyDrop<Cell<Option<Box<Vec<Piece>>>>>,
+    noted: ManuallyDrop<Cell<Option<Box<Noted>>>>,
     /// Whether the caller answers for what is behind raw pointers.
     answered: bool,
+}
+
+#[derive(Default)]
+struct Noted {
+    pieces: Vec<Piece>,
+    owners: Vec<Owner>,
+}
+
+/// An `Rc` that has a shadow, in forward mode. One is noted as often as the walk meets it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Owner {
+    /// Where the value lies that it owns.
+    pub value: usize,
+    /// Where it lies itself.
+    pub place: usize,
+    /// Whether the derivative may end it, or find out that it is the only one.
+    pub can_end: bool,
+    pub argument: &'static str,
+    /// How many owners and weak references the value has.
+    pub counts: [usize; 2],
 }
 
 /// Memory that may have several names.
@@ -66,9 +88,16 @@ impl Congruence {
     pub(super) fn note(&self, piece: Piece) {
         if piece.bytes > 0 {
             let mut noted = self.noted.take().unwrap_or_default();
-            noted.push(piece);
+            noted.pieces.push(piece);
             self.noted.set(Some(noted));
         }
+    }
+
+    /// Note an `Rc`.
+    pub(super) fn note_owner(&self, owner: Owner) {
+        let mut noted = self.noted.take().unwrap_or_default();
+        noted.owners.push(owner);
+        self.noted.set(Some(noted));
     }
 
     /// Whether nothing was noted.
@@ -90,7 +119,25 @@ impl Congruence {
     #[track_caller]
     #[inline(never)]
     fn compare(&mut self) {
-        if let Some(message) = self.noted.get_mut().as_ref().and_then(|noted| mismatch(noted)) {
+        if let Some(message) = self.noted.get_mut().as_ref().and_then(|noted| mismatch(&noted.pieces)) {
+            panic!("{message}");
+        }
+    }
+
+    /// Panic if a value that the derivative may take apart has owners without a shadow.
+    #[track_caller]
+    #[inline]
+    pub fn assert_owned(&mut self) {
+        if !self.is_empty() {
+            self.compare_owners();
+        }
+    }
+
+    /// The comparison, in a function that a derivative of a derivative calls as it is.
+    #[track_caller]
+    #[inline(never)]
+    fn compare_owners(&mut self) {
+        if let Some(message) = self.noted.get_mut().as_mut().and_then(|noted| hidden_owner(&mut noted.owners)) {
             panic!("{message}");
         }
     }
@@ -119,6 +166,22 @@ impl Congruence {
         // SAFETY: S5, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.noted) };
     }
+}
+
+/// Whether a value that can be ended has an owner, or a weak reference, that was not noted.
+fn hidden_owner(owners: &mut [Owner]) -> Option<String> {
+    owners.sort_unstable();
+    owners.chunk_by(|a, b| a.value == b.value).find_map(|owners| {
+        let known = owners.chunk_by(|a, b| a.place == b.place).count();
+        let Owner { argument, counts: [strong, weak], .. } = owners.iter().find(|owner| owner.can_end)?;
+        (*strong != known || *weak != 0).then(|| {
+            format!(
+                "argument `{argument}` leads to an `Rc` with {strong} owners and {weak} weak references, of which {known} have a shadow, \
+                 and the function may drop the others\n\
+                 help: let the function borrow the `Rc`, or let nothing else own it when it is differentiated in forward mode"
+            )
+        })
+    })
 }
 
 /// What does not correspond.
@@ -225,6 +288,24 @@ mod tests {
         assert_eq!(mismatch(&[piece("a", 100, 500, 32), second]), None);
         let second = Piece { lane: 1, ..piece("a", 100, 500, 32) };
         assert!(mismatch(&[piece("a", 100, 500, 32), second]).is_some());
+    }
+
+    #[test]
+    fn owners_are_known_by_their_places() {
+        let owner = |value, place, strong| {
+            let can_end = place < 100;
+            Owner { value, place, can_end, argument: "a", counts: [strong, 0] }
+        };
+        assert_eq!(hidden_owner(&mut [owner(500, 10, 1)]), None);
+        assert_eq!(hidden_owner(&mut [owner(500, 10, 2), owner(600, 30, 1), owner(500, 20, 2)]), None);
+        // One that is met twice, as by two directions, is one.
+        assert!(
+            hidden_owner(&mut [owner(500, 10, 2), owner(500, 10, 2)]).unwrap().contains("of which 1 have a shadow")
+        );
+        // Behind a reference it stays.
+        assert_eq!(hidden_owner(&mut [owner(500, 110, 2)]), None);
+        assert!(hidden_owner(&mut [owner(500, 110, 3), owner(500, 10, 3)]).is_some());
+        assert!(hidden_owner(&mut [Owner { counts: [1, 1], ..owner(500, 10, 1) }]).is_some());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Differentiable;
 use super::aside::{Aside, Part};
-use super::congruence::{Congruence, Piece};
+use super::congruence::{Congruence, Owner, Piece};
 use std::fmt;
 
 /// Whether the primal function may change the shape of what the check looks at.
@@ -155,9 +155,20 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The strong and weak counts of a shared value and of its shadow, in forward mode. Where the derivative may end the value they have to
-    /// be the same.
-    pub(super) fn same_counts(&self, primal: [usize; 2], shadow: [usize; 2]) -> Result<(), Mismatch> {
+    /// Note an owner of the shared value at `value`, in forward mode. The strong and weak counts of the value and of its shadow have to be
+    /// the same where the derivative may end the value.
+    pub(super) fn owner<R>(
+        &self,
+        owner: &R,
+        value: *const (),
+        primal: [usize; 2],
+        shadow: [usize; 2],
+    ) -> Result<(), Mismatch> {
+        if let Some(&Names { congruence, argument, .. }) = self.names {
+            let (value, place) = (value.addr(), (&raw const *owner).addr());
+            let can_end = self.access == Access::Exclusive;
+            congruence.note_owner(Owner { value, place, can_end, argument, counts: primal });
+        }
         if self.access == Access::Shared || primal == shadow {
             return Ok(());
         }

@@ -88,7 +88,9 @@ macro_rules! counted {
                     path.piece_of(ours, theirs, size_of::<Counted<T>>());
                 }
                 if path.is_mirrored() && $plain {
-                    path.same_counts(
+                    path.owner(
+                        self,
+                        ours.cast(),
                         [$P::strong_count(self), $P::weak_count(self)],
                         [$P::strong_count(shadow), $P::weak_count(shadow)],
                     )?;

@@ -1,0 +1,160 @@
+//! Whether a program may change who owns a value where no shadow says so.
+//!
+//! In forward mode the shadow of an `Rc` has a count of its own, which changes where an owner with a shadow comes or goes. The primal may have
+//! other owners, which a capture, a static or a `Const` argument leads to. Where the last of them is dropped, the primal has one owner and can
+//! be taken apart (`Rc::get_mut`), while its shadow still has others. So the wrapper of a derivative that may drop such owners asks for values
+//! that have none. What changes a count is a store of a number, and who the count belongs to cannot be told in memory of unknown types:
+//! each store there may be one, and so may each call of a function that is not looked into.
+//!
+//! A panic calls a hook, which may drop anything, and then the clean-ups. That matters if a clean-up looks at a count. If it only drops
+//! owners and the last one is not the last one of the shadow, the run-time support ends the program.
+
+use super::activity::ActiveSet;
+use super::flow::Facts;
+use super::objects::Property;
+use crate::request::Request;
+use crate::transform::memory::TapeUse;
+use pullback_ir::{BinOp, Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
+
+/// Whether owners without a shadow may come or go while the program runs, of values that have shadows with counts.
+pub fn disowns(module: &Module, facts: &Facts, active: &ActiveSet, request: &Request) -> bool {
+    let counted = |object| active.is_shadowed(object) && facts.objects.is_marked(object, Property::Owners);
+    facts.objects.all().any(counted) && {
+        let search = Search { module, facts, active, request };
+        facts.functions.iter().any(|id| search.disowns(*id)) || search.cleanups().iter().any(|id| search.looks(*id))
+    }
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    active: &'a ActiveSet,
+    request: &'a Request,
+}
+
+impl Search<'_> {
+    /// Whether a function may change a count that belongs to no shadow.
+    fn disowns(&self, id: FuncId) -> bool {
+        let func = self.module.func(id);
+        func.blocks().flat_map(|block| &func.block(block).insts).any(|inst| {
+            let op = &func.inst(*inst).op;
+            match op {
+                Op::Store { ptr, value, .. } => may_be_count(func.ty(*value)) && self.is_unknown(id, func, *ptr),
+                Op::Copy { dst, .. } | Op::Fill { dst, .. } => self.is_unknown(id, func, *dst),
+                Op::Call(Callee::Direct(callee), ..) => {
+                    let harmless = TapeUse::of(self.module, func, op).is_some();
+                    !harmless && self.is_unseen(*callee)
+                }
+                Op::Call(Callee::Indirect(_), ..) => true,
+                // The counts of an `Rc` are not atomic.
+                Op::Opaque(op) => {
+                    op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "store" | "llvm.trap")
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Whether a pointer is to memory without a shadow that may be known by other names.
+    fn is_unknown(&self, id: FuncId, func: &Function, ptr: Value) -> bool {
+        match self.facts.object(id, ptr) {
+            Some(object) => self.facts.regions.is_shared(object) && !self.active.is_shadowed(object),
+            // On the way to a panic, where nothing is known but what can be seen.
+            None => !is_local(func, ptr),
+        }
+    }
+
+    /// Whether a function may do anything, and is not looked into. After one that does not return come clean-ups only.
+    fn is_unseen(&self, callee: FuncId) -> bool {
+        let attrs = &self.module.func(callee).attrs;
+        self.request.rule(callee).is_some()
+            || !self.facts.functions.contains(&callee) && attrs.memory == MemoryEffects::Any && !attrs.noreturn
+    }
+
+    /// The functions that run on the way out of a panic, and do with the shadows what they do with the primals.
+    fn cleanups(&self) -> Vec<FuncId> {
+        let known = |id: &FuncId| self.facts.functions.contains(id);
+        let ops = |id: FuncId| {
+            let func = self.module.func(id);
+            func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op)
+        };
+        let cleanup = |op: &Op| op.cleanup().map(|cleanup| cleanup.func).filter(known);
+        let mut found: Vec<FuncId> = self.facts.functions.iter().flat_map(|id| ops(*id).filter_map(cleanup)).collect();
+        let mut next = 0;
+        while let Some(&id) = found.get(next) {
+            next += 1;
+            for op in ops(id) {
+                if let Op::Call(Callee::Direct(callee), ..) = op
+                    && known(callee)
+                    && !found.contains(callee)
+                {
+                    found.push(*callee);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a function does more with the count of a value that has a shadow than to change it, and to see whether it is zero.
+    fn looks(&self, id: FuncId) -> bool {
+        let func = self.module.func(id);
+        func.blocks().flat_map(|block| &func.block(block).insts).any(|inst| {
+            let data = func.inst(*inst);
+            let (Op::Load { ptr, align }, Some(count)) = (&data.op, data.result) else { return false };
+            let Some(object) = self.facts.object(id, *ptr).filter(|o| self.active.is_shadowed(*o)) else {
+                return false;
+            };
+            let (at, width) = (self.facts.place(id, *ptr, *align), func.ty(count).size());
+            self.facts.objects.some_marked(object, Property::Owners, &at, width) && !only_counts(func, count)
+        })
+    }
+}
+
+/// Whether what is stored may be, or hold, a count.
+fn may_be_count(ty: &Type) -> bool {
+    match ty {
+        Type::F32 | Type::F64 | Type::Ptr => false,
+        Type::Int(bits) => *bits >= 64,
+        _ => true,
+    }
+}
+
+/// Whether a pointer is to a variable of the function's own.
+fn is_local(func: &Function, ptr: Value) -> bool {
+    func.def_inst(ptr).is_some_and(|inst| match &func.inst(inst).op {
+        Op::PtrAdd(base, _) => is_local(func, *base),
+        Op::Alloca { .. } => true,
+        _ => false,
+    })
+}
+
+/// Whether a count that was loaded is changed by a constant, stored, and compared with zero, and that is all.
+fn only_counts(func: &Function, count: Value) -> bool {
+    let constant = |v: Value| func.as_int(v).map(|n| n as i64);
+    let change = |op: &Op| match op {
+        Op::Bin(BinOp::Add, a, by) if *a == count => constant(*by),
+        Op::Bin(BinOp::Sub, a, by) if *a == count => constant(*by).map(i64::wrapping_neg),
+        _ => None,
+    };
+    let ops = |block| func.block(block).insts.iter().map(|inst| func.inst(*inst));
+    let all = func.blocks().flat_map(ops);
+    let changed: Vec<(Value, i64)> = all.filter_map(|data| Some((data.result?, change(&data.op)?))).collect();
+    let is_count = |v: &Value| *v == count || changed.iter().any(|(other, _)| other == v);
+    func.blocks().all(|block| {
+        let is_stored = |v: Value| ops(block).any(|data| matches!(data.op, Op::Store { value, .. } if value == v));
+        let harmless = |op: &Op| match op {
+            Op::Store { ptr, value, .. } => !is_count(ptr) && *value != count,
+            // A count that is compared with what is taken from it here is zero afterwards, or not.
+            Op::ICmp(_, a, b) => match constant(*b) {
+                Some(0) => true,
+                Some(n) => *a == count && changed.iter().any(|(v, by)| n.wrapping_add(*by) == 0 && is_stored(*v)),
+                None => false,
+            },
+            op => change(op).is_some(),
+        };
+        let term = &func.block(block).term;
+        let passed = term.targets().into_iter().flat_map(|target| &target.args).copied().chain(term.operand());
+        ops(block).all(|data| !data.op.operands().iter().any(is_count) || harmless(&data.op))
+            && !passed.into_iter().any(|v| is_count(&v))
+    })
+}
