@@ -1,7 +1,9 @@
 //! Derivatives of derivatives by attributes: all activities, batches, panics, generic functions and methods.
 
-use pullback::autodiff;
+use pullback::{autodiff, jvp, value_and_grad};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 fn close(a: f64, b: f64, what: &str) {
     assert!((a - b).abs() <= 1e-12 * (1.0 + a.abs().max(b.abs())), "{what}: {a} and {b}");
@@ -181,4 +183,39 @@ fn a_simulation() {
     let h = 1e-6;
     let difference = (shot(2.0 + h, &start) - shot(2.0 - h, &start)) / (2.0 * h);
     assert!((by_stiffness - difference).abs() < 1e-8, "{by_stiffness} {difference}");
+}
+
+/// Owners come and go.
+#[autodiff(t_taken, Forward, Dual, Dual)]
+fn taken(x: Rc<Cell<f64>>) -> f64 {
+    let twice = vec![x.clone(), x];
+    twice.iter().map(|x| x.get() * x.get() * x.get()).sum()
+}
+
+#[autodiff(t_slope, Forward, Dual, Dual)]
+fn slope(x: Rc<Cell<f64>>) -> f64 {
+    t_taken(x, Rc::new(Cell::new(1.0))).1
+}
+
+fn kept(x: &Rc<Cell<f64>>) -> f64 {
+    let twice = vec![x.clone(), x.clone()];
+    twice.iter().map(|x| x.get() * x.get() * x.get()).sum()
+}
+
+fn slope_of_kept(x: &Rc<Cell<f64>>) -> f64 {
+    jvp(kept, x, &Rc::new(Cell::new(1.0))).1
+}
+
+/// The counts of the four values, of which each is the shadow of others, are those of their owners.
+#[test]
+fn counts_of_shadows_of_shadows() {
+    let counted = |x: f64| Rc::new(Cell::new(x));
+    assert_eq!(t_slope(counted(2.0), counted(1.0)), (24.0, 24.0));
+    let (x, d) = (counted(2.0), counted(1.0));
+    assert_eq!(jvp(slope_of_kept, &x, &d), (24.0, 24.0));
+    assert_eq!((Rc::strong_count(&x), Rc::strong_count(&d)), (1, 1));
+    let (value, gradient) = value_and_grad(slope_of_kept, &x);
+    assert_eq!((value, gradient.get()), (24.0, 24.0));
+    assert_eq!((Rc::strong_count(&x), Rc::strong_count(&gradient)), (1, 1));
+    assert_eq!(value_and_grad(|x: &f64| slope_of_kept(&counted(*x)), &2.0), (24.0, 24.0));
 }

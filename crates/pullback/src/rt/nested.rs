@@ -72,7 +72,13 @@ pub unsafe extern "C" fn __pullback_nested_shadow_alloc(tape: *mut Tape, size: i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_nested_recount(shadow: *mut usize, before: i64, after: i64) {
     // SAFETY: S4, asked of the caller.
-    unsafe { *shadow = (*shadow).wrapping_add(after as usize).wrapping_sub(before as usize) }
+    unsafe {
+        let owners = (*shadow).wrapping_add(after as usize).wrapping_sub(before as usize);
+        if after == 0 && owners != 0 {
+            super::owned_by_others(owners);
+        }
+        *shadow = owners;
+    }
 }
 
 /// As [`__pullback_adjoint_copy`](super::__pullback_adjoint_copy). A cotangent is added where it is zero, too: its derivative need not be.
