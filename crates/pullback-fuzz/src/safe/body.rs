@@ -292,6 +292,7 @@ impl Writer {
             Ty::Rc(of) => format!("Rc::new({})", inner(self, of)),
             Ty::Cell(of) => format!("Cell::new({})", inner(self, of)),
             Ty::RefCell(of) => format!("RefCell::new({})", inner(self, of)),
+            Ty::Held(_) => "Held(RefCell::new(None))".to_owned(),
             Ty::Struct(number) => {
                 let fields = self.structs[*number].fields.clone();
                 let fields: Vec<_> = fields
@@ -481,7 +482,7 @@ impl Writer {
 
     fn touch_one_of(&mut self, pad: &str, is: impl Fn(&Place) -> bool) -> String {
         let suits = |place: &Place| {
-            matches!(place.ty, Ty::Cell(_) | Ty::RefCell(_) | Ty::Rc(_))
+            matches!(place.ty, Ty::Cell(_) | Ty::RefCell(_) | Ty::Rc(_) | Ty::Held(_))
                 && !(place.borrowed && place.writable)
                 && is(place)
         };
@@ -513,6 +514,11 @@ impl Writer {
                     _ => format!("{pad}let {t} = {value};\n{pad}*{text}.borrow_mut() = {t};\n"),
                 }
             }
+            Ty::Held(_) => match self.rng.below(4) {
+                0 => format!("{pad}let {t} = {text}.0.borrow().clone();\n"),
+                1 => format!("{pad}let {t} = {text}.0.take();\n"),
+                _ => format!("{pad}drop({text}.0.take());\n"),
+            },
             ty => {
                 let declared = format!("{pad}let {t} = Rc::clone(&{text});\n");
                 self.scope.push(Variable { text: t, ty, access: Access::Read, active: place.active });

@@ -215,6 +215,12 @@ impl World {
                 };
                 self.arguments.push(Argument { ty, pass, activity });
             }
+            if active && self.writer.rng.chance(40) {
+                let by_value = !self.functional && self.writer.rng.chance(50);
+                let pass = if by_value { Pass::Value } else { Pass::Ref };
+                let ty = Ty::Held(Box::new(share));
+                self.arguments.push(Argument { ty, pass, activity: Activity::Const });
+            }
         }
         self.aliased = self.writer.rng.chance(12);
         self.capacities = self.writer.rng.chance(30);
@@ -310,6 +316,11 @@ impl World {
         let all = self.writer.scope.clone();
         for k in 0..self.arguments.len() {
             let argument = self.arguments[k].clone();
+            if let Ty::Held(of) = &argument.ty {
+                let share = self.shares.iter().position(|(ty, active)| ty == &**of && *active).unwrap_or_default();
+                self.world_text += &format!("    let a{k} = Held(RefCell::new(Some(s{share}.clone())));\n");
+                continue;
+            }
             let active = argument.activity != Activity::Const;
             // Memory with shadows is in arguments with shadows.
             self.writer.scope = all.iter().filter(|variable| variable.active == active).cloned().collect();
@@ -464,7 +475,8 @@ impl World {
 
     fn module(&self, functions: &[&Function]) -> String {
         let mut text = String::from(
-            "struct OnDrop<T: Fn()>(T);\nimpl<T: Fn()> Drop for OnDrop<T> { fn drop(&mut self) { if !std::thread::panicking() { (self.0)() } } }\n",
+            "struct OnDrop<T: Fn()>(T);\nimpl<T: Fn()> Drop for OnDrop<T> { fn drop(&mut self) { if !std::thread::panicking() { (self.0)() } } }\n\
+             #[derive(Clone)]\nstruct Held<T>(RefCell<Option<T>>);\nimpl<T> Look for Held<T> { fn look(&self, _: &mut Eye) {} }\n",
         );
         for (number, a_struct) in self.writer.structs.iter().enumerate() {
             text += &format!("@real #[derive(Differentiable)]\n#[derive(Clone)]\npub struct S{number} {{\n");

@@ -18,6 +18,8 @@ pub enum Ty {
     Rc(Box<Ty>),
     Cell(Box<Ty>),
     RefCell(Box<Ty>),
+    /// An owner that a derivative knows nothing of, in a cell: `Held`, a type without a layout.
+    Held(Box<Ty>),
     /// A struct of the program, by its number.
     Struct(usize),
 }
@@ -64,6 +66,7 @@ impl Ty {
             Ty::Rc(of) => format!("Rc<{}>", of.name()),
             Ty::Cell(of) => format!("Cell<{}>", of.name()),
             Ty::RefCell(of) => format!("RefCell<{}>", of.name()),
+            Ty::Held(of) => format!("Held<{}>", of.name()),
             Ty::Struct(number) => format!("S{number}"),
         }
     }
