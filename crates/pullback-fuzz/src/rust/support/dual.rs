@@ -8,7 +8,8 @@ use std::cmp::Ordering;
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-/// A value; its derivatives in two directions and the mixed second one; and the scales of the three.
+/// A value; its derivatives in two directions and the mixed second one; the scales of the three; and whether it depends on what moves in a
+/// direction, though the derivative may be zero at this point.
 #[derive(Clone, Copy, Default)]
 pub struct Dual<T> {
     pub value: T,
@@ -16,6 +17,7 @@ pub struct Dual<T> {
     pub mixed: f64,
     pub first_scale: [f64; 2],
     pub mixed_scale: f64,
+    depends: [bool; 2],
 }
 
 /// What is known of a function of one number at a point.
@@ -38,23 +40,28 @@ struct Partials2 {
 
 impl<T: Copy> Dual<T> {
     pub fn constant(value: T) -> Self {
-        Dual { value, first: [0.0; 2], mixed: 0.0, first_scale: [0.0; 2], mixed_scale: 0.0 }
+        Dual { value, first: [0.0; 2], mixed: 0.0, first_scale: [0.0; 2], mixed_scale: 0.0, depends: [false; 2] }
     }
 
     /// An input, and how it moves in both directions.
     pub fn input(value: T, first: [f64; 2]) -> Self {
-        Dual { value, first, mixed: 0.0, first_scale: first.map(f64::abs), mixed_scale: 0.0 }
+        let depends = first.map(|t| t != 0.0);
+        Dual { value, first, mixed: 0.0, first_scale: first.map(f64::abs), mixed_scale: 0.0, depends }
     }
 
     #[inline(never)]
     fn chain(self, value: T, d: Partials) -> Self {
         let (first, second) = (d.first.abs().max(d.error), d.second.abs().max(d.error));
+        let depends = self.depends;
+        let both = depends[0] && depends[1];
         Dual {
             value,
-            first: self.first.map(|t| times(d.first, t)),
-            mixed: times(d.second, self.first[0] * self.first[1]) + times(d.first, self.mixed),
-            first_scale: self.first_scale.map(|t| times(first, t)),
-            mixed_scale: times(second, self.first_scale[0] * self.first_scale[1]) + times(first, self.mixed_scale),
+            first: [0, 1].map(|i| times(depends[i], d.first, self.first[i])),
+            mixed: times(both, d.second, self.first[0] * self.first[1]) + times(both, d.first, self.mixed),
+            first_scale: [0, 1].map(|i| times(depends[i], first, self.first_scale[i])),
+            mixed_scale: times(both, second, self.first_scale[0] * self.first_scale[1])
+                + times(both, first, self.mixed_scale),
+            depends,
         }
     }
 
@@ -62,27 +69,35 @@ impl<T: Copy> Dual<T> {
     fn chain2(self, other: Self, value: T, d: Partials2) -> Self {
         let (a, b) = (self.first, other.first);
         let (x, y) = (self.first_scale, other.first_scale);
+        let (on_a, on_b) = (self.depends, other.depends);
+        // In which of the two products of derivatives one is of each operand.
+        let crossed = [on_a[0] && on_b[1], on_a[1] && on_b[0]];
+        let (both_a, both_b) = (on_a[0] && on_a[1], on_b[0] && on_b[1]);
         Dual {
             value,
-            first: [0, 1].map(|i| times(d.a, a[i]) + times(d.b, b[i])),
-            mixed: times(d.a, self.mixed)
-                + times(d.b, other.mixed)
-                + times(d.aa, a[0] * a[1])
-                + times(d.ab, a[0] * b[1] + a[1] * b[0])
-                + times(d.bb, b[0] * b[1]),
-            first_scale: [0, 1].map(|i| times(d.a.abs(), x[i]) + times(d.b.abs(), y[i])),
-            mixed_scale: times(d.a.abs(), self.mixed_scale)
-                + times(d.b.abs(), other.mixed_scale)
-                + times(d.aa.abs(), x[0] * x[1])
-                + times(d.ab.abs(), x[0] * y[1] + x[1] * y[0])
-                + times(d.bb.abs(), y[0] * y[1]),
+            first: [0, 1].map(|i| times(on_a[i], d.a, a[i]) + times(on_b[i], d.b, b[i])),
+            mixed: times(both_a, d.a, self.mixed)
+                + times(both_b, d.b, other.mixed)
+                + times(both_a, d.aa, a[0] * a[1])
+                + times(crossed[0], d.ab, a[0] * b[1])
+                + times(crossed[1], d.ab, a[1] * b[0])
+                + times(both_b, d.bb, b[0] * b[1]),
+            first_scale: [0, 1].map(|i| times(on_a[i], d.a.abs(), x[i]) + times(on_b[i], d.b.abs(), y[i])),
+            mixed_scale: times(both_a, d.a.abs(), self.mixed_scale)
+                + times(both_b, d.b.abs(), other.mixed_scale)
+                + times(both_a, d.aa.abs(), x[0] * x[1])
+                + times(crossed[0], d.ab.abs(), x[0] * y[1])
+                + times(crossed[1], d.ab.abs(), x[1] * y[0])
+                + times(both_b, d.bb.abs(), y[0] * y[1]),
+            depends: [0, 1].map(|i| on_a[i] || on_b[i]),
         }
     }
 }
 
-/// A product in which a derivative that is zero stays zero: what does not depend on an input does not, whatever the partial is.
-fn times(partial: f64, derivative: f64) -> f64 {
-    if derivative == 0.0 { 0.0 } else { partial * derivative }
+/// A product, which is zero for what does not depend on an input, whatever the partial is. What depends on it, and has the derivative zero at
+/// this point, is NaN where the partial is infinite: nothing is said of that.
+fn times(depends: bool, partial: f64, derivative: f64) -> f64 {
+    if depends { partial * derivative } else { 0.0 }
 }
 
 fn exactly(first: f64, second: f64) -> Partials {
@@ -97,7 +112,7 @@ macro_rules! dual {
     ($T:ident) => {
         impl Dual<$T> {
             pub const fn lit(value: $T) -> Self {
-                Dual { value, first: [0.0; 2], mixed: 0.0, first_scale: [0.0; 2], mixed_scale: 0.0 }
+                Dual { value, first: [0.0; 2], mixed: 0.0, first_scale: [0.0; 2], mixed_scale: 0.0, depends: [false; 2] }
             }
 
             fn at(self) -> f64 {
@@ -395,6 +410,7 @@ macro_rules! dual {
                     mixed: self.mixed,
                     first_scale: self.first_scale,
                     mixed_scale: self.mixed_scale,
+                    depends: self.depends,
                 });
             }
         }
