@@ -12,6 +12,7 @@ use super::objects::{Kinds, ObjId, Property};
 use super::offsets::Offsets;
 use super::pieces::{self, Lost};
 use super::residue::Residue;
+use super::scope::{OnPanic, Scope};
 use super::unseen::{handed_on, is_part, may_hide_floats};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
@@ -124,6 +125,11 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
                     analysis.check_opaque(*id, func, *inst)?;
                 }
             }
+        }
+    }
+    if facts.on_panic == OnPanic::Free {
+        for id in &facts.functions {
+            analysis.check_way_out(*id)?;
         }
     }
     Ok(analysis.active)
@@ -573,6 +579,25 @@ impl Analysis<'_> {
             .label("moved here")
             .note("its variants hold floats beside pointers, or floats of two widths: which lies where is only known by a look at the variant")
             .help("match on it and use its floats, or move its payload variant by variant"))
+    }
+
+    /// On the way to a panic, too, it has to be known which pointers have shadows: what those lead to is given back.
+    fn check_way_out(&self, id: FuncId) -> Result<()> {
+        let func = self.module.func(id);
+        let scope = Scope::new(self.module, func, &Cfg::new(func), OnPanic::Free);
+        for data in scope.blocks.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst)) {
+            let unclear = match &data.op {
+                Op::Load { ptr, align } => {
+                    data.result.is_some_and(|r| self.is_partly_inert(id, *ptr, *align, func.ty(r)))
+                }
+                Op::Store { ptr, value, align } => self.is_partly_inert(id, *ptr, *align, func.ty(*value)),
+                _ => false,
+            };
+            if unclear {
+                return Err(partly_inert(data.loc));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a pointer is to memory of unknown type, without a shadow, that may be the same as cells in which active data is stored. (Of
