@@ -697,8 +697,11 @@ impl Analysis<'_> {
         let (objects, active) = (&self.facts.objects, &self.active);
         let object = self.facts.object(id, pointer).filter(|o| active.is_shadowed(*o))?;
         let base = self.facts.offset(id, pointer);
-        // In forward mode every shadow goes where its primal goes, also one without floats.
-        let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces;
+        // In forward mode every shadow of an argument goes where its primal goes, also one without floats. (What is written to the
+        // place of the result is new.)
+        let result = self.request.args.len() - 1;
+        let is_given = objects.origins(object).args.iter().any(|arg| *arg != result);
+        let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces && is_given;
         let reaches = |o: ObjId| active.is_shadowed(o) && (follows || active.reaches_active(self.facts, o));
         let pointee = |c: &super::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
         let bad = match &change.place {
