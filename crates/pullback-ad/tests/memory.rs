@@ -704,3 +704,18 @@ b4(v9: f64):
     assert_gradient(text, &[3.0], &[2.0]);
     assert_gradient(text, &[0.5], &[5.0]);
 }
+
+/// A float that is made of the bits of a computed number has no derivative.
+#[test]
+fn the_bits_of_a_computed_number_where_a_float_is() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = fptoui i64 v2
+  v4 = mul v3, 3074457345618258602:i64
+  store v1, v4
+  return
+}";
+    assert_gradient(text, &[1.5], &[0.0]);
+}

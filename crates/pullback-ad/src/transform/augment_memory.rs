@@ -161,7 +161,10 @@ impl Augmenter<'_, '_> {
                 if !self.has_tangent(value) && !self.is_number(value) {
                     self.refuse_constant(object, ptr, align, Some(ty.size()))?;
                 }
-                for (place, value) in self.shadow(ptr)?.into_iter().zip(self.companion(value)?) {
+                // Where a layout says that a float is, even a computed number is the bits of one.
+                let is_bits = !self.has_tangent(value) && self.is_declared_float(object, ptr, align, ty.size());
+                let stored = if is_bits { vec![self.func.zero(&ty); self.width()] } else { self.companion(value)? };
+                for (place, value) in self.shadow(ptr)?.into_iter().zip(stored) {
                     self.push(Op::Store { ptr: place, value, align }, None, data);
                 }
                 return Ok(());
@@ -271,6 +274,17 @@ impl Augmenter<'_, '_> {
         let Some(object) = self.object(ptr) else { return false };
         let at = self.session.facts.place(self.id, ptr, align);
         float_cells(self.session.facts, object, &at, 8) && !self.is_mixed(object, ptr, align, 8)
+    }
+
+    /// Whether a layout says that a place holds a float of this width.
+    fn is_declared_float(&self, object: ObjId, ptr: Value, align: u64, width: u64) -> bool {
+        let at = self.session.facts.place(self.id, ptr, align);
+        let objects = &self.session.facts.objects;
+        let mut touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width)).peekable();
+        let declared = |c: &crate::analysis::objects::Cell| {
+            c.width == width && objects.is_declared(c.content) && objects.kinds(c.content).has_float()
+        };
+        touched.peek().is_some() && touched.all(declared)
     }
 
     /// Whether a place holds floats at one time and pointers at another.
