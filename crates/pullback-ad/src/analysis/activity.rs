@@ -697,12 +697,13 @@ impl Analysis<'_> {
         let (objects, active) = (&self.facts.objects, &self.active);
         let object = self.facts.object(id, pointer).filter(|o| active.is_shadowed(*o))?;
         let base = self.facts.offset(id, pointer);
-        // In forward mode every shadow of an argument goes where its primal goes, also one without floats. (What is written to the
-        // place of the result is new.)
+        // In forward mode every shadow goes where its primal goes, also one without floats. What only such functions have made has none: a
+        // place for a result is filled, not changed.
+        let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces;
         let result = self.request.args.len() - 1;
-        let is_given = objects.origins(object).args.iter().any(|arg| *arg != result);
-        let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces && is_given;
-        let reaches = |o: ObjId| active.is_shadowed(o) && (follows || active.reaches_active(self.facts, o));
+        let is_known = |o: ObjId| objects.origins(o).local || objects.origins(o).args.iter().any(|arg| *arg != result);
+        let reaches =
+            |o: ObjId| active.is_shadowed(o) && (follows && is_known(o) || active.reaches_active(self.facts, o));
         let pointee = |c: &super::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
         let bad = match &change.place {
             Place::At(at, width) if change.deed != Deed::HandsBack => {
