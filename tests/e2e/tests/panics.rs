@@ -1,6 +1,6 @@
 //! A panic inside goes through to the caller with its own message, and leaves nothing half-written that looks like a result.
 
-use pullback::{Differentiable, autodiff, grad, hvp, vjp};
+use pullback::{autodiff, grad, hvp, vjp};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -168,32 +168,4 @@ fn a_panic_in_an_inner_derivative_that_has_moved_pointers() {
     };
     let panic = std::panic::catch_unwind(|| pullback::jvp(f, &[2.0, 3.0][..], &[1.0, 0.0][..])).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"grown too far"));
-}
-
-#[derive(Differentiable)]
-struct Labelled {
-    #[pullback(skip)]
-    label: String,
-    weight: f64,
-}
-
-#[autodiff(t_replaced_label, Forward, Dual, Dual)]
-fn replaced_label(mut p: Box<Labelled>) -> f64 {
-    let mut sum = 0.25;
-    for _ in 0..2 {
-        p = Box::new(Labelled { label: p.label.clone(), weight: p.weight * p.weight });
-    }
-    for i in 0..usize::MAX / 2 {
-        assert!(sum < 3.0 && i < 9, "over");
-        sum = (sum * p.weight).sin();
-    }
-    sum
-}
-
-/// On the way out it cannot be told whether the shadow's box has the skipped field of an argument, or of one that the function made: the
-/// shadow is left alone.
-#[test]
-fn a_skipped_string_is_dropped_once() {
-    let label = |weight| Box::new(Labelled { label: "a label".to_owned(), weight });
-    assert_eq!(message(|| t_replaced_label(label(0.5), label(1.0))), "over");
 }

@@ -573,3 +573,52 @@ fn what_is_done_on_the_way_to_a_panic() {
         assert_eq!(10.0 * sum(&s.a), sum(&t.a));
     }
 }
+
+#[derive(Differentiable)]
+struct Labelled {
+    #[pullback(skip)]
+    label: String,
+    weight: f64,
+}
+
+#[autodiff(t_replaced_label, Forward, Dual, Dual)]
+fn replaced_label(mut p: Box<Labelled>) -> f64 {
+    let mut sum = 0.25;
+    for _ in 0..2 {
+        p = Box::new(Labelled { label: p.label.clone(), weight: p.weight * p.weight });
+    }
+    for i in 0..usize::MAX / 2 {
+        assert!(sum < 3.0 && i < 9, "over");
+        sum = (sum * p.weight).sin();
+    }
+    sum
+}
+
+/// The box that the function made has the skipped field of the one that it replaces.
+#[test]
+fn a_skipped_string_is_dropped_once() {
+    let label = |weight| Box::new(Labelled { label: "a label".to_owned(), weight });
+    assert_eq!(message(|| t_replaced_label(label(0.5), label(1.0))), "over");
+}
+
+fn roomy<T>(values: Vec<T>) -> Vec<T> {
+    let mut vector = Vec::with_capacity(values.len() + 3);
+    vector.extend(values);
+    vector
+}
+
+#[autodiff(t_elsewhere, Forward, Dual, Dual)]
+fn elsewhere(x: f64) -> Vec<Labelled> {
+    roomy(vec![
+        Labelled { label: "the first".to_owned(), weight: x * x },
+        Labelled { label: String::with_capacity(9), weight: x },
+    ])
+}
+
+/// What is not yet in the result's memory is of its type.
+#[test]
+fn strings_that_are_put_together_elsewhere() {
+    let (value, tangent) = t_elsewhere(3.0, 1.0);
+    assert_eq!((value[0].weight, tangent[0].weight, tangent[1].weight), (9.0, 6.0, 1.0));
+    assert_eq!((tangent[0].label.as_str(), tangent[1].label.as_str()), ("the first", ""));
+}

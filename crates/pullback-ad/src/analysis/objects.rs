@@ -78,6 +78,11 @@ pub struct Origins {
 }
 
 impl Origins {
+    /// Whether this is memory that the function made, and nothing else.
+    fn is_own(&self) -> bool {
+        *self == Origins { local: true, ..Origins::default() }
+    }
+
     fn merge(&mut self, other: Origins) {
         for (ours, theirs) in [(&mut self.args, other.args), (&mut self.inert, other.inert)] {
             for arg in theirs {
@@ -448,6 +453,7 @@ impl Objects {
         self.changed = true;
         let merged = std::mem::take(&mut self.objects[b.0 as usize].cells);
         let origins = std::mem::take(&mut self.objects[b.0 as usize].origins);
+        let is_own = [self.objects[a.0 as usize].origins.is_own(), origins.is_own()];
         let opaque = std::mem::take(&mut self.objects[b.0 as usize].opaque);
         let marks = std::mem::take(&mut self.objects[b.0 as usize].marks);
         self.objects[b.0 as usize].parent = a;
@@ -455,9 +461,17 @@ impl Objects {
         for opaque in opaque {
             self.add_opaque(a, opaque);
         }
-        // Of what is inert in one of the two only, nobody can say which one it is.
+        // Of what is inert in one of the two only, nobody can say which one it is. But memory that the function made has no layout: it
+        // is of the type that the other one says.
         let ours = std::mem::take(&mut self.objects[a.0 as usize].marks);
-        let common = |mark: &Mark| mark.property != Property::Inert || ours.contains(mark) && marks.contains(mark);
+        let agrees = |marks: &[Mark], is_own: bool, mark: &Mark| {
+            let unknown = is_own
+                && marks.iter().all(|mark| mark.property != Property::Inert && mark.property != Property::PartlyInert);
+            unknown || marks.contains(mark)
+        };
+        let common = |mark: &Mark| {
+            mark.property != Property::Inert || agrees(&ours, is_own[0], mark) && agrees(&marks, is_own[1], mark)
+        };
         for mark in ours.iter().chain(&marks) {
             let property = if common(mark) { mark.property } else { Property::PartlyInert };
             self.mark(a, mark.at, mark.bytes, property);
