@@ -154,19 +154,25 @@ fn turn_boxes(p: &mut [Box<f64>; 3], k: f64) {
     *p[0] *= 2.0;
 }
 
-/// Shadows go along with their primals, and are where they were when a reverse derivative ends.
+/// Shadows go along with their primals, and are where they were when a reverse derivative ends; each cotangent belongs to the box that is in
+/// its place after the rotation.
 #[test]
 fn pointers_of_an_argument_are_moved_and_put_back() {
     let boxes = |values: [f64; 3]| values.map(Box::new);
+    let given = [1.0, 10.0, 100.0];
     for k in 0..3 {
-        let mut expected = [1.0, 10.0, 100.0];
-        expected[k] *= 2.0;
-        let (mut p, mut cotangents) = (boxes([1.0, 2.0, 3.0]), boxes([1.0, 10.0, 100.0]));
+        let (mut p, mut cotangents) = (boxes([1.0, 2.0, 3.0]), boxes(given));
+        let places: Vec<*const f64> = cotangents.iter().map(|place| &raw const **place).collect();
         boxes_turned(&mut p, &mut cotangents, k as f64);
-        assert_eq!(cotangents, boxes(expected));
-        let mut tangents = boxes([1.0, 10.0, 100.0]);
+        let mut gradient = [2.0 * given[0], given[1], given[2]];
+        gradient.rotate_right(k);
+        assert_eq!(cotangents, boxes(gradient));
+        assert!(cotangents.iter().zip(places).all(|(place, before)| &raw const **place == before));
+        let mut tangents = boxes(given);
         t_boxes_turned(&mut boxes([1.0, 2.0, 3.0]), &mut tangents, k as f64);
+        let mut expected = given;
         expected.rotate_left(k);
+        expected[0] *= 2.0;
         assert_eq!(tangents, boxes(expected));
     }
 }
