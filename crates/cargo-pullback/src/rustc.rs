@@ -57,13 +57,12 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
 /// this text changes: with another toolchain, and with a driver that gives other flags.
 fn tell_version(mut command: Command) -> Result<ExitCode> {
     let status = command.arg("-vV").status().context("could not start rustc")?;
-    for of in ["--extern=pullback=", "--crate-name=pullback"] {
-        let mut line = CommandLine::new(["-Copt-level=3", of, "--out-dir=deps"].map(OsString::from))?;
-        add_flags(&mut line)?;
-        let flags = line.args().iter().map(|flag| flag.to_string_lossy());
-        let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("-Clinker=")).collect();
-        println!("pullback: {}", flags.join(" "));
-    }
+    let like = ["-Copt-level=3", "--extern=pullback=", "--out-dir=deps"].map(OsString::from);
+    let mut line = CommandLine::new(like)?;
+    add_flags(&mut line)?;
+    let flags = line.args().iter().map(|flag| flag.to_string_lossy());
+    let flags: Vec<_> = flags.filter(|flag| !flag.starts_with("-Clinker=")).collect();
+    println!("pullback: {}", flags.join(" "));
     Ok(process::exit_code(&command, status))
 }
 
@@ -101,9 +100,7 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
 /// to compile incrementally. Rustc then makes a module of each module of the source, which costs more speed than its inliner
 /// gains; so it is told to make one.
 fn leave_calls(line: &mut CommandLine) {
-    let depends = line.values("--extern").iter().any(|e| e.to_string_lossy().starts_with("pullback="));
-    // The rules in `pullback` are differentiated themselves, and call the functions that they are for.
-    let differentiates = depends || line.value("--crate-name").is_some_and(|name| name == "pullback");
+    let differentiates = line.values("--extern").iter().any(|e| e.to_string_lossy().starts_with("pullback="));
     let Some(deps) = line.value("--out-dir").filter(|_| differentiates).map(PathBuf::from) else { return };
     if line.codegen("incremental").is_none() {
         let mut option = OsString::from("-Cincremental=");
@@ -227,7 +224,6 @@ mod tests {
         assert_eq!(flags(&format!("{with} -C opt-level=3 -C incremental=mine -C codegen-units=4")), given);
         assert_eq!(flags(with), (None, None));
         assert_eq!(flags("--crate-name a --out-dir deps -C opt-level=3"), (None, None));
-        assert_eq!(flags("--crate-name pullback --out-dir target/release/deps -C opt-level=3"), kept);
     }
 
     #[test]
