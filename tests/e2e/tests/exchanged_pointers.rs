@@ -152,6 +152,44 @@ fn references_in_a_value() {
     assert_eq!((da, db), (vec![10.0], vec![4.0]));
 }
 
+#[autodiff(df_sorted, Reverse, Duplicated, Active, Active)]
+fn sorted(rows: &mut Vec<Vec<f64>>, x: f64) -> f64 {
+    rows.sort_by(|a, b| b[0].total_cmp(&a[0]));
+    rows.push(vec![x; 3]);
+    rows.truncate(2);
+    rows[0][0] *= x;
+    rows[1][0] + x
+}
+
+#[test]
+fn rows_that_are_sorted() {
+    let mut d = vec![vec![1.0, 10.0], vec![100.0, 1000.0]];
+    assert_eq!(df_sorted(&mut vec![vec![2.0, 3.0], vec![7.0, 8.0]], &mut d, 5.0), (8.0, 7.0));
+    assert_eq!(d, [[101.0, 1000.0], [5.0, 10.0]]);
+}
+
+#[derive(Differentiable)]
+struct Pair {
+    a: Option<Box<f64>>,
+    b: Option<Box<f64>>,
+}
+
+#[autodiff(df_shift, Reverse, Duplicated, Active, Active)]
+fn shift(p: &mut Pair, x: f64) -> f64 {
+    let old = p.a.take();
+    p.a = p.b.take();
+    p.b = Some(Box::new(x * x * x));
+    old.map_or(1.0, |old| *old * x)
+}
+
+#[test]
+fn boxes_that_move_up() {
+    let pair = |a: f64, b: f64| Pair { a: Some(Box::new(a)), b: Some(Box::new(b)) };
+    let mut d = pair(1.0, 10.0);
+    assert_eq!(df_shift(&mut pair(2.0, 3.0), &mut d, 5.0), (752.0, 10.0));
+    assert_eq!((d.a.as_deref(), d.b.as_deref()), (Some(&5.0), Some(&1.0)));
+}
+
 #[derive(Differentiable)]
 enum List {
     End,

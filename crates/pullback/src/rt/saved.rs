@@ -33,7 +33,7 @@ pub(super) struct Saved {
     floats: Vec<Run>,
     /// Pointers in the order in which they are met: one that leads to another one comes first.
     pointers: Vec<(*mut *mut (), *mut ())>,
-    /// Shared values that were met.
+    /// Shadows of shared values that were met.
     met: HashSet<*const ()>,
     /// What is left out.
     scope: Scope,
@@ -99,8 +99,9 @@ impl VisitFloats for Saved {
         }
     }
 
-    fn is_new(&mut self, address: *const ()) -> bool {
-        self.met.insert(address)
+    fn is_new(&mut self, _: *const ()) -> bool {
+        // By its shadow, which the last pointer leads to: in a batch a value has several.
+        self.pointers.last().is_none_or(|(_, shadow)| self.met.insert(shadow.cast_const()))
     }
 }
 

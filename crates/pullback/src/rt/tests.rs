@@ -319,3 +319,29 @@ fn saved_shadows_are_put_back() {
         assert_eq!((dx, dy), expected);
     }
 }
+
+/// In a batch one shared value has several shadows.
+#[test]
+fn all_shadows_of_a_shared_value_are_put_back() {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    let x = [Rc::new(Cell::new(1.0))];
+    let x = [x[0].clone(), x[0].clone()];
+    let shadow = |value: f64| Rc::new(Cell::new(value));
+    let (first, second) = (shadow(5.0), shadow(6.0));
+    let (mut a, mut b) = ([first.clone(), first.clone()], [second.clone(), second.clone()]);
+    let mut tape = Tape::new();
+    let mut notes = [MaybeUninit::uninit(), MaybeUninit::uninit()];
+    let (a_place, b_place) = (&raw mut a, &raw mut b);
+    let [a_note, b_note] = &mut notes;
+    // SAFETY: the shadows fit, and stay where they are; nobody else uses them while the tape is there.
+    unsafe {
+        note(&mut tape, a_note, &x, a_place.cast());
+        note(&mut tape, b_note, &x, b_place.cast());
+        __pullback_save_shadows(&mut tape, 1);
+    }
+    first.set(0.5);
+    second.set(0.5);
+    drop(tape);
+    assert_eq!((first.get(), second.get()), (5.0, 6.0));
+}
