@@ -498,6 +498,10 @@ impl Writer {
                     0 => {
                         let other = self.find(|other| other.ty == place.ty && other.active == place.active);
                         let other = other.map_or(text.clone(), |other| other.text);
+                        // A place in a `&mut` is not borrowed twice.
+                        if text.contains("as_mut()") && other.contains("as_mut()") {
+                            return String::new();
+                        }
                         format!("{pad}{text}.swap(&{other});\n")
                     }
                     1 => format!("{pad}let {t} = {value};\n{pad}let _ = {text}.replace({t});\n"),
