@@ -21,6 +21,7 @@ pub mod dual;
 pub mod execution;
 pub mod generate;
 pub mod image;
+mod jobs;
 pub mod nest;
 pub mod oracle;
 mod process;

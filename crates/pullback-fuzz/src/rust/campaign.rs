@@ -4,13 +4,13 @@ use super::build::{Finding, Kind, Profile, Workshop};
 use super::program::Program;
 use super::shrink::{headline, shrink};
 use super::template::Side;
+use crate::jobs::side_by_side;
 use crate::rng::program_seed;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How programs are checked.
 #[derive(Clone, Debug)]
@@ -85,28 +85,21 @@ impl fmt::Display for Report {
 pub fn run(options: &Options, progress: impl Fn(&Report, &[(u64, Finding)]) + Sync) -> io::Result<Report> {
     let seeds: Vec<u64> = (0..options.programs).map(|i| program_seed(options.seed, i)).collect();
     let batches: Vec<&[u64]> = seeds.chunks(options.batch.max(1)).collect();
-    let (next, report) = (AtomicUsize::new(0), Mutex::new(Report::default()));
-    std::thread::scope(|scope| {
-        let worker = |job: usize| -> io::Result<()> {
-            let workshop = workshop(options, job)?;
-            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let programs: Vec<Program> = batch.iter().map(|seed| Program::new(*seed)).collect();
-                let outcome = workshop.check(&programs, &Profile::ALL)?;
-                let mut report = report.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                report.checked += batch.len() as u64;
-                report.skipped += outcome.skipped;
-                report.panics += outcome.panics;
-                let before = report.findings.len();
-                report.findings.extend(outcome.findings.into_iter().map(|finding| (batch[finding.program], finding)));
-                progress(&report, &report.findings[before..]);
-            }
-            Ok(())
-        };
-        let jobs = options.jobs.clamp(1, batches.len().max(1));
-        let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || worker(job))).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker has panicked"))))
+    let report = Mutex::new(Report::default());
+    side_by_side(options.jobs, &batches, |job, batches| {
+        let workshop = workshop(options, job)?;
+        for batch in batches {
+            let programs: Vec<Program> = batch.iter().map(|seed| Program::new(*seed)).collect();
+            let outcome = workshop.check(&programs, &Profile::ALL)?;
+            let mut report = report.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            report.checked += batch.len() as u64;
+            report.skipped += outcome.skipped;
+            report.panics += outcome.panics;
+            let before = report.findings.len();
+            report.findings.extend(outcome.findings.into_iter().map(|finding| (batch[finding.program], finding)));
+            progress(&report, &report.findings[before..]);
+        }
+        Ok(())
     })?;
     let mut report = report.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     report.findings.sort_by_key(|(seed, finding)| (finding.kind, *seed, finding.profile));

@@ -2,13 +2,13 @@
 
 use super::build::{Fault, Outcome, Workshop};
 use super::program::{FUNCTIONS, World};
+use crate::jobs::side_by_side;
 use crate::rng::program_seed;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How the programs are checked.
 #[derive(Clone, Debug)]
@@ -37,24 +37,17 @@ pub fn run(options: &Options, progress: impl Fn(&Outcome) + Sync) -> io::Result<
         options.worlds.clone()
     };
     let batches: Vec<&[u64]> = seeds.chunks((options.batch / FUNCTIONS).max(1)).collect();
-    let (next, whole) = (AtomicUsize::new(0), Mutex::new(Outcome::default()));
-    std::thread::scope(|scope| {
-        let worker = |job: usize| -> io::Result<()> {
-            let workshop = Workshop::new(&options.driver, &options.directory.join(job.to_string()))?;
-            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let outcome = workshop.check(batch)?;
-                outcome.faults.iter().try_for_each(|fault| keep(&options.directory, fault))?;
-                let mut whole = whole.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                whole.add(outcome);
-                progress(&whole);
-            }
-            Ok(())
-        };
-        let jobs = options.jobs.clamp(1, batches.len().max(1));
-        let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || worker(job))).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(io::Error::other("a worker has panicked"))))
+    let whole = Mutex::new(Outcome::default());
+    side_by_side(options.jobs, &batches, |job, batches| {
+        let workshop = Workshop::new(&options.driver, &options.directory.join(job.to_string()))?;
+        for batch in batches {
+            let outcome = workshop.check(batch)?;
+            outcome.faults.iter().try_for_each(|fault| keep(&options.directory, fault))?;
+            let mut whole = whole.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            whole.add(outcome);
+            progress(&whole);
+        }
+        Ok(())
     })?;
     Ok(whole.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
