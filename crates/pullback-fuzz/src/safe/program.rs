@@ -130,6 +130,8 @@ struct Function {
     trust: Trust,
     /// The attribute on the function, and the function that takes the derivative.
     form: (String, String),
+    /// The tangent of its result is used when the shadow has gone: no program that rustc takes.
+    outlived: bool,
 }
 
 impl World {
@@ -329,7 +331,9 @@ impl World {
             self.world_text += &format!("    let a{k}: {} = {value};\n", argument.ty.name());
         }
         // Between two calls of a pullback, what is shared changes.
-        self.writer.scope = all.iter().filter(|variable| !variable.active).cloned().collect();
+        let touchable = all.into_iter().filter(|variable| !variable.active);
+        self.writer.scope =
+            touchable.map(|variable| Variable { text: format!("(*{})", variable.text), ..variable }).collect();
         let counted = self.writer.trust;
         self.between = (0..2).map(|_| self.touched()).collect();
         self.writer.trust = counted;
@@ -398,8 +402,9 @@ impl World {
                 }
             }
         };
-        let mut function =
-            Function { number, returned, body, result, trust: self.writer.trust, form: (String::new(), String::new()) };
+        let outlived = !self.functional && matches!(returned, Returned::Borrowed(_)) && self.writer.rng.chance(30);
+        let (trust, form) = (self.writer.trust, (String::new(), String::new()));
+        let mut function = Function { number, returned, body, result, trust, form, outlived };
         function.form = self.form(&function);
         function
     }
@@ -443,6 +448,11 @@ impl World {
     }
 
     // ---- the text of the whole
+
+    /// Whether rustc must not take a program, since a tangent would live longer than its shadow.
+    pub fn is_outlived(&self, number: usize) -> bool {
+        self.functions[number].outlived
+    }
 
     /// The module in which derivatives are taken of some of the functions: `PROGRAMS` take a fuse and what the oracle says, and judge.
     pub fn real(&self, of: &BTreeSet<usize>) -> String {
@@ -530,6 +540,10 @@ impl World {
             Returned::Nothing => format!("fn f{number}({parameters})"),
             Returned::Value(ty) => format!("fn f{number}({parameters}) -> {}", ty.name()),
             Returned::Named => format!("fn f{number}({parameters}) -> (F, &'static str)"),
+            // With one reference among the parameters nobody writes its lifetime.
+            Returned::Borrowed(ty) if parameters.matches('&').count() == 1 => {
+                format!("fn f{number}({parameters}) -> &{}", ty.name())
+            }
             Returned::Borrowed(ty) => {
                 format!("fn f{number}<'a>({}) -> &'a {}", parameters.replacen('&', "&'a ", 1), ty.name())
             }
@@ -686,12 +700,18 @@ impl World {
         } else {
             format!("let (y, dy) = df{number}({given});\n        (eye(&[&y]), eye(&[&dy]))")
         };
+        let begin = self.begin() + &self.second_world("d", "Tangent", self.aliased);
+        if function.outlived {
+            return format!(
+                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, Box::new(|| {{\n        \
+                 let (y, dy) = {{\n            let mut d0 = d0;\n            df{number}({given})\n        }};\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
+                 wrong(\"a tangent lives longer than its shadow\");\n}}\n"
+            );
+        }
         let shadows = self.of_kind("d", |argument| argument.activity == Activity::Duplicated && argument.stays());
         format!(
-            "fn form{number}(fuse: usize, expected: &Expected) {{\n{}{}    let end = caught(fuse, Box::new(|| {{\n        {call}\n    }}));\n    \
+            "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, Box::new(|| {{\n        {call}\n    }}));\n    \
              judge_forward(\"forward\", &end, &{}, &eye(&[{}]), expected, {});\n}}\n",
-            self.begin(),
-            self.second_world("d", "Tangent", self.aliased),
             self.after(),
             shadows.join(", "),
             self.compared(function.trust),
