@@ -282,7 +282,7 @@ impl Writer {
             Ty::Vec(of) => {
                 let count = *self.rng.pick(&[0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3]);
                 let values: Vec<_> = (0..count).map(|_| inner(self, of)).collect();
-                format!("roomy(vec![{}])", values.join(", "))
+                format!("roomy::<{}>(vec![{}])", of.name(), values.join(", "))
             }
             Ty::Boxed(of) => format!("Box::new({})", inner(self, of)),
             Ty::Option(_) if self.rng.chance(10) => "None".to_owned(),
@@ -537,10 +537,19 @@ impl Writer {
 
     /// Two places change their contents.
     fn exchange(&mut self, pad: &str) -> String {
-        let Some(a) = self.find(|place| place.writable) else { return self.write(pad) };
+        match self.find(|place| place.writable) {
+            Some(place) => self.exchange_or_write(&place, pad),
+            None => self.write(pad),
+        }
+    }
+
+    /// A place changes its content with another one, if there is one in another variable.
+    pub fn exchange_or_write(&mut self, a: &Place, pad: &str) -> String {
         let pair = self.find(|b| b.writable && b.root != a.root && b.ty == a.ty && b.active == a.active);
-        let Some(b) = pair else { return self.write(pad) };
-        format!("{pad}std::mem::swap(&mut {}, &mut {});\n", a.text, b.text)
+        match pair.filter(|_| self.rng.chance(60)) {
+            Some(b) => format!("{pad}std::mem::swap(&mut {}, &mut {});\n", a.text, b.text),
+            None => self.write_to(a, pad),
+        }
     }
 
     /// A new variable.

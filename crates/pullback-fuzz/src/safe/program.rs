@@ -130,6 +130,8 @@ struct Function {
     trust: Trust,
     /// The attribute on the function, and the function that takes the derivative.
     form: (String, String),
+    /// It is a method of the first argument's type.
+    method: bool,
     /// The tangent of its result is used when the shadow has gone: no program that rustc takes.
     outlived: bool,
 }
@@ -229,8 +231,11 @@ impl World {
     }
 
     /// The type of a function's result.
-    fn returned(&mut self) -> Returned {
+    fn returned(&mut self, method: bool) -> Returned {
         let rng = &mut self.writer.rng;
+        if method && rng.chance(25) {
+            return Returned::Borrowed(Ty::Float);
+        }
         if rng.chance(70) && !self.forward_only {
             return Returned::Value(Ty::Float);
         }
@@ -283,6 +288,11 @@ impl World {
             if !ty.has_active_floats(structs) || rng.chance(35) {
                 ty = Ty::Float.vec();
             }
+        }
+        if k == 0 && forward_only && !structs.is_empty() && rng.chance(40) {
+            // Its functions can be methods.
+            let pass = if rng.chance(50) { Pass::Ref } else { Pass::RefMut };
+            return Argument { ty: Ty::Struct(rng.below(structs.len())), pass, activity };
         }
         if k == 0 && self.functional {
             let pass = if matches!(ty, Ty::Vec(_)) && rng.chance(40) { Pass::Slice } else { Pass::Ref };
@@ -375,12 +385,14 @@ impl World {
         let sum = self.slices();
         let count = self.writer.rng.between(1, 6);
         let indexed = if self.writer.rng.chance(35) { self.writer.over_numbers(1, "    ") } else { String::new() };
-        let body = indexed + &self.writer.block(count, 2, "    ") + &self.late();
+        let early = self.early();
+        let body = early + &indexed + &self.writer.block(count, 2, "    ") + &self.late();
         let body = format!(
             "    let i0: usize = 0;\n    let i0: usize = {index} % 3;\n    let mut acc = c(0.25);\n{sum}{body}"
         );
         let more = self.writer.float(true, 1);
-        let mut returned = self.returned();
+        let method = self.receiver().is_some() && self.writer.rng.chance(60);
+        let mut returned = self.returned(method);
         let result = match returned.clone() {
             Returned::Nothing => String::new(),
             Returned::Value(Ty::Float) => format!("acc + {more}"),
@@ -404,9 +416,30 @@ impl World {
         };
         let outlived = !self.functional && matches!(returned, Returned::Borrowed(_)) && self.writer.rng.chance(30);
         let (trust, form) = (self.writer.trust, (String::new(), String::new()));
-        let mut function = Function { number, returned, body, result, trust, form, outlived };
+        let mut function = Function { number, returned, body, result, trust, form, method, outlived };
         function.form = self.form(&function);
         function
+    }
+
+    /// Arguments grow, shrink, are replaced or change places before all else, and the function may panic just then.
+    fn early(&mut self) -> String {
+        if !self.writer.rng.chance(40) {
+            return String::new();
+        }
+        let (known, count) = (self.writer.scope.len(), self.writer.rng.between(1, 2));
+        let arguments = self.arguments.len();
+        let owns = |place: &Place| {
+            let may_own = matches!(place.ty, Ty::Vec(_) | Ty::Boxed(_) | Ty::Option(_) | Ty::String | Ty::Struct(_));
+            place.root < arguments && place.writable && !place.borrowed && may_own
+        };
+        let mut text = String::new();
+        for _ in 0..count {
+            let Some(place) = self.writer.find(owns) else { break };
+            text += &self.writer.exchange_or_write(&place, "    ");
+            text += "    tick();\n";
+        }
+        self.writer.scope.truncate(known);
+        text
     }
 
     /// Changes to memory that the sums above have read: by another way, often.
@@ -525,23 +558,54 @@ impl World {
             names("a", count)
         );
         for function in functions {
-            text += &function.form.0;
-            text += &self.signature_text(function);
-            text += &format!(" {{\n{}    {}\n}}\n", function.body, function.result);
+            let written = format!(
+                "{}{} {{\n{}    {}\n}}\n",
+                function.form.0,
+                self.signature_text(function),
+                function.body,
+                function.result
+            );
+            text += &match self.receiver().filter(|_| function.method) {
+                Some(receiver) => {
+                    let body = written.replacen(" {\n", " {\n    let p0 = self;\n", 1);
+                    format!("impl {receiver} {{\n{body}}}\n")
+                }
+                None => written,
+            };
         }
         text
+    }
+
+    /// The type whose methods functions can be.
+    fn receiver(&self) -> Option<String> {
+        let first = &self.arguments[0];
+        let borrowed = !self.functional && matches!(first.pass, Pass::Ref | Pass::RefMut);
+        (borrowed && matches!(first.ty, Ty::Struct(_))).then(|| first.ty.name())
+    }
+
+    /// A function's name, or its derivative's, where it is called.
+    fn path(&self, function: &Function, name: &str) -> String {
+        let number = function.number;
+        match self.receiver().filter(|_| function.method) {
+            Some(receiver) => format!("{receiver}::{name}{number}"),
+            None => format!("{name}{number}"),
+        }
     }
 
     fn signature_text(&self, function: &Function) -> String {
         let number = function.number;
         let parameters: Vec<_> = self.arguments.iter().enumerate().map(|(k, argument)| argument.parameter(k)).collect();
-        let parameters = parameters.join(", ");
+        let mut parameters = parameters.join(", ");
+        if let Some(receiver) = self.receiver().filter(|_| function.method) {
+            parameters = parameters.replacen(&format!("p0: &mut {receiver}"), "&mut self", 1);
+            parameters = parameters.replacen(&format!("p0: &{receiver}"), "&self", 1);
+        }
         match &function.returned {
             Returned::Nothing => format!("fn f{number}({parameters})"),
             Returned::Value(ty) => format!("fn f{number}({parameters}) -> {}", ty.name()),
             Returned::Named => format!("fn f{number}({parameters}) -> (F, &'static str)"),
-            // With one reference among the parameters nobody writes its lifetime.
-            Returned::Borrowed(ty) if parameters.matches('&').count() == 1 => {
+            // Of methods, and with one reference among the parameters, nobody writes the lifetime.
+            Returned::Borrowed(ty) if function.method || parameters.matches('&').count() == 1 => {
                 format!("fn f{number}({parameters}) -> &{}", ty.name())
             }
             Returned::Borrowed(ty) => {
@@ -613,12 +677,13 @@ impl World {
             argument.activity == Activity::Duplicated && (argument.stays() || self.functional)
         });
         format!(
-            "fn outcome{number}(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, Box::new(|| alone(&f{number}({}))));\n    let ticks = ticks();\n    \
+            "fn outcome{number}(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, Box::new(|| alone(&{path}({}))));\n    let ticks = ticks();\n    \
              Expected::new(end, ticks, {}, eye(&[{}]))\n}}\n",
             self.begin(),
             given.join(", "),
             self.after(),
             shadowed.join(", "),
+            path = self.path(function, "f"),
             number = function.number,
         )
     }
@@ -671,7 +736,7 @@ impl World {
         let shadows = duplicated("d").join(", ");
         format!(
             "fn form{number}(fuse: usize, expected: &Expected) {{\n{}{}{}    let before = eye(&[{shadows}]);\n    \
-             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = df{number}({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n    \
+             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {path}({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n    \
              judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {});\n}}\n",
             self.begin(),
             self.second_world("d", "Zero", self.aliased),
@@ -681,12 +746,13 @@ impl World {
             self.after(),
             tangents.join(", "),
             self.compared(function.trust),
+            path = self.path(function, "df"),
             number = function.number,
         )
     }
 
     fn forward(&self, function: &Function) -> String {
-        let number = function.number;
+        let (number, path) = (function.number, self.path(function, "df"));
         let mut given = Vec::new();
         for (k, argument) in self.arguments.iter().enumerate() {
             given.push(argument.given(&format!("a{k}")));
@@ -696,15 +762,15 @@ impl World {
         }
         let given = given.join(", ");
         let call = if function.returned == Returned::Nothing {
-            format!("df{number}({given});\n        (eye(&[]), eye(&[]))")
+            format!("{path}({given});\n        (eye(&[]), eye(&[]))")
         } else {
-            format!("let (y, dy) = df{number}({given});\n        (eye(&[&y]), eye(&[&dy]))")
+            format!("let (y, dy) = {path}({given});\n        (eye(&[&y]), eye(&[&dy]))")
         };
         let begin = self.begin() + &self.second_world("d", "Tangent", self.aliased);
         if function.outlived {
             return format!(
                 "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, Box::new(|| {{\n        \
-                 let (y, dy) = {{\n            let mut d0 = d0;\n            df{number}({given})\n        }};\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
+                 let (y, dy) = {{\n            let mut d0 = d0;\n            {path}({given})\n        }};\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
                  wrong(\"a tangent lives longer than its shadow\");\n}}\n"
             );
         }
