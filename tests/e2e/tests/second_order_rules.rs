@@ -29,6 +29,14 @@ fn cube(x: f64) -> f64 {
 
 scalar_rule!(cube(x: f64) -> f64 => _y; d/dx = 3.0 * x * x);
 
+/// The rule is one of `pullback`'s own, and calls its function there.
+#[test]
+fn a_rule_that_comes_with_pullback() {
+    for x in [0.5_f64, -2.0, 0.0] {
+        check(|x: &f64| x.asinh(), x, -x / (1.0 + x * x).powf(1.5));
+    }
+}
+
 #[test]
 fn a_scalar_rule() {
     check(|x| cube(*x), 2.0, 12.0);

@@ -182,7 +182,8 @@ fn a_scalar_rule() {
             #[allow(unused_variables, unused_parens, clippy::all)]
             #[::pullback::rrule(for = f64::atan2)]
             fn __pullback_scalar_rrule(y: f64, x: f64) -> (f64, impl Fn(f64) -> (#thunk, #thunk)) {
-                let r: f64 = f64::atan2(y, x);
+                let function: fn(f64, f64) -> f64 = f64::atan2;
+                let r: f64 = function(y, x);
                 (r, move |d: f64| (
                     ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (x / (x * x + y * y)) }),
                     ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (-y / (x * x + y * y)) })
@@ -193,7 +194,8 @@ fn a_scalar_rule() {
             fn __pullback_scalar_frule(
                 y: f64, d_y: ::core::option::Option<f64>, x: f64, d_x: ::core::option::Option<f64>
             ) -> (f64, f64) {
-                let r: f64 = f64::atan2(y, x);
+                let function: fn(f64, f64) -> f64 = f64::atan2;
+                let r: f64 = function(y, x);
                 let mut tangent: f64 = 0.0;
                 if let ::core::option::Option::Some(d_y) = d_y { tangent += (x / (x * x + y * y)) * d_y; }
                 if let ::core::option::Option::Some(d_x) = d_x { tangent += (-y / (x * x + y * y)) * d_x; }

@@ -45,13 +45,20 @@ fn options(rule: &ScalarRule) -> TokenStream {
     quote!(for = #target #abi #default)
 }
 
+/// The value. It is called by a pointer: rustc's own inliner, which runs before a rule can take its function's place, leaves such a call, and
+/// the rule can be differentiated in its turn.
 fn value(rule: &ScalarRule) -> TokenStream {
     let ScalarRule { target, result, result_type, arguments, .. } = rule;
-    let names = arguments.iter().map(|argument| &argument.name);
-    let call = quote!(#target(#(#names),*));
+    let (names, types): (Vec<&Ident>, Vec<&Type>) = arguments.iter().map(|a| (&a.name, &a.ty)).unzip();
+    let abi = rule.abi.as_ref().map(|abi| quote!(unsafe extern #abi));
+    let function = local("function");
+    let call = quote!(#function(#(#names),*));
     // SAFETY: S30, the rule is called as the function is.
     let call = if rule.abi.is_some() { quote!(unsafe { #call }) } else { call };
-    quote!(let #result: #result_type = #call;)
+    quote! {
+        let #function: #abi fn(#(#types),*) -> #result_type = #target;
+        let #result: #result_type = #call;
+    }
 }
 
 fn reverse(rule: &ScalarRule) -> TokenStream {
