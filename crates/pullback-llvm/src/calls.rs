@@ -6,6 +6,7 @@ use crate::kinds::{opcode, value_kind};
 use crate::module::{Module, c_string};
 use crate::symbols::Visibility;
 use crate::target::TargetOptions;
+use std::collections::HashMap;
 
 /// One call of a symbol. It names a place in the module as it is now: after an edit, ask for the calls again.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,27 +74,36 @@ impl Module {
         Ok(())
     }
 
-    /// Replace the result of a call by the address of the function `name`, declared hidden and external if it is not
-    /// there, or by no address, and erase the call. Several calls are best replaced from the last to the first, or with
-    /// [`Module::calls_of`] asked anew, since the indices move.
-    pub fn replace_call(&mut self, site: &CallSite, name: Option<&str>) -> Result<()> {
+    /// Replace the results of calls, each by the address of the function that is named beside it, declared hidden and external if it is
+    /// not there, or by no address, and erase the calls.
+    pub fn replace_calls<'s>(
+        &mut self,
+        replacements: impl IntoIterator<Item = (&'s CallSite, Option<&'s str>)>,
+    ) -> Result<()> {
         let api = self.api();
-        let calls = self.raw_calls_of(&site.callee);
-        let call = *calls.get(site.index).ok_or_else(|| Error::NoSymbol(format!("call of {}", site.callee)))?;
-        let declared = |name: &str| {
-            let void = llvm!(api, LLVMVoidTypeInContext(self.raw_context()));
-            let ty = llvm!(api, LLVMFunctionType(void, std::ptr::null_mut(), 0, 0));
-            let function = llvm!(api, LLVMAddFunction(self.raw, c_string(name).as_ptr(), ty));
-            self.set_raw_visibility(function, Visibility::Hidden);
-            function
-        };
-        let address = match name {
-            Some(name) => self.function_named(name).unwrap_or_else(|| declared(name)),
-            None => llvm!(api, LLVMConstNull(llvm!(api, LLVMTypeOf(call.value())))),
-        };
-        llvm!(api, LLVMReplaceAllUsesWith(call.value(), address));
-        self.erase_call(call);
+        // The module is gone through once for each symbol: to do so for each call would take a time that grows with the square of their number.
+        let mut found: HashMap<&str, Vec<InstRef>> = HashMap::new();
+        for (site, name) in replacements {
+            let calls = found.entry(&site.callee).or_insert_with(|| self.raw_calls_of(&site.callee));
+            let call = *calls.get(site.index).ok_or_else(|| Error::NoSymbol(format!("call of {}", site.callee)))?;
+            let address = match name {
+                Some(name) => self.function_named(name).unwrap_or_else(|| self.declared_hidden(name)),
+                None => llvm!(api, LLVMConstNull(llvm!(api, LLVMTypeOf(call.value())))),
+            };
+            llvm!(api, LLVMReplaceAllUsesWith(call.value(), address));
+            self.erase_call(call);
+        }
         Ok(())
+    }
+
+    /// A new declaration, of which the type does not matter.
+    fn declared_hidden(&self, name: &str) -> ValueRef {
+        let api = self.api();
+        let void = llvm!(api, LLVMVoidTypeInContext(self.raw_context()));
+        let ty = llvm!(api, LLVMFunctionType(void, std::ptr::null_mut(), 0, 0));
+        let function = llvm!(api, LLVMAddFunction(self.raw, c_string(name).as_ptr(), ty));
+        self.set_raw_visibility(function, Visibility::Hidden);
+        function
     }
 
     /// Let the code of all functions but those that `except` names refer to `new` where it refers to the function `old`.

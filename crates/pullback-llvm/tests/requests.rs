@@ -68,7 +68,7 @@ fn marker_calls_are_found_read_and_replaced() {
             assert_eq!(layout.bytes, [8u64.to_le_bytes(), 8u64.to_le_bytes()].concat());
 
             let call = call.clone();
-            module.replace_call(&call, Some("__pullback_d0")).expect("the call is there");
+            module.replace_calls([(&call, Some("__pullback_d0"))]).expect("the call is there");
             module.verify().expect("an invoke leaves a sound module too");
             assert!(module.calls_of("__pullback_marker").is_empty());
             let declared = module.find_symbol("__pullback_d0").expect("declared");

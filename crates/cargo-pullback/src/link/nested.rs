@@ -176,14 +176,16 @@ impl Inner {
         self.functions.extend(names(w).difference(&before).cloned());
         self.applied.push(applied);
         for marker in [MARKER, LATER, SAVES, DISOWNS] {
-            // From the last to the first: a call's number counts those before it.
-            for call in w.calls_of(marker).into_iter().rev() {
+            let mut answered = Vec::new();
+            for call in w.calls_of(marker) {
                 let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;
                 let asked = |(task, _): &(&Task, &Needs)| task.asked.calls.iter().any(same);
                 if let Some((task, needs)) = tasks.iter().zip(&needs).find(asked) {
-                    w.replace_call(&call, task.answer(&call, *needs).as_deref())?;
+                    let answer = task.answer(&call, *needs);
+                    answered.push((call, answer));
                 }
             }
+            w.replace_calls(answered.iter().map(|(call, answer)| (call, answer.as_deref())))?;
         }
         for symbol in symbols {
             w.set_linkage(symbol, Linkage::Internal)?;

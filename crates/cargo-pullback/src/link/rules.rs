@@ -488,11 +488,13 @@ fn without_crate(symbol: &str) -> Option<&str> {
 
 /// Functions that say themselves that they have a rule are called without it.
 fn call_plainly(module: &mut Module) -> Result<()> {
-    for call in module.calls_of(RULED_MARKER).into_iter().rev() {
-        let entry = module.constant_data(described(&call)?)?;
-        let target = entry.reloc_at(8).context("a rule is for no function")?.symbol.clone();
-        module.replace_call(&call, Some(&target))?;
-    }
+    let calls = module.calls_of(RULED_MARKER);
+    let target = |call: &CallSite| -> Result<String> {
+        let entry = module.constant_data(described(call)?)?;
+        Ok(entry.reloc_at(8).context("a rule is for no function")?.symbol.clone())
+    };
+    let targets: Vec<String> = calls.iter().map(target).collect::<Result<_>>()?;
+    module.replace_calls(calls.iter().zip(targets.iter().map(|target| Some(target.as_str()))))?;
     Ok(())
 }
 
@@ -594,12 +596,9 @@ fn put_in(
     let mut part = program.working_copy(home)?;
     let stand_ins: HashMap<&str, &str> =
         wrapped.iter().map(|wrapped| (wrapped.wrapper, wrapped.rules[0].stand_in.as_str())).collect();
-    // From the last to the first: a call's number counts the calls of the same marker before it.
-    for call in part.calls_of(RULE_MARKER).into_iter().rev() {
-        if let Some(stand_in) = stand_ins.get(call.caller.as_str()) {
-            part.replace_call(&call, Some(stand_in))?;
-        }
-    }
+    let calls = part.calls_of(RULE_MARKER);
+    let replaced = calls.iter().filter_map(|call| Some((call, Some(*stand_ins.get(call.caller.as_str())?))));
+    part.replace_calls(replaced)?;
     let wrappers: Vec<&str> = wrapped.iter().map(|wrapped| wrapped.wrapper).collect();
     part.retain_reachable(&wrappers)?;
     for name in stand_ins.iter().flat_map(|(wrapper, stand_in)| [wrapper, stand_in]) {

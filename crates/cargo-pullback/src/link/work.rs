@@ -506,12 +506,7 @@ pub fn replace(mut module: Module, calls: &[(CallSite, Option<String>)], joining
 }
 
 fn replace_markers(module: &mut Module, replacements: &[(CallSite, Option<String>)]) -> Result<()> {
-    let mut calls: Vec<_> = replacements.iter().collect();
-    // From the last to the first: a call's number counts the calls of the same marker before it.
-    calls.sort_by_key(|(call, _)| std::cmp::Reverse(call.index));
-    for (call, symbol) in calls {
-        module.replace_call(call, symbol.as_deref())?;
-    }
+    module.replace_calls(replacements.iter().map(|(call, symbol)| (call, symbol.as_deref())))?;
     // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
     for marker in [MARKER, LATER, SAVES, DISOWNS, RULE_MARKER, RULED_MARKER] {
