@@ -288,7 +288,7 @@ pub struct Applied {
     targets: HashMap<String, String>,
     /// Functions that carry no derivative.
     inactive: HashSet<String>,
-    /// All bodies as they were before the optimiser came.
+    /// The bodies of functions that are hidden or only looked at, as they were before the optimiser came.
     bodies: Option<Module>,
 }
 
@@ -307,6 +307,12 @@ impl Applied {
             if runs_program {
                 opaque::bring_bodies(program, &mut bodies)?;
             }
+            // Parts of it are copied often, so it holds no more than is asked for: these, and functions that are only looked at.
+            let unknown: HashSet<&String> = self.unknown().collect();
+            let wanted = |f: &String| unknown.contains(f) || !is_differentiated(f) || opaque::runs_program(f);
+            let defined = bodies.functions().into_iter().filter(|f| !f.is_declaration).map(|f| f.name);
+            let wanted: Vec<String> = defined.filter(wanted).collect();
+            bodies.retain_reachable(&wanted.iter().map(String::as_str).collect::<Vec<_>>())?;
             self.bodies = Some(bodies);
         }
         for name in self.unknown() {
@@ -335,7 +341,7 @@ impl Applied {
         Ok(())
     }
 
-    /// All bodies as they were, if any of them is wanted.
+    /// The bodies as they were of functions that are hidden or only looked at, if there are any.
     pub fn bodies(&self) -> Option<&Module> {
         self.bodies.as_ref()
     }
