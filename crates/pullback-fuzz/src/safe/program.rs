@@ -113,6 +113,8 @@ pub struct World {
     aliased: bool,
     /// Shadows have other capacities than their primals.
     capacities: bool,
+    /// The shadows of shared memory have fewer owners than their primals.
+    fewer_owners: bool,
     shares_text: String,
     world_text: String,
     shared: String,
@@ -164,6 +166,7 @@ impl World {
             single,
             aliased: false,
             capacities: false,
+            fewer_owners: false,
             shares_text: String::new(),
             world_text: String::new(),
             shared: String::new(),
@@ -228,6 +231,7 @@ impl World {
         }
         self.aliased = self.writer.rng.chance(12);
         self.capacities = self.writer.rng.chance(30);
+        self.fewer_owners = self.writer.rng.chance(20);
     }
 
     /// The type of a function's result.
@@ -704,8 +708,9 @@ impl World {
     fn second_world(&self, name: &str, kind: &str, aliased: bool) -> String {
         let capacities = if self.capacities && kind != "Primal" { self.seed | 1 } else { 0 };
         let shares = if aliased { "s.clone()" } else { "shares()" };
+        let end = if self.fewer_owners { format!("    drop({name}s);\n") } else { String::new() };
         format!(
-            "    inputs(Inputs::{kind}, {capacities});\n    let {name}s = {shares};\n    let {} = world(&{name}s);\n",
+            "    inputs(Inputs::{kind}, {capacities});\n    let {name}s = {shares};\n    let {} = world(&{name}s);\n{end}",
             self.unpack(name)
         )
     }
