@@ -467,9 +467,11 @@ impl Writer {
         let indices = |ty: &Ty| *ty == Ty::Usize || *ty == Ty::Usize.vec();
         let in_place = self.find(|place| place.borrowed && place.writable && !place.active && indices(&place.ty));
         match in_place {
-            Some(place) if place.ty == Ty::Usize.vec() && self.rng.chance(40) => {
-                let value = *self.rng.pick(&["0", "1", "1 << 40", "usize::MAX"]);
-                format!("{pad}{}.fill({value});\n", place.text)
+            Some(place) if place.ty == Ty::Usize.vec() && self.rng.chance(60) => {
+                let value = *self.rng.pick(&["0", "1", "2", "1 << 40", "usize::MAX"]);
+                let how =
+                    *self.rng.pick(&["fill($)", "reverse()", "iter_mut().for_each(|k| *k = $)", "rotate_right(1)"]);
+                format!("{pad}{}.{};\n", place.text, how.replace('$', value))
             }
             Some(place) if self.rng.chance(70) => self.write_to(&place, pad),
             _ => self.touch_one_of(pad, |place| match &place.ty {

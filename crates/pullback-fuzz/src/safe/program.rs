@@ -387,10 +387,11 @@ impl World {
         self.writer.scope.push(Variable { text: "i0".to_owned(), ty: Ty::Usize, access: Access::Read, active: false });
         self.writer.scope.push(Variable { text: "acc".to_owned(), ty: Ty::Float, access: Access::Write, active: true });
         let sum = self.slices();
-        let count = self.writer.rng.between(1, 6);
         let indexed = if self.writer.rng.chance(35) { self.writer.over_numbers(1, "    ") } else { String::new() };
         let early = self.early();
-        let body = early + &indexed + &self.writer.block(count, 2, "    ") + &self.late();
+        // What comes between may panic, and then the indices do not change.
+        let count = self.writer.rng.between(0, if indexed.is_empty() { 6 } else { 2 });
+        let body = early + &indexed + &self.writer.block(count, 2, "    ") + &self.late(!indexed.is_empty());
         let body = format!(
             "    let i0: usize = 0;\n    let i0: usize = {index} % 3;\n    let mut acc = c(0.25);\n{sum}{body}"
         );
@@ -447,16 +448,16 @@ impl World {
     }
 
     /// Changes to memory that the sums above have read: by another way, often.
-    fn late(&mut self) -> String {
-        if !self.writer.rng.chance(50) {
+    fn late(&mut self, indexed: bool) -> String {
+        if !self.writer.rng.chance(if indexed { 90 } else { 40 }) {
             return String::new();
         }
         let known = self.writer.scope.len();
         let count = self.writer.rng.between(1, 3);
         let text = (0..count)
-            .map(|_| match self.writer.rng.below(3) {
-                0 => format!("    poke({});\n", self.writer.rng.below(6)),
-                1 => self.writer.touch_numbers("    "),
+            .map(|_| match self.writer.rng.below(10) {
+                0..2 => format!("    poke({});\n", self.writer.rng.below(6)),
+                2..8 => self.writer.touch_numbers("    "),
                 _ => self.writer.touch("    "),
             })
             .collect();
