@@ -40,6 +40,15 @@ fn a_binary_in_debug_and_release() {
     checked.stdout();
 }
 
+/// Plain cargo checks a program, and makes none in which derivatives are missing.
+#[test]
+fn without_the_driver() {
+    let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
+    project.cargo("check").stdout();
+    let said = project.cargo("build").failure();
+    assert!(said.contains("cargo pullback build"), "{said}");
+}
+
 #[test]
 fn nothing_is_built_twice() {
     let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
@@ -275,6 +284,23 @@ fn another_version(to: &Path) {
     let manifest = manifest.replace(", \"xtask\"", "").replace("version = \"0.1.0\"", "version = \"0.1.7\"");
     assert!(manifest.contains("0.1.7"));
     std::fs::write(to.join("Cargo.toml"), manifest).unwrap();
+}
+
+/// A driver does not guess what the structures of another version mean.
+#[test]
+fn structures_of_another_version() {
+    let manifest = MANIFEST.replace("PULLBACK", "pullback = { path = \"../copy/crates/pullback\" }");
+    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"app\"]\nexclude = [\"copy\"]\n";
+    let project = Project::new(&[("Cargo.toml", workspace), ("app/Cargo.toml", &manifest), ("app/src/main.rs", MAIN)]);
+    another_version(&project.path("copy"));
+    let abi = project.path("copy/crates/pullback/src/abi.rs");
+    let text = std::fs::read_to_string(&abi).unwrap();
+    let version = "pub const VERSION: u32 = ";
+    assert!(text.contains(version));
+    std::fs::write(&abi, text.replace(version, "pub const VERSION: u32 = 1000 + ")).unwrap();
+    let said = project.cargo("pullback build").failure();
+    assert!(said.contains("it has version 100"), "{said}");
+    assert!(said.contains("use `cargo-pullback` and `pullback` of the same release"), "{said}");
 }
 
 /// Libraries for C that are built with different versions of `pullback` do not see each other's run-time support, in one process and in one
