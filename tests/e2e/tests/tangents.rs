@@ -441,6 +441,18 @@ fn owned(of: Rc<(f64, String)>) -> f64 {
     of.0 * of.1.len() as f64
 }
 
+#[derive(Differentiable, Debug, PartialEq)]
+enum Marked {
+    With(f64, #[pullback(skip)] Vec<u8>),
+    Nothing,
+}
+
+#[autodiff(t_marked, Forward, Dual, Dual)]
+fn marked(of: &mut (f64, Marked)) -> f64 {
+    of.0 *= of.0;
+    of.0
+}
+
 /// What the wrapper cannot take out of a tangent would be the primal's, too.
 #[test]
 fn parts_that_cannot_be_taken_out() {
@@ -451,6 +463,12 @@ fn parts_that_cannot_be_taken_out() {
     let counted = |x: f64, name: &str| Rc::new((x, name.to_owned()));
     let said = message(|| t_owned(counted(3.0, "ab"), counted(1.0, "ab")));
     assert!(said.contains("it holds a `alloc::string::String` behind an `Rc`"), "{said}");
+    let with = |x: f64| (x, Marked::With(2.0, vec![1, 2]));
+    let (mut of, mut tangent) = (with(3.0), with(1.0));
+    let said = message(|| t_marked(&mut of, &mut tangent));
+    assert!(said.contains("it holds a `alloc::vec::Vec<u8>` in a skipped field of an enum"), "{said}");
+    assert_eq!((of, tangent), (with(3.0), with(1.0)));
+    assert_eq!(t_marked(&mut (3.0, Marked::Nothing), &mut (1.0, Marked::Nothing)), (9.0, 6.0));
 }
 
 #[pullback::non_differentiable]
