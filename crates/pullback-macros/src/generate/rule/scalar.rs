@@ -55,8 +55,9 @@ fn value(rule: &ScalarRule) -> TokenStream {
     let call = quote!(#function(#(#names),*));
     // SAFETY: S30, the rule is called as the function is.
     let call = if rule.abi.is_some() { quote!(unsafe { #call }) } else { call };
+    let signature = quote_spanned!(target.span()=> #abi fn(#(#types),*) -> #result_type);
     quote! {
-        let #function: #abi fn(#(#types),*) -> #result_type = #target;
+        let #function: #signature = #target;
         let #result: #result_type = #call;
     }
 }
