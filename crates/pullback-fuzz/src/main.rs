@@ -5,6 +5,7 @@
 use pullback_fuzz::campaign::{self, Options};
 use pullback_fuzz::check::{self, Checks, Order, Standard, Verdict};
 use pullback_fuzz::{rust, safe};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -128,8 +129,14 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let report = campaign::run(arguments.options, |report| eprint!("\r{report}   "));
-    eprintln!("\r{report}   ");
+    // A log would have a line for each round.
+    let watched = std::io::stderr().is_terminal();
+    let report = campaign::run(arguments.options, |report| {
+        if watched {
+            eprint!("\r{report}   ");
+        }
+    });
+    eprintln!("{}{report}   ", if watched { "\r" } else { "" });
     for (seed, failure) in &report.failures {
         if arguments.shrink {
             println!("{}", campaign::explain(*seed, failure, checks));
