@@ -16,7 +16,6 @@
 
 use crate::report::Rendered;
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
-use pullback_ad::ErrorKind;
 use pullback_ir::{Location, Module, SourceLoc};
 use std::path::{Path, PathBuf};
 
@@ -128,19 +127,8 @@ const NOT_YET: &[NotYet] = &[
     },
 ];
 
-/// The same for a derivative that is called by a function to be differentiated.
-const SECOND: NotYet = NotYet {
-    path: "",
-    headline: "derivatives of derivatives are not supported yet",
-    label: "this is a derivative",
-    help: "if its derivative is not wanted, call it outside of the function, and pass the result as a `Const` argument",
-};
-
-/// What stands in the way is a part of the standard library that the frames `inner` lie in, or another derivative.
+/// What stands in the way is a part of the standard library that the frames `inner` lie in.
 fn not_yet(error: &pullback_ad::Error, inner: &[Location]) -> Option<&'static NotYet> {
-    if error.kind == ErrorKind::IndirectCall && inner.iter().any(is_attribute) {
-        return Some(&SECOND);
-    }
     let within = |path: &str| inner.iter().any(|frame| frame.function.trim_start_matches('<').starts_with(path));
     NOT_YET.iter().find(|known| within(known.path) || error.message.contains(&format!("`{}`", known.path)))
 }
@@ -365,6 +353,7 @@ fn expression_len(text: &str) -> usize {
 mod tests {
     use super::*;
     use pullback_ad::Error;
+    use pullback_ad::ErrorKind;
 
     fn location(file: &str, line: u32, column: u32, function: &str, inlined_at: Option<SourceLoc>) -> Location {
         Location { file: file.into(), line, column, function: function.into(), inlined_at }
