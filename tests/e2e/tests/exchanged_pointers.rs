@@ -152,6 +152,54 @@ fn references_in_a_value() {
     assert_eq!((da, db), (vec![10.0], vec![4.0]));
 }
 
+#[autodiff(df_lent_rows, Reverse, Duplicated)]
+fn lent_rows(rows: Vec<&mut Vec<f64>>) {
+    let mut rows = rows.into_iter();
+    let (a, b) = (rows.next().expect("a row"), rows.next().expect("a row"));
+    swap(a, b);
+    a[0] *= 4.0;
+}
+
+#[autodiff(df_exchanged_rows, Reverse, Duplicated)]
+fn exchanged_rows(mut rows: Vec<&mut Vec<f64>>) {
+    rows.swap(0, 1);
+    rows[0][0] *= 4.0;
+}
+
+/// The vector is gone when the function has returned, and what it referred to is there.
+#[test]
+fn references_in_a_vector() {
+    let (mut a, mut b, mut da, mut db) = (vec![2.0], vec![3.0], vec![1.0], vec![10.0]);
+    df_lent_rows(vec![&mut a, &mut b], &mut vec![&mut da, &mut db]);
+    assert_eq!((&a, &b), (&vec![12.0], &vec![2.0]));
+    assert_eq!((&da, &db), (&vec![10.0], &vec![4.0]));
+    // The rows themselves stay where they are.
+    df_exchanged_rows(vec![&mut a, &mut b], &mut vec![&mut da, &mut db]);
+    assert_eq!((a, b), (vec![12.0], vec![8.0]));
+    assert_eq!((da, db), (vec![10.0], vec![16.0]));
+}
+
+#[derive(Differentiable)]
+struct BoxedReference<'a> {
+    all: Box<&'a mut Vec<f64>>,
+    scale: f64,
+}
+
+#[autodiff(df_renewed, Reverse, Duplicated)]
+fn renewed(boxed: BoxedReference<'_>) {
+    let mut new = vec![boxed.all[0] * boxed.scale, 7.0];
+    swap(&mut **boxed.all, &mut new);
+}
+
+#[test]
+fn a_reference_in_a_box() {
+    let (mut all, mut d_all) = (vec![2.0, 5.0], vec![10.0, 100.0]);
+    let mut d = BoxedReference { all: Box::new(&mut d_all), scale: 0.5 };
+    df_renewed(BoxedReference { all: Box::new(&mut all), scale: 3.0 }, &mut d);
+    assert_eq!(d.scale, 20.5);
+    assert_eq!((all, d_all), (vec![6.0, 7.0], vec![30.0, 0.0]));
+}
+
 #[autodiff(df_sorted, Reverse, Duplicated, Active, Active)]
 fn sorted(rows: &mut Vec<Vec<f64>>, x: f64) -> f64 {
     rows.sort_by(|a, b| b[0].total_cmp(&a[0]));

@@ -85,6 +85,14 @@ enum Returned {
     Borrowed(Ty),
 }
 
+/// How many owners the shadow of shared memory has, beside the primal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Owners {
+    Same,
+    Fewer,
+    More,
+}
+
 /// How many programs a world has.
 pub const FUNCTIONS: usize = 8;
 
@@ -113,8 +121,8 @@ pub struct World {
     aliased: bool,
     /// Shadows have other capacities than their primals.
     capacities: bool,
-    /// The shadows of shared memory have fewer owners than their primals.
-    fewer_owners: bool,
+    /// How many owners the shadows of shared memory have.
+    owners: Owners,
     shares_text: String,
     world_text: String,
     shared: String,
@@ -166,7 +174,7 @@ impl World {
             single,
             aliased: false,
             capacities: false,
-            fewer_owners: false,
+            owners: Owners::Same,
             shares_text: String::new(),
             world_text: String::new(),
             shared: String::new(),
@@ -231,7 +239,11 @@ impl World {
         }
         self.aliased = self.writer.rng.chance(12);
         self.capacities = self.writer.rng.chance(30);
-        self.fewer_owners = self.writer.rng.chance(20);
+        self.owners = match self.writer.rng.below(10) {
+            0 => Owners::Fewer,
+            1 => Owners::More,
+            _ => Owners::Same,
+        };
     }
 
     /// The type of a function's result.
@@ -709,7 +721,11 @@ impl World {
     fn second_world(&self, name: &str, kind: &str, aliased: bool) -> String {
         let capacities = if self.capacities && kind != "Primal" { self.seed | 1 } else { 0 };
         let shares = if aliased { "s.clone()" } else { "shares()" };
-        let end = if self.fewer_owners { format!("    drop({name}s);\n") } else { String::new() };
+        let end = match self.owners {
+            Owners::Same => String::new(),
+            Owners::Fewer => format!("    drop({name}s);\n"),
+            Owners::More => format!("    let {name}more = {name}s.clone();\n"),
+        };
         format!(
             "    inputs(Inputs::{kind}, {capacities});\n    let {name}s = {shares};\n    let {} = world(&{name}s);\n{end}",
             self.unpack(name)

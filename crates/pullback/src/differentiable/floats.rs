@@ -1,5 +1,6 @@
 //! The floats of a value, one after the other, with their places in a shadow.
 
+use super::Differentiable;
 use super::pointers::address_comes_first;
 use std::ops::AddAssign;
 
@@ -10,7 +11,7 @@ impl Float for f32 {}
 impl Float for f64 {}
 
 /// What is done with each float of a value and its place in a shadow.
-pub trait VisitFloats {
+pub trait VisitFloats: Sized {
     /// `count` floats in a row at `primal`, whose shadows lie at `shadow`.
     ///
     /// # Safety
@@ -27,19 +28,19 @@ pub trait VisitFloats {
         true
     }
 
-    /// A pointer of the shadow that is a reference: what it leads to is there when a function that was given it has returned.
+    /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that was given it has returned.
     ///
     /// # Safety
-    /// `place` may be read and written.
+    /// As asked by [`Differentiable::floats`], where `place` holds the reference.
     #[inline(always)]
-    unsafe fn reference(&mut self, place: *mut *mut ()) -> bool {
+    unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S36, asked of the caller.
-        unsafe { self.pointer(place) }
+        unsafe {
+            if self.pointer(place) {
+                primal.floats(pointee(primal, place), self);
+            }
+        }
     }
-
-    /// All that a reference leads to, which was to be visited, has been visited.
-    #[inline(always)]
-    fn end_of_reference(&mut self) {}
 
     /// Whether the shared value at `address` is met for the first time.
     fn is_new(&mut self, address: *const ()) -> bool;

@@ -49,12 +49,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
-        unsafe {
-            if visit.reference(shadow.cast()) {
-                T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
-                visit.end_of_reference();
-            }
-        }
+        unsafe { visit.reference::<T>(self, shadow.cast()) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
@@ -87,12 +82,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
-        unsafe {
-            if visit.reference(shadow.cast()) {
-                T::floats(self, pointee(&raw const **self, shadow.cast()), visit);
-                visit.end_of_reference();
-            }
-        }
+        unsafe { visit.reference::<T>(self, shadow.cast()) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {

@@ -13,7 +13,7 @@ mod paths;
 
 use self::paths::Paths;
 use super::Tape;
-use crate::differentiable::{Differentiable, Float, VisitFloats};
+use crate::differentiable::{Differentiable, Float, VisitFloats, pointee};
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
 
@@ -32,22 +32,31 @@ pub struct Noted {
 pub(super) struct Saved {
     floats: Vec<Run>,
     /// Pointers in the order in which they are met: one that leads to another one comes first.
-    pointers: Vec<(*mut *mut (), *mut ())>,
+    pointers: Vec<Pointer>,
     /// Shadows of shared values that were met.
     met: HashSet<*const ()>,
-    /// What is left out.
-    scope: Scope,
+    /// What was lent: what references lead to that are in no memory that was lent itself. All else was moved into the function.
+    lent: Vec<Lent>,
+    /// Whether what is visited was lent.
+    in_lent: bool,
 }
 
-/// What is looked at in shadows.
-#[derive(Debug, Default)]
-enum Scope {
-    /// All.
-    #[default]
-    All,
-    /// What is behind references, when the function has returned: the rest was moved into it. So many references are around what is
-    /// visited.
-    Borrowed(usize),
+/// A pointer of a shadow.
+#[derive(Debug)]
+struct Pointer {
+    place: *mut *mut (),
+    to: *mut (),
+    /// Whether it lies in memory that was lent.
+    in_lent: bool,
+}
+
+/// Visits something that was lent.
+struct Lent(Box<dyn Fn(&mut Saved)>);
+
+impl std::fmt::Debug for Lent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lent").finish_non_exhaustive()
+    }
 }
 
 /// Floats in a row.
@@ -61,9 +70,6 @@ struct Run {
 
 impl VisitFloats for Saved {
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
-        if matches!(self.scope, Scope::Borrowed(0)) {
-            return;
-        }
         let place = shadow.cast::<u8>();
         // SAFETY: S23, asked of the caller.
         let bytes = unsafe { std::slice::from_raw_parts(place, count * size_of::<F>()) }.into();
@@ -71,37 +77,39 @@ impl VisitFloats for Saved {
     }
 
     unsafe fn pointer(&mut self, place: *mut *mut ()) -> bool {
-        if matches!(self.scope, Scope::Borrowed(0)) {
-            return false;
-        }
         // SAFETY: S23, asked of the caller.
-        let pointer = unsafe { place.read() };
-        self.pointers.push((place, pointer));
+        let to = unsafe { place.read() };
+        self.pointers.push(Pointer { place, to, in_lent: self.in_lent });
         // What a function without derivative has made has no shadow.
-        !pointer.is_null()
+        !to.is_null()
     }
 
-    unsafe fn reference(&mut self, place: *mut *mut ()) -> bool {
-        if let Scope::Borrowed(around) = &mut self.scope {
-            *around += 1;
-        }
+    unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S23, asked of the caller.
-        let goes_on = unsafe { self.pointer(place) };
-        if !goes_on {
-            self.end_of_reference();
+        if !unsafe { self.pointer(place) } {
+            return;
         }
-        goes_on
-    }
-
-    fn end_of_reference(&mut self) {
-        if let Scope::Borrowed(around) = &mut self.scope {
-            *around -= 1;
+        let primal = &raw const *primal;
+        // SAFETY: S23, asked of the caller.
+        let shadow = unsafe { pointee(primal, place) };
+        // SAFETY: S23, asked of the caller, also for the time when the function has returned: both are there as long as the tape is used.
+        let visit = move |saved: &mut Saved| unsafe { (*primal).floats(shadow, saved) };
+        let outer = std::mem::replace(&mut self.in_lent, true);
+        visit(self);
+        self.in_lent = outer;
+        // Without pointers in it, nothing can be exchanged.
+        if !outer && !T::PLAIN {
+            let visit: Box<dyn Fn(&mut Saved) + '_> = Box::new(visit);
+            // SAFETY: S23, it is not called when the tape has gone.
+            self.lent.push(Lent(unsafe {
+                std::mem::transmute::<Box<dyn Fn(&mut Saved) + '_>, Box<dyn Fn(&mut Saved)>>(visit)
+            }));
         }
     }
 
     fn is_new(&mut self, _: *const ()) -> bool {
         // By its shadow, which the last pointer leads to: in a batch a value has several.
-        self.pointers.last().is_none_or(|(_, shadow)| self.met.insert(shadow.cast_const()))
+        self.pointers.last().is_none_or(|last| self.met.insert(last.to.cast_const()))
     }
 }
 
@@ -150,14 +158,15 @@ impl Tape {
     unsafe fn settle(&mut self, nested: bool) {
         let Some(saved) = self.saved.as_ref() else { return };
         // SAFETY: S23, as asked by `note`; pointers were read from there, and nothing is given back before the tape is dropped.
-        if saved.pointers.iter().all(|(place, pointer)| unsafe { place.read() } == *pointer) {
+        if saved.pointers.iter().all(|pointer| unsafe { pointer.place.read() } == pointer.to) {
             return;
         }
-        let mut now = Saved { scope: Scope::Borrowed(0), ..Saved::default() };
-        for noted in self.noted() {
-            // SAFETY: S23, asked of the caller: what the primal was given by reference is a value of its type again, and the forward
-            // sweep has made its shadow follow. The references themselves are as they were.
-            unsafe { (noted.save)(noted.primal, noted.shadow, &mut now) };
+        // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is reached as it was before.
+        let outside = saved.pointers.iter().filter(|pointer| !pointer.in_lent);
+        let pointers = outside.map(|&Pointer { place, to, in_lent }| Pointer { place, to, in_lent }).collect();
+        let mut now = Saved { pointers, in_lent: true, ..Saved::default() };
+        for lent in &saved.lent {
+            lent.0(&mut now);
         }
         let mut paths = Paths::new(self.noted().map(|noted| noted.shadow.addr()));
         let (before, after) = (paths.of(saved), paths.of(&now));
@@ -182,11 +191,11 @@ impl Tape {
     pub(super) fn put_back(&mut self) {
         let Some(saved) = self.saved.take() else { return };
         // What is as it was is not written: it may lie where nothing can be.
-        for (place, pointer) in saved.pointers {
+        for Pointer { place, to, .. } in saved.pointers {
             // SAFETY: S23, as asked by `note`; it was read from there.
             unsafe {
-                if place.read() != pointer {
-                    place.write(pointer);
+                if place.read() != to {
+                    place.write(to);
                 }
             }
         }

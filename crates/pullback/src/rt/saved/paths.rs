@@ -3,7 +3,7 @@
 //! A *block* is memory that a pointer leads to, or the place of a shadow itself. Its path is the path of the block with that pointer, and where
 //! in it the pointer lies. So a block has the same path before and after a function if it is reached in the same way, wherever it is.
 
-use super::{Run, Saved};
+use super::{Pointer, Run, Saved};
 use std::collections::{BTreeMap, HashMap};
 
 /// The number of a path.
@@ -49,13 +49,13 @@ impl Paths {
     /// The floats of shadows, with their paths; what is reached otherwise is left out.
     pub(super) fn of<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
         let mut blocks = self.roots.clone();
-        for (place, pointer) in &saved.pointers {
+        for Pointer { place, to, .. } in &saved.pointers {
             let Some((block, at)) = block_of(&blocks, place.addr()) else { continue };
             let new = Path(self.roots.len() + self.known.len());
             let path = *self.known.entry((block, at)).or_insert(new);
             // An empty vector leads nowhere.
-            if pointer.addr() > LOWEST {
-                blocks.entry(pointer.addr()).or_insert(path);
+            if to.addr() > LOWEST {
+                blocks.entry(to.addr()).or_insert(path);
             }
         }
         let located = |run: &'a Run| {
