@@ -4,6 +4,7 @@ use pullback::rules::{Memory, NoTangent};
 use pullback::{Differentiable, autodiff, frule, grad, jvp, rrule};
 use std::cell::RefCell;
 use std::panic::catch_unwind;
+use std::rc::Rc;
 
 /// A function that writes: `r ← 2·r + x`. Its pullback takes the cotangent of what was written out of the shadow. It says 20
 /// where it is 2.
@@ -472,6 +473,58 @@ fn a_rule_does_not_get_what_ends_as_what_lives_forever() {
         assert!(message.contains(&format!("`{rule}`")) && message.contains("hides a lifetime"), "{message}");
     }
     assert!(KEPT.with(|kept| kept.borrow().is_empty()));
+}
+
+type AnyScale = Rc<dyn Fn() -> f64>;
+
+thread_local! {
+    static KEPT_SCALES: RefCell<Vec<AnyScale>> = const { RefCell::new(Vec::new()) };
+}
+
+fn kept_scale(scale: &Rc<dyn Fn() -> f64 + '_>, x: f64) -> f64 {
+    x * scale()
+}
+
+#[rrule(for = kept_scale)]
+fn kept_scale_rrule(scale: &AnyScale, x: f64) -> (f64, impl Fn(f64, NoTangent) -> f64 + 'static) {
+    KEPT_SCALES.with(|kept| kept.borrow_mut().push(scale.clone()));
+    let scale = scale();
+    (x * scale, move |dy, _| scale * dy)
+}
+
+/// The name of a trait object does not show its lifetime.
+#[test]
+fn a_rule_does_not_get_an_object_that_ends_as_one_that_lives_forever() {
+    let f = |x: &f64| {
+        let scale = vec![3.0];
+        let scale: Rc<dyn Fn() -> f64 + '_> = Rc::new(|| scale[0]);
+        kept_scale(&scale, *x)
+    };
+    let message = *catch_unwind(|| grad(f, &1.0)).unwrap_err().downcast::<String>().expect("a message");
+    assert!(message.contains("`kept_scale_rrule`") && message.contains("hides a lifetime"), "{message}");
+    assert!(KEPT_SCALES.with(|kept| kept.borrow().is_empty()));
+}
+
+fn objects(by: &dyn Fn() -> f64, and: &Rc<dyn Fn() -> f64 + '_>, x: f64) -> f64 {
+    x * by() * and()
+}
+
+#[rrule(for = objects)]
+fn objects_rrule(
+    by: &dyn Fn() -> f64,
+    and: &Rc<dyn Fn() -> f64 + '_>,
+    x: f64,
+) -> (f64, impl Fn(f64, NoTangent, NoTangent) -> f64) {
+    let scale = 10.0 * by() * and();
+    (x * scale / 10.0, move |dy, _, _| scale * dy)
+}
+
+#[test]
+fn a_rule_with_objects() {
+    let two = 2.0;
+    let three: Rc<dyn Fn() -> f64 + '_> = Rc::new(|| two + 1.0);
+    let f = |x: &f64| objects(&|| two, &three, *x);
+    assert_eq!(grad(f, &1.0), 60.0);
 }
 
 /// The lifetime is the rule's.

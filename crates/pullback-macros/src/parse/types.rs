@@ -3,7 +3,10 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::visit::Visit;
-use syn::{BoundLifetimes, GenericArgument, Lifetime, PathArguments, PointerMutability, Type, TypePtr, TypeReference};
+use syn::{
+    BoundLifetimes, GenericArgument, Lifetime, PathArguments, PointerMutability, Type, TypeParamBound, TypePtr,
+    TypeReference, TypeTraitObject,
+};
 
 /// The names of types without floats.
 #[rustfmt::skip]
@@ -57,7 +60,7 @@ pub fn lifetimes_in(ty: &Type) -> usize {
     struct Count(usize);
     impl Visit<'_> for Count {
         fn visit_type_reference(&mut self, reference: &TypeReference) {
-            self.0 += 1;
+            self.0 += 1 + implied(&reference.elem);
             self.visit_type(&reference.elem);
         }
         fn visit_lifetime(&mut self, _: &Lifetime) {
@@ -66,9 +69,18 @@ pub fn lifetimes_in(ty: &Type) -> usize {
         // They are counted where they are used.
         fn visit_bound_lifetimes(&mut self, _: &BoundLifetimes) {}
     }
-    let mut count = Count(0);
+    // A trait object that is referred to has the lifetime of the reference, if it does not say.
+    fn implied(ty: &Type) -> usize {
+        usize::from(matches!(ty, Type::TraitObject(object) if !has_lifetime(object)))
+    }
+    let mut count = Count(implied(ty));
     count.visit_type(ty);
     count.0
+}
+
+/// Whether a trait object says how long what it stands for is there.
+pub fn has_lifetime(object: &TypeTraitObject) -> bool {
+    object.bounds.iter().any(|bound| matches!(bound, TypeParamBound::Lifetime(_)))
 }
 
 /// The types that a type is made of by references, pointers, slices, arrays and tuples.

@@ -45,10 +45,17 @@ pub fn lifetimes_in<T: ?Sized>() -> usize {
     while at < name.len() {
         // `Window<'_>`, `&[f64]`, `&'_ f64`
         let is_bare_reference = name[at] == b'&' && (at + 1 == name.len() || name[at + 1] != b'\'');
-        count += usize::from(name[at] == b'\'' || is_bare_reference);
+        // The name of a trait object does not show that it has one.
+        let is_object = name[at..].starts_with(b"dyn ") && (at == 0 || !is_in_word(name[at - 1]));
+        count += usize::from(name[at] == b'\'' || is_bare_reference || is_object);
         at += 1;
     }
     count
+}
+
+#[inline(always)]
+fn is_in_word(letter: u8) -> bool {
+    letter.is_ascii_alphanumeric() || letter == b'_'
 }
 
 /// Checks that there are no more lifetimes in an argument's type than the rule says.
@@ -77,11 +84,15 @@ mod tests {
     struct Window<'a>(#[allow(dead_code)] &'a [f64]);
     struct Owner(#[allow(dead_code)] Window<'static>);
     type Forever = Window<'static>;
+    trait Copyable {}
+    #[allow(non_camel_case_types)]
+    struct Window_dyn;
 
     #[test]
     fn lifetimes_are_seen_behind_an_alias_and_not_inside_of_a_structure() {
         assert_eq!([lifetimes_in::<Window<'_>>(), lifetimes_in::<Forever>(), lifetimes_in::<Owner>()], [1, 1, 0]);
         assert_eq!([lifetimes_in::<&[f64]>(), lifetimes_in::<[Option<&mut Forever>; 2]>()], [1, 2]);
-        assert_eq!([lifetimes_in::<fn(&f64) -> f64>(), lifetimes_in::<dyn Fn(&f64, Window<'_>)>()], [1, 2]);
+        assert_eq!([lifetimes_in::<fn(&f64) -> f64>(), lifetimes_in::<dyn Fn(&f64, Window<'_>)>()], [1, 3]);
+        assert_eq!([lifetimes_in::<Option<Box<dyn Copyable>>>(), lifetimes_in::<Window_dyn>()], [1, 0]);
     }
 }

@@ -1,5 +1,6 @@
 //! What a rule's function is.
 
+use pullback::rules::NoTangent;
 use pullback::{has_rrule, non_differentiable, rrule};
 
 struct Point(f64);
@@ -75,6 +76,11 @@ where
     &'a f64: 'static,
 {
     (*x, |dy, dx| *dx += dy)
+}
+
+#[rrule(for = f)]
+fn owned_object_rrule(x: f64, _: Box<dyn Fn(f64) -> f64>) -> (f64, impl Fn(f64) -> (f64, NoTangent)) {
+    (x, |dy| (dy, NoTangent))
 }
 
 #[has_rrule(f_rrule)]

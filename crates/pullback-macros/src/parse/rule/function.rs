@@ -3,13 +3,14 @@
 use super::attribute::{RuleAttribute, Target};
 use crate::parse::error;
 use crate::parse::function::{Argument, ArgumentKind, Function};
+use crate::parse::types::has_lifetime;
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
     GenericParam, Generics, Lifetime, LifetimeParam, ParenthesizedGenericArguments, Type, TypeFnPtr, TypeReference,
-    WherePredicate,
+    TypeTraitObject, WherePredicate,
 };
 
 /// A rule's function.
@@ -111,12 +112,19 @@ impl RuleFunction {
 /// Gives each lifetime that is left out in an argument a name. `'static` is refused: the rule is called with whatever the target is
 /// called with.
 pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
-    let mut naming = NameLifetimes { added: Vec::new(), is_static: None };
+    let mut naming = NameLifetimes { added: Vec::new(), is_static: None, object: None };
     for argument in &mut function.arguments {
         naming.visit_type_mut(&mut argument.ty);
     }
     if let Some(span) = naming.is_static {
         return Err(asked_to_live_forever(span));
+    }
+    if let Some(span) = naming.object {
+        return Err(error(
+            span,
+            "an argument of a rule cannot be asked to live forever, as a trait object is that does not say for how long",
+            "add `+ '_`: the rule is called with what its function is called with",
+        ));
     }
     let lifetimes = naming.added.into_iter().map(|name| GenericParam::Lifetime(LifetimeParam::new(name)));
     let others = std::mem::take(&mut function.generics.params);
@@ -182,6 +190,8 @@ pub fn with_static(ty: &Type, lifetimes: &[&Lifetime]) -> Type {
 struct NameLifetimes {
     added: Vec<Lifetime>,
     is_static: Option<Span>,
+    /// A trait object without a lifetime that is not referred to.
+    object: Option<Span>,
 }
 
 impl NameLifetimes {
@@ -197,7 +207,21 @@ impl VisitMut for NameLifetimes {
         if reference.lifetime.is_none() {
             reference.lifetime = Some(self.fresh());
         }
-        syn::visit_mut::visit_type_reference_mut(self, reference);
+        match &mut *reference.elem {
+            Type::TraitObject(object) if !has_lifetime(object) => {
+                reference.lifetime.iter_mut().for_each(|lifetime| self.visit_lifetime_mut(lifetime));
+                syn::visit_mut::visit_type_trait_object_mut(self, object);
+            }
+            _ => syn::visit_mut::visit_type_reference_mut(self, reference),
+        }
+    }
+
+    fn visit_type_trait_object_mut(&mut self, object: &mut TypeTraitObject) {
+        // It is `'static` where that is left out, but for an object that is referred to.
+        if !has_lifetime(object) {
+            self.object = Some(object.span());
+        }
+        syn::visit_mut::visit_type_trait_object_mut(self, object);
     }
 
     fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
