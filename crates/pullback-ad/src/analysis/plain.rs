@@ -90,10 +90,16 @@ pub fn is_number_as_float(constant: &Constant) -> bool {
 /// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program writes, and as a
 /// tangent either is harmless. The tags of some enums are such numbers with the first bit set.
 fn is_small(ty: &Type, bits: u128) -> bool {
+    let without_sign = u128::MAX >> (129 - 8 * ty.size());
+    largest_number(ty).is_none_or(|largest| bits & without_sign <= largest)
+}
+
+/// The largest integer of a type that is no bits of a float that a program computes with.
+pub fn largest_number(ty: &Type) -> Option<u128> {
     match ty {
-        Type::Int(64) => bits as u64 & (u64::MAX >> 1) < 1 << 32,
+        Type::Int(64) => Some((1 << 32) - 1),
         // The floats below 1e-38.
-        Type::Int(32) => bits as u32 & (u32::MAX >> 1) < 1 << 23,
-        _ => true,
+        Type::Int(32) => Some((1 << 23) - 1),
+        _ => None,
     }
 }

@@ -24,7 +24,7 @@ use crate::request::{Activity, Mode};
 use crate::rules::{Coefficient, Factor, rule};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
-    BinOp, Block, BlockCall, Builder, Callee, CastOp, Constant, Flags, FuncId, Function, Inst, InstData,
+    BinOp, Block, BlockCall, Builder, Callee, CastOp, Constant, Flags, FuncId, Function, Inst, InstData, IntPred,
 };
 use pullback_ir::{MemoryEffects, Op, Terminator, Type, Value, ValueDef};
 use std::borrow::Cow;
@@ -385,9 +385,11 @@ impl Augmenter<'_, '_> {
             };
         }
         if self.is_forward() {
+            if self.is_number_as_float(old) {
+                return Ok(vec![new; self.width()]);
+            }
             let number = self.old.ty(old).is_int() && !self.has_tangent(old) && self.is_number(old);
-            let mirrored = number || self.is_number_as_float(old);
-            return Ok(if mirrored { vec![new; self.width()] } else { self.tangent(new) });
+            return Ok(if number { vec![self.mirror(new); self.width()] } else { self.tangent(new) });
         }
         match self.shadows.get(&new) {
             Some(shadows) => Ok(shadows.clone()),
@@ -396,6 +398,27 @@ impl Augmenter<'_, '_> {
                 Ok(vec![self.func.zero(&ty); self.width()])
             }
         }
+    }
+
+    /// The companion of a number in forward mode: a copy. Who computes the bits of a float with integers, and reads a float from where they are
+    /// put, has computed a number as well, and one that is too large for a length or a tag; the tangent of that float is zero. Where callers
+    /// see an enum, the numbers in its tangent are those of the primal.
+    fn mirror(&mut self, number: Value) -> Value {
+        let ty = self.func.ty(number).clone();
+        let Some(largest) = plain::largest_number(&ty).filter(|_| !self.session.request.layouts.have_variants()) else {
+            return number;
+        };
+        if self.func.as_const(number).is_some() {
+            return number;
+        }
+        // The first bit is set in the tags of some enums.
+        let without_sign = self.func.constant(ty.clone(), Constant::Int(u128::MAX >> (129 - 8 * ty.size())));
+        let largest = self.func.constant(ty.clone(), Constant::Int(largest));
+        let zero = self.func.zero(&ty);
+        let mut b = self.builder();
+        let magnitude = b.bin(BinOp::And, number, without_sign);
+        let is_small = b.icmp(IntPred::Ule, magnitude, largest);
+        b.select(is_small, number, zero)
     }
 
     /// Whether an integer is sure not to be the bits of a float: in forward mode its shadow is a copy.
@@ -666,7 +689,7 @@ impl Augmenter<'_, '_> {
                 a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
             }
             Op::Freeze(a) => self.companion(*a)?,
-            _ if self.is_forward() && self.is_number(old_result) => vec![result; self.width()],
+            _ if self.is_forward() && self.is_number(old_result) => vec![self.mirror(result); self.width()],
             // A float's bits, a number, or a pointer to what has no shadow.
             _ => vec![self.func.zero(&ty); self.width()],
         };
