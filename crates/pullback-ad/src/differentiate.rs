@@ -139,6 +139,7 @@ fn derive(
         repeatable: Cell::new(true),
         disturbs: Cell::default(),
         settles: false,
+        seen_in_variants: facts.objects.seen_in_variants(),
     };
     session.note_unwritten();
     session.note_overwritten_pointers();

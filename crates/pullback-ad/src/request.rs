@@ -113,12 +113,6 @@ impl Layouts {
     pub fn get(&self, id: LayoutId) -> &Layout {
         &self.nodes[id.0]
     }
-
-    /// Whether anything has a layout that depends on a variant.
-    pub fn have_variants(&self) -> bool {
-        let mut fields = self.nodes.iter().flat_map(|layout| &layout.fields);
-        fields.any(|field| matches!(field.kind, FieldKind::Opaque(_)))
-    }
 }
 
 /// An argument, or the place of the result. In the primal it is a pointer to a value of `layout`.

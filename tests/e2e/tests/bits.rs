@@ -68,6 +68,12 @@ fn in_single_precision(x: &[f64]) -> f64 {
     bits.iter().enumerate().map(|(i, b)| f64::from(f32::from_bits(*b)) * (i as f64 + 1.0)).sum()
 }
 
+#[derive(Differentiable)]
+struct Point {
+    x: [f64; 3],
+    scale: Option<f64>,
+}
+
 macro_rules! tests {
     ($($name:ident)*) => {
         mod derivatives {
@@ -103,6 +109,15 @@ tests! { in_an_array in_a_vector beside_computed_ones in_boxes chosen exchanged 
 enum Entry {
     Value(f64),
     Key(NonZeroU64),
+}
+
+/// The argument has an enum, and the bits have nothing to do with it.
+#[test]
+fn beside_an_enum() {
+    let f = |p: &Point| beside_computed_ones(&p.x) * p.scale.unwrap_or(1.0);
+    let point = Point { x: [1.3, -0.7, 2.1], scale: Some(2.0) };
+    let (_, tangent) = jvp(f, &point, &Point { x: [1.0, 0.0, 0.0], scale: Some(0.0) });
+    assert!((tangent - 2.0 / 2.6f64.sqrt()).abs() < 1e-9, "{tangent}");
 }
 
 /// Zero would not be a value of its type.

@@ -91,7 +91,7 @@ impl Facts {
     }
 
     /// The content of an integer that may carry something.
-    pub(super) fn content(&self, func: FuncId, value: Value) -> Option<ContentId> {
+    pub fn content(&self, func: FuncId, value: Value) -> Option<ContentId> {
         self.values.get(&func)?.content.get(value.index()).copied().flatten()
     }
 

@@ -7,6 +7,7 @@
 
 use super::offsets::{Coarseness, Offsets};
 use super::residue::Residue;
+use std::collections::HashSet;
 
 /// An abstract object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -254,6 +255,12 @@ impl Objects {
         let kinds = Kinds::NONE;
         self.contents.push(Content { parent: id, kinds, pointee: None, declared: false, unseen: false });
         id
+    }
+
+    /// What lies in memory of callers whose layout depends on a variant, and is moved there: they may see numbers in it.
+    pub fn seen_in_variants(&self) -> HashSet<ContentId> {
+        let objects = self.all().filter(|object| self.origins(*object).variant);
+        objects.flat_map(|object| self.cells(object)).map(|cell| self.find_content(cell.content)).collect()
     }
 
     /// The representative of a content.

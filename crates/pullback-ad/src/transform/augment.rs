@@ -389,7 +389,8 @@ impl Augmenter<'_, '_> {
                 return Ok(vec![new; self.width()]);
             }
             let number = self.old.ty(old).is_int() && !self.has_tangent(old) && self.is_number(old);
-            return Ok(if number { vec![self.mirror(new); self.width()] } else { self.tangent(new) });
+            let is_seen = !self.session.seen_in_variants.is_empty();
+            return Ok(if number { vec![self.mirror(new, is_seen); self.width()] } else { self.tangent(new) });
         }
         match self.shadows.get(&new) {
             Some(shadows) => Ok(shadows.clone()),
@@ -402,12 +403,10 @@ impl Augmenter<'_, '_> {
 
     /// The companion of a number in forward mode: a copy. Who computes the bits of a float with integers, and reads a float from where they are
     /// put, has computed a number as well, and one that is too large for a length or a tag; the tangent of that float is zero. Where callers
-    /// see an enum, the numbers in its tangent are those of the primal.
-    fn mirror(&mut self, number: Value) -> Value {
+    /// may see the number, in the tangent of an enum, it is that of the primal.
+    pub(super) fn mirror(&mut self, number: Value, is_seen: bool) -> Value {
         let ty = self.func.ty(number).clone();
-        let Some(largest) = plain::largest_number(&ty).filter(|_| !self.session.request.layouts.have_variants()) else {
-            return number;
-        };
+        let Some(largest) = plain::largest_number(&ty).filter(|_| !is_seen) else { return number };
         if self.func.as_const(number).is_some() {
             return number;
         }
@@ -689,7 +688,11 @@ impl Augmenter<'_, '_> {
                 a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
             }
             Op::Freeze(a) => self.companion(*a)?,
-            _ if self.is_forward() && self.is_number(old_result) => vec![self.mirror(result); self.width()],
+            _ if self.is_forward() && self.is_number(old_result) => {
+                let content = self.session.facts.content(self.id, old_result);
+                let is_seen = content.is_some_and(|content| self.session.is_seen(content));
+                vec![self.mirror(result, is_seen); self.width()]
+            }
             // A float's bits, a number, or a pointer to what has no shadow.
             _ => vec![self.func.zero(&ty); self.width()],
         };

@@ -163,7 +163,18 @@ impl Augmenter<'_, '_> {
                 }
                 // Where a layout says that a float is, even a computed number is the bits of one.
                 let is_bits = !self.has_tangent(value) && self.is_declared_float(object, ptr, align, ty.size());
-                let stored = if is_bits { vec![self.func.zero(&ty); self.width()] } else { self.companion(value)? };
+                let stored = if is_bits {
+                    vec![self.func.zero(&ty); self.width()]
+                } else if !self.has_tangent(value) && self.is_number(value) {
+                    let objects = &self.session.facts.objects;
+                    let mut there =
+                        objects.cells(object).iter().filter(|c| at.overlaps(ty.size(), &c.at.into(), c.width));
+                    let is_seen = there.any(|cell| self.session.is_seen(cell.content));
+                    let new = self.get(value);
+                    vec![self.mirror(new, is_seen); self.width()]
+                } else {
+                    self.companion(value)?
+                };
                 for (place, value) in self.shadow(ptr)?.into_iter().zip(stored) {
                     self.push(Op::Store { ptr: place, value, align }, None, data);
                 }

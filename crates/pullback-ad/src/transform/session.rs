@@ -3,7 +3,7 @@
 use super::memory::{Runtime, TapeUse};
 use crate::analysis::activity::{ActiveSet, reached};
 use crate::analysis::flow::Facts;
-use crate::analysis::objects::{Kinds, ObjId};
+use crate::analysis::objects::{ContentId, Kinds, ObjId};
 use crate::custom::Role;
 use crate::request::{Mode, Request};
 use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
@@ -89,6 +89,8 @@ pub struct Session<'a> {
     pub disturbs: Cell<Disturbs>,
     /// Whether pointers in the caller's memory may be overwritten, so that cotangents are settled between the sweeps.
     pub settles: bool,
+    /// What callers may see in enums.
+    pub seen_in_variants: HashSet<ContentId>,
 }
 
 /// What a panic on the way through a reverse derivative may find changed in the caller's shadows, so that it has to be put back.
@@ -117,6 +119,11 @@ impl Session<'_> {
         // FNV-1a.
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         (hash >> 2) as i64
+    }
+
+    /// Whether callers may see this in an enum.
+    pub fn is_seen(&self, content: ContentId) -> bool {
+        self.seen_in_variants.contains(&self.facts.objects.find_content(content))
     }
 
     /// Whether a pointer of `func`, or a pointer in an aggregate of it, has shadows.
