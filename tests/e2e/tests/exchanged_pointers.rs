@@ -200,6 +200,37 @@ fn a_reference_in_a_box() {
     assert_eq!((all, d_all), (vec![6.0, 7.0], vec![30.0, 0.0]));
 }
 
+#[autodiff(df_moved, Reverse, Duplicated, Duplicated)]
+fn moved(a: Vec<f64>, b: &mut Vec<f64>) {
+    *b = a;
+    b[0] *= b[0];
+}
+
+#[autodiff(df_collected, Reverse, Duplicated, Duplicated)]
+fn collected(a: Vec<f64>, b: &mut Vec<f64>) {
+    *b = a.into_iter().map(|x| 3.0 * x).collect();
+}
+
+#[autodiff(df_boxes, Reverse, Duplicated, Duplicated)]
+fn boxes(mut a: Box<f64>, b: &mut Box<f64>) {
+    swap(&mut a, b);
+}
+
+/// What was moved into the function is in an argument afterwards, with the cotangent that was given for that.
+#[test]
+fn memory_that_is_moved_into_an_argument() {
+    let given = || (vec![0.0], vec![2.0], vec![10.0]);
+    let (mut da, mut b, mut db) = given();
+    df_moved(vec![3.0], &mut da, &mut b, &mut db);
+    assert_eq!((b, da, db), (vec![9.0], vec![60.0], vec![0.0]));
+    let (mut da, mut b, mut db) = given();
+    df_collected(vec![3.0], &mut da, &mut b, &mut db);
+    assert_eq!((b, da, db), (vec![9.0], vec![30.0], vec![0.0]));
+    let (mut da, mut b, mut db) = (Box::new(0.0), Box::new(2.0), Box::new(10.0));
+    df_boxes(Box::new(3.0), &mut da, &mut b, &mut db);
+    assert_eq!((*b, *da, *db), (3.0, 10.0, 0.0));
+}
+
 #[autodiff(df_sorted, Reverse, Duplicated, Active, Active)]
 fn sorted(rows: &mut Vec<Vec<f64>>, x: f64) -> f64 {
     rows.sort_by(|a, b| b[0].total_cmp(&a[0]));

@@ -640,3 +640,36 @@ fn strings_that_are_put_together_elsewhere() {
     assert_eq!((value[0].weight, tangent[0].weight, tangent[1].weight), (9.0, 6.0, 1.0));
     assert_eq!((tangent[0].label.as_str(), tangent[1].label.as_str()), ("the first", ""));
 }
+
+#[derive(Differentiable, Debug, PartialEq)]
+struct Rows {
+    a: Vec<f64>,
+    scale: f64,
+    b: Vec<f64>,
+}
+
+#[autodiff(t_shorter, Forward, Dual)]
+fn shorter(rows: &mut Rows) {
+    rows.a.pop();
+    std::mem::swap(&mut rows.a, &mut rows.b);
+}
+
+#[autodiff(t_longer, Forward, Dual)]
+fn longer(rows: &mut Rows) {
+    rows.a.push(rows.scale);
+    std::mem::swap(&mut rows.a, &mut rows.b);
+}
+
+/// A length that is computed from a word that lies where floats may lie is a length.
+#[test]
+fn lengths_of_vectors_that_change_places() {
+    let rows = |by: f64| Rows { a: vec![1.0 * by, 2.0 * by], scale: 3.0 * by, b: vec![4.0 * by] };
+    let (mut of, mut tangent) = (rows(1.0), rows(10.0));
+    t_shorter(&mut of, &mut tangent);
+    assert_eq!(of, Rows { a: vec![4.0], scale: 3.0, b: vec![1.0] });
+    assert_eq!(tangent, Rows { a: vec![40.0], scale: 30.0, b: vec![10.0] });
+    let (mut of, mut tangent) = (rows(1.0), rows(10.0));
+    t_longer(&mut of, &mut tangent);
+    assert_eq!(of, Rows { a: vec![4.0], scale: 3.0, b: vec![1.0, 2.0, 3.0] });
+    assert_eq!(tangent, Rows { a: vec![40.0], scale: 30.0, b: vec![10.0, 20.0, 30.0] });
+}

@@ -388,9 +388,13 @@ impl Augmenter<'_, '_> {
             if self.is_number_as_float(old) {
                 return Ok(vec![new; self.width()]);
             }
-            let number = self.old.ty(old).is_int() && !self.has_tangent(old) && self.is_number(old);
-            let is_seen = !self.session.seen_in_variants.is_empty();
-            return Ok(if number { vec![self.mirror(new, is_seen); self.width()] } else { self.tangent(new) });
+            if self.old.ty(old).is_int() && !self.has_tangent(old) {
+                let is_seen = !self.session.seen_in_variants.is_empty();
+                if let Some(number) = self.mirrored(old, is_seen) {
+                    return Ok(vec![number; self.width()]);
+                }
+            }
+            return Ok(self.tangent(new));
         }
         match self.shadows.get(&new) {
             Some(shadows) => Ok(shadows.clone()),
@@ -401,14 +405,22 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// The companion of a number in forward mode: a copy. Who computes the bits of a float with integers, and reads a float from where they are
-    /// put, has computed a number as well, and one that is too large for a length or a tag; the tangent of that float is zero. Where callers
-    /// may see the number, in the tangent of an enum, it is that of the primal.
-    pub(super) fn mirror(&mut self, number: Value, is_seen: bool) -> Value {
+    /// The companion of an integer without a tangent in forward mode, if it is a number: a copy. Who computes the bits of a float with
+    /// integers, and reads a float from where they are put, has computed a number as well, and one that is too large for a length or a tag;
+    /// the tangent of that float is zero. Where callers may see the number, in the tangent of an enum, it is that of the primal.
+    pub(super) fn mirrored(&mut self, old: Value, is_seen: bool) -> Option<Value> {
+        let is_number = self.is_number(old);
+        if !is_number && !self.numbers.contains(&self.old, old) {
+            return None;
+        }
+        let number = self.get(old);
         let ty = self.func.ty(number).clone();
-        let Some(largest) = plain::largest_number(&ty).filter(|_| !is_seen) else { return number };
+        // What is computed from what may be the bits of a float may be either.
+        let Some(largest) = plain::largest_number(&ty).filter(|_| !is_seen || !is_number) else {
+            return is_number.then_some(number);
+        };
         if self.func.as_const(number).is_some() {
-            return number;
+            return is_number.then_some(number);
         }
         // The first bit is set in the tags of some enums.
         let without_sign = self.func.constant(ty.clone(), Constant::Int(u128::MAX >> (129 - 8 * ty.size())));
@@ -417,7 +429,7 @@ impl Augmenter<'_, '_> {
         let mut b = self.builder();
         let magnitude = b.bin(BinOp::And, number, without_sign);
         let is_small = b.icmp(IntPred::Ule, magnitude, largest);
-        b.select(is_small, number, zero)
+        Some(b.select(is_small, number, zero))
     }
 
     /// Whether an integer is sure not to be the bits of a float: in forward mode its shadow is a copy.
@@ -688,13 +700,13 @@ impl Augmenter<'_, '_> {
                 a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
             }
             Op::Freeze(a) => self.companion(*a)?,
-            _ if self.is_forward() && self.is_number(old_result) => {
+            _ => {
                 let content = self.session.facts.content(self.id, old_result);
                 let is_seen = content.is_some_and(|content| self.session.is_seen(content));
-                vec![self.mirror(result, is_seen); self.width()]
+                let number = if self.is_forward() { self.mirrored(old_result, is_seen) } else { None };
+                // A float's bits, a number, or a pointer to what has no shadow.
+                vec![number.unwrap_or_else(|| self.func.zero(&ty)); self.width()]
             }
-            // A float's bits, a number, or a pointer to what has no shadow.
-            _ => vec![self.func.zero(&ty); self.width()],
         };
         self.set_companion(old_result, result, companions);
         Ok(())

@@ -163,17 +163,19 @@ impl Augmenter<'_, '_> {
                 }
                 // Where a layout says that a float is, even a computed number is the bits of one.
                 let is_bits = !self.has_tangent(value) && self.is_declared_float(object, ptr, align, ty.size());
-                let stored = if is_bits {
-                    vec![self.func.zero(&ty); self.width()]
-                } else if !self.has_tangent(value) && self.is_number(value) {
+                let number = if self.has_tangent(value) || is_bits {
+                    None
+                } else {
                     let objects = &self.session.facts.objects;
                     let mut there =
                         objects.cells(object).iter().filter(|c| at.overlaps(ty.size(), &c.at.into(), c.width));
                     let is_seen = there.any(|cell| self.session.is_seen(cell.content));
-                    let new = self.get(value);
-                    vec![self.mirror(new, is_seen); self.width()]
-                } else {
-                    self.companion(value)?
+                    self.mirrored(value, is_seen)
+                };
+                let stored = match number {
+                    Some(number) => vec![number; self.width()],
+                    None if is_bits => vec![self.func.zero(&ty); self.width()],
+                    None => self.companion(value)?,
                 };
                 for (place, value) in self.shadow(ptr)?.into_iter().zip(stored) {
                     self.push(Op::Store { ptr: place, value, align }, None, data);

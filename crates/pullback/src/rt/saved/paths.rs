@@ -48,14 +48,20 @@ impl Paths {
 
     /// The floats of shadows, with their paths; what is reached otherwise is left out.
     pub(super) fn of<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
-        let mut blocks = self.roots.clone();
-        for Pointer { place, to, .. } in &saved.pointers {
+        let mut blocks: BTreeMap<usize, (Path, bool)> =
+            self.roots.iter().map(|(root, path)| (*root, (*path, false))).collect();
+        for &Pointer { place, to, in_lent } in &saved.pointers {
             let Some((block, at)) = block_of(&blocks, place.addr()) else { continue };
             let new = Path(self.roots.len() + self.known.len());
             let path = *self.known.entry((block, at)).or_insert(new);
             // An empty vector leads nowhere.
-            if to.addr() > LOWEST {
-                blocks.entry(to.addr()).or_insert(path);
+            if to.addr() <= LOWEST {
+                continue;
+            }
+            // What was moved into the function may have got into what was lent, and is known by that then.
+            let known = blocks.entry(to.addr()).or_insert((path, in_lent));
+            if in_lent && !known.1 {
+                *known = (path, true);
             }
         }
         let located = |run: &'a Run| {
@@ -70,8 +76,8 @@ impl Paths {
 const LOWEST: usize = 4096;
 
 /// The block in which an address is: the one that begins last before it, for blocks do not overlap.
-fn block_of(blocks: &BTreeMap<usize, Path>, address: usize) -> Option<(Path, usize)> {
-    let (start, path) = blocks.range(..=address).next_back()?;
+fn block_of(blocks: &BTreeMap<usize, (Path, bool)>, address: usize) -> Option<(Path, usize)> {
+    let (start, (path, _)) = blocks.range(..=address).next_back()?;
     Some((*path, address - start))
 }
 
