@@ -591,9 +591,9 @@ impl Lane for f64 {
     }
 }
 
-/// The byte offsets of the lanes: `offset + k·stride` below `len`.
-fn lanes(len: i64, stride: i64, offset: i64) -> impl DoubleEndedIterator<Item = usize> + Clone {
-    let count = if len > offset { (len - offset - 1) / stride + 1 } else { 0 };
+/// The byte offsets of the lanes: `offset + k·stride`, as far as all of their `width` bytes are below `len`.
+fn lanes(len: i64, stride: i64, offset: i64, width: i64) -> impl DoubleEndedIterator<Item = usize> + Clone {
+    let count = if len >= offset + width { (len - offset - width) / stride + 1 } else { 0 };
     (0..count).map(move |k| (offset + k * stride) as usize)
 }
 
@@ -611,7 +611,7 @@ macro_rules! with_lane {
 }
 
 /// The transpose of a copy of shadows. For each lane: `g = dst; dst = 0; src += g`, as if all of `dst` were read before
-/// anything is written, so the regions may overlap.
+/// anything is written, so the regions may overlap. What a function without derivative has made has no shadow: `src` is null then.
 ///
 /// # Safety
 /// All lanes may be read and written in both regions; `width` is 4 or 8, `stride` is positive.
@@ -634,7 +634,11 @@ pub unsafe extern "C" fn __pullback_adjoint_copy(
             src.write_unaligned(src.read_unaligned().add(cotangent));
         }
     }
-    let lanes = lanes(len, stride, offset);
+    if src.is_null() {
+        // SAFETY: S15, asked of the caller.
+        return unsafe { zero_lanes(dst, len, stride, offset, width) };
+    }
+    let lanes = lanes(len, stride, offset, width);
     // A lane of `src` that is also one of `dst` must have been emptied before it is added to: it lies before in `dst` if `dst`
     // lies behind.
     with_lane!(width, L => if dst.addr() >= src.addr() {
@@ -658,7 +662,7 @@ pub unsafe extern "C" fn __pullback_zero_lanes(dst: *mut u8, len: i64, stride: i
 
 /// # Safety: as of [`__pullback_zero_lanes`].
 unsafe fn zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
-    with_lane!(width, L => for at in lanes(len, stride, offset) {
+    with_lane!(width, L => for at in lanes(len, stride, offset, width) {
         // SAFETY: S15, asked of the caller.
         unsafe { dst.add(at).cast::<L>().write_unaligned(L::ZERO) }
     })
@@ -688,7 +692,11 @@ unsafe fn copy_lanes(dst: *mut u8, src: *const u8, len: i64, stride: i64, offset
         // SAFETY: S15, asked of the caller.
         unsafe { dst.add(at).cast::<L>().write_unaligned(src.add(at).cast::<L>().read_unaligned()) }
     }
-    let lanes = lanes(len, stride, offset);
+    if src.is_null() {
+        // SAFETY: S15, asked of the caller.
+        return unsafe { zero_lanes(dst, len, stride, offset, width) };
+    }
+    let lanes = lanes(len, stride, offset, width);
     with_lane!(width, L => if dst.addr() <= src.addr() {
         // SAFETY: S15, asked of the caller.
         lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })

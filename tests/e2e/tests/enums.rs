@@ -86,3 +86,116 @@ fn as_arguments() {
 fn tangents() {
     assert_eq!(t_area(&Shape::Rectangle(2.0, 3.0), &Shape::Rectangle(1.0, 10.0)), (6.0, 23.0));
 }
+
+mod floats_and_numbers_of_32_bits {
+    //! In registers they are halves of a word with the tag.
+
+    use pullback::{Differentiable, autodiff, grad, jvp, vjp};
+    use std::num::NonZeroU32;
+
+    #[autodiff(d_passed, Reverse, Active, Active)]
+    #[autodiff(t_passed, Forward, Dual, Dual)]
+    fn passed(u: Result<f32, u32>) -> f32 {
+        match u {
+            Ok(a) => a * a,
+            Err(z) => (z + 1) as f32,
+        }
+    }
+
+    #[test]
+    fn passed_by_value() {
+        assert_eq!(d_passed(Ok(1.5)), (Ok(3.0), 2.25));
+        assert_eq!(t_passed(Ok(1.5), Ok(1.0)), (2.25, 3.0));
+        assert_eq!(d_passed(Err(4)), (Err(4), 5.0));
+        assert_eq!(t_passed(Err(4), Err(4)), (5.0, 0.0));
+    }
+
+    #[test]
+    fn returned() {
+        let f = |x: &f32| if *x > 0.0 { Ok(x * x) } else { Err((x * -10.0) as u32) };
+        assert_eq!(jvp(f, &3.0, &1.0), (Ok(9.0), Ok(6.0)));
+        assert_eq!(jvp(f, &-3.0, &1.0), (Err(30), Err(30)));
+        let (value, pullback) = vjp(f, &3.0);
+        assert_eq!((value, pullback(Ok(1.0))), (Ok(9.0), 6.0));
+    }
+
+    #[test]
+    fn in_a_vector() {
+        let f = |x: &[f32]| -> f32 {
+            let mut all = vec![];
+            for &y in x {
+                all.push(if y > 1.0 { Ok(y * y) } else { Err((y * 10.0) as u32) });
+            }
+            all.iter().map(|r| r.map_or_else(|e| e as f32, |a| a)).sum()
+        };
+        assert_eq!(jvp(f, &[3.0, 0.25][..], &[1.0, 1.0][..]), (11.0, 6.0));
+        assert_eq!(grad(f, &[3.0, 0.25][..]), [6.0, 0.0]);
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Differentiable)]
+    enum Entry {
+        Value(f32),
+        Key(NonZeroU32),
+    }
+
+    #[autodiff(t_mapped, Forward, Const, Dual, Dual)]
+    fn mapped(entry: Entry, x: f32) -> Entry {
+        match entry {
+            Entry::Value(a) => Entry::Value(a * x),
+            Entry::Key(k) => Entry::Key(k.saturating_mul(k)),
+        }
+    }
+
+    #[autodiff(d_looked_up, Reverse, Active, Active, Active)]
+    fn looked_up(entry: Entry, x: f32) -> f32 {
+        match mapped(entry, x) {
+            Entry::Value(a) => a,
+            Entry::Key(k) => k.get() as f32,
+        }
+    }
+
+    #[test]
+    fn mapped_inside() {
+        let key = |k: u32| Entry::Key(NonZeroU32::new(k).expect("not zero"));
+        assert_eq!(t_mapped(Entry::Value(5.0), 2.0, 1.0), (Entry::Value(10.0), Entry::Value(5.0)));
+        assert_eq!(t_mapped(key(3), 2.0, 1.0), (key(9), key(9)));
+        assert_eq!(d_looked_up(Entry::Value(5.0), 2.0), (Entry::Value(2.0), 5.0, 10.0));
+        assert_eq!(d_looked_up(key(3), 2.0), (key(3), 0.0, 9.0));
+    }
+}
+
+mod strings_beside_floats {
+    use pullback::{grad, jvp};
+
+    #[derive(Clone)]
+    enum Item {
+        Float(f64),
+        Floats(Vec<f64>),
+        Name(String),
+    }
+
+    /// The bytes of a string lie where those of a vector lie in another variant, and have no shadow.
+    #[test]
+    fn cloned() {
+        let f = |x: &[f64]| -> f64 {
+            let mut items = vec![];
+            for i in 0..x.len() {
+                items.push(match i % 3 {
+                    0 => Item::Float(x[i]),
+                    1 => Item::Floats(vec![x[i]]),
+                    _ => Item::Name(format!("the {i}th")),
+                });
+            }
+            let clones = items.clone();
+            let value = |item: &Item| match item {
+                Item::Float(x) => x * x,
+                Item::Floats(x) => x[0],
+                Item::Name(name) => name.len() as f64,
+            };
+            items.iter().chain(&clones).map(value).sum()
+        };
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0];
+        assert_eq!(jvp(f, &x[..], &x[..]), (62.0, 82.0));
+        assert_eq!(grad(f, &x[..]), [4.0, 2.0, 0.0, 16.0, 2.0]);
+    }
+}

@@ -21,7 +21,7 @@ use crate::rules::rule;
 use crate::transform::memory::TapeUse;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
-    Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
+    BinOp, Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -117,6 +117,7 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
+        analysis.check_repacked(*id, func, blocks)?;
         for block in blocks {
             for inst in &func.block(*block).insts {
                 analysis.check(*id, func, *inst)?;
@@ -628,6 +629,84 @@ impl Analysis<'_> {
         variants.any(|opaque| holds_float(ty) && at.overlaps(ty.size(), &opaque.at.into(), opaque.bytes))
             || some(Property::PartlyInert)
             || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
+    }
+
+    /// The bits of active floats must not be taken apart and put together again, unseen: shifts, masks and extensions of what may be such
+    /// bits do not become a float, nor go to where floats lie. (Sums and products are those of numbers that lie there in another variant.)
+    fn check_repacked(&self, id: FuncId, func: &Function, blocks: &[Block]) -> Result<()> {
+        let insts = || blocks.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst));
+        // Bits as they are, and what they are repacked to.
+        let (mut bits, mut repacked): (HashSet<Value>, HashSet<Value>) = Default::default();
+        loop {
+            let before = (bits.len(), repacked.len());
+            for data in insts() {
+                let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { continue };
+                let is = |v: &Value| repacked.contains(v) || bits.contains(v);
+                let moves = match &data.op {
+                    Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Or | BinOp::And, a, b) => is(a) || is(b),
+                    Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, a) => is(a),
+                    Op::Select(_, a, b) => repacked.contains(a) || repacked.contains(b),
+                    Op::Freeze(a) => repacked.contains(a),
+                    _ => false,
+                };
+                let passes = match &data.op {
+                    Op::Select(_, a, b) => bits.contains(a) || bits.contains(b),
+                    Op::Freeze(a) => bits.contains(a),
+                    _ => self.may_be_bits(id, func, result),
+                };
+                repacked.extend(moves.then_some(result));
+                bits.extend(passes.then_some(result));
+            }
+            for target in blocks.iter().flat_map(|block| func.block(*block).term.targets()) {
+                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                    repacked.extend(repacked.contains(arg).then_some(*param));
+                    bits.extend(bits.contains(arg).then_some(*param));
+                }
+            }
+            if (bits.len(), repacked.len()) == before {
+                break;
+            }
+        }
+        for data in insts() {
+            let becomes_float = match &data.op {
+                Op::Cast(CastOp::Bitcast, a) => repacked.contains(a),
+                Op::Store { ptr, value, align } => {
+                    let ty = func.ty(*value);
+                    repacked.contains(value)
+                        && (self.is_float_place(id, *ptr, ty, *align)
+                            || self.may_be_unseen_float(id, *ptr, *align, ty.size()))
+                }
+                _ => false,
+            };
+            if becomes_float {
+                return Err(bit_trick(data.loc));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an integer may be the bits of an active float.
+    fn may_be_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
+        if self.active.has_active_bits(id, value) || self.active.is_active(id, value) && self.is_word(id, func, value) {
+            return true;
+        }
+        match func.def_inst(value).map(|inst| &func.inst(inst).op) {
+            Some(Op::Cast(CastOp::Bitcast, from)) => func.ty(*from).is_float() && self.active.is_active(id, *from),
+            Some(Op::Load { ptr, align }) => {
+                func.ty(value).is_int() && self.may_be_unseen_float(id, *ptr, *align, func.ty(value).size())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether active floats may lie in a place by its layout, which does not say where.
+    fn may_be_unseen_float(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
+        let Some(object) = self.facts.object(id, ptr).filter(|o| self.active.is_active_object(*o)) else {
+            return false;
+        };
+        let at = self.facts.place(id, ptr, align);
+        let mut opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
+        opaque.any(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes))
     }
 
     /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called, and those whose

@@ -538,8 +538,13 @@ impl Augmenter<'_, '_> {
             match &from {
                 // A shadow mirrors its primal, so it is copied as a whole.
                 Some(from) => {
+                    let guarded = known_len.is_none() && self.may_lack_shadow(src);
                     for (dst, src) in to.iter().zip(from) {
-                        self.push(Op::Copy { dst: *dst, src: *src, len: new_len, may_overlap, align }, None, data);
+                        let mut len = new_len;
+                        if guarded {
+                            len = self.zero_without_shadow(*dst, *src, len);
+                        }
+                        self.push(Op::Copy { dst: *dst, src: *src, len, may_overlap, align }, None, data);
                     }
                     // But what lies in skipped fields is constant.
                     if self.holds_inert(src) {
@@ -585,6 +590,24 @@ impl Augmenter<'_, '_> {
             }
             from => self.copy_lanes(data, inst, (dst, src), &to, from, len, &lanes),
         }
+    }
+
+    /// Whether a pointer may be to memory that a function without derivative has made, a string for example: the shadow of that is null.
+    fn may_lack_shadow(&self, ptr: Value) -> bool {
+        let origins = self.object(ptr).map(|object| self.session.facts.objects.origins(object));
+        origins.is_some_and(|origins| origins.local || origins.foreign)
+    }
+
+    /// Make the shadow `dst` zero if there is no shadow `src` to copy from; how many bytes are left to be copied. (Zero is what has no shadow.)
+    fn zero_without_shadow(&mut self, dst: Value, src: Value, len: Value) -> Value {
+        let (null, none) = (self.func.constant(Type::Ptr, Constant::Null), self.func.i64(0));
+        let (first, four) = (self.func.i64(0), self.func.i64(4));
+        let callee = self.session.runtime.zero_lanes;
+        let mut b = self.builder();
+        let is_missing = b.icmp(IntPred::Eq, src, null);
+        let zeros = b.select(is_missing, len, none);
+        b.call_void(callee, vec![dst, zeros, four, first, four]);
+        self.builder().select(is_missing, none, len)
     }
 
     /// Whether a region that is too large to be moved at once has lanes of which one may come to where another was.

@@ -15,7 +15,7 @@ use crate::analysis::flow::Facts;
 use crate::analysis::objects::{Kinds, ObjId};
 use crate::analysis::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Op, Type, Value, ValueDef};
+use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Inst, Op, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
@@ -46,11 +46,15 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
                 _ => continue,
             };
             let at = facts.place(id, ptr, align);
+            if matches!(data.op, Op::Store { .. }) && is_wide(func.ty(value)) && holds_half_float(func, value) {
+                wide.insert(value);
+            }
             if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), &at, func.ty(value).size()) {
                 wide.insert(value);
             }
         }
     }
+    wide.extend(order.iter().flat_map(|block| &func.block(*block).insts).filter_map(|inst| halved_float(func, *inst)));
     // Parameters and selections between them are taken apart together.
     loop {
         let before = wide.len();
@@ -78,6 +82,54 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
     }
 }
 
+/// The wide integer of which an instruction takes a half to be a float: where the memory behind it says nothing, as in an enum that is passed in.
+fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
+    let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
+    let Op::Cast(CastOp::Bitcast, bits) = func.inst(inst).op else { return None };
+    let half = func.ty(bits);
+    let Some(Op::Cast(CastOp::Trunc, from)) = made_by(bits) else { return None };
+    let wide = match made_by(*from) {
+        Some(Op::Bin(BinOp::LShr, wide, by)) if func.as_int(*by) == Some(half.size() as i128 * 8) => *wide,
+        _ => *from,
+    };
+    let is_load = matches!(made_by(wide), Some(Op::Load { .. }));
+    (is_load && is_wide(func.ty(wide)) && func.ty(wide).size() == 2 * half.size()).then_some(wide)
+}
+
+/// Whether a wide integer is put together of halves of which one may be a float's bits.
+fn holds_half_float(func: &Function, value: Value) -> bool {
+    let Some(inst) = func.def_inst(value) else { return false };
+    match func.inst(inst).op {
+        Op::Bin(BinOp::Or, a, b) => holds_half_float(func, a) || holds_half_float(func, b),
+        Op::Bin(BinOp::Shl, from, _) => holds_half_float(func, from),
+        Op::Cast(CastOp::ZExt, half) => {
+            2 * func.ty(half).size() == func.ty(value).size() && is_from_float(func, half, &mut HashSet::new())
+        }
+        _ => false,
+    }
+}
+
+/// Whether an integer may be the bits of a float, on some way here.
+fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bool {
+    if !seen.insert(value) {
+        return false;
+    }
+    match &func.value(value).def {
+        ValueDef::Inst(inst) => match &func.inst(*inst).op {
+            Op::Cast(CastOp::Bitcast, from) => func.ty(*from).is_float(),
+            Op::Select(_, a, b) => is_from_float(func, *a, seen) || is_from_float(func, *b, seen),
+            Op::Freeze(a) => is_from_float(func, *a, seen),
+            _ => false,
+        },
+        ValueDef::Param(block, index) if *block != func.entry() => {
+            let terms = func.blocks().map(|from| &func.block(from).term);
+            let mut jumps = terms.flat_map(|term| term.targets()).filter(|target| target.block == *block);
+            jumps.any(|target| is_from_float(func, target.args[*index], seen))
+        }
+        _ => false,
+    }
+}
+
 fn join(wide: &mut HashSet<Value>, a: Value, b: Value) {
     if wide.contains(&a) || wide.contains(&b) {
         wide.extend([a, b]);
@@ -94,6 +146,29 @@ fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: 
         let kinds = facts.objects.kinds(cell.content).without_int();
         kinds != Kinds::NONE && cell.width < width && at.overlaps(width, &cell.at.into(), cell.width)
     })
+}
+
+/// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about. `seen` are those that have if all others have.
+fn is_below(func: &Function, value: Value, bits: u32, seen: &mut HashSet<Value>) -> bool {
+    if !seen.insert(value) {
+        return true;
+    }
+    match &func.value(value).def {
+        ValueDef::Const(Constant::Int(n)) => n >> bits == 0,
+        ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
+        ValueDef::Param(block, _) if *block == func.entry() => false,
+        ValueDef::Param(block, index) => {
+            let terms = func.blocks().map(|from| &func.block(from).term);
+            let mut jumps = terms.flat_map(|term| term.targets()).filter(|target| target.block == *block);
+            jumps.all(|target| is_below(func, target.args[*index], bits, seen))
+        }
+        ValueDef::Inst(inst) => match &func.inst(*inst).op {
+            Op::Cast(CastOp::ZExt, from) => func.ty(*from).size() * 8 <= u64::from(bits),
+            Op::Select(_, a, b) => is_below(func, *a, bits, seen) && is_below(func, *b, bits, seen),
+            Op::Freeze(a) => is_below(func, *a, bits, seen),
+            _ => false,
+        },
+    }
 }
 
 struct Pass<'a> {
@@ -267,10 +342,14 @@ impl Pass<'_> {
                 _ => {}
             }
         }
+        let is_small = is_below(self.func, value, bits as u32, &mut HashSet::new());
         let value = self.now(value);
         let wide = self.func.ty(value).clone();
         let mut b = Builder::new(self.func, block);
         let low = b.cast(CastOp::Trunc, value, ty.clone());
+        if is_small {
+            return [low, zero];
+        }
         let by = b.func.int(wide, bits);
         let shifted = b.bin(BinOp::LShr, value, by);
         [low, b.cast(CastOp::Trunc, shifted, ty)]

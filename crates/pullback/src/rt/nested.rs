@@ -104,7 +104,11 @@ pub unsafe extern "C" fn __pullback_nested_adjoint_copy(
             src.write_unaligned(src.read_unaligned() + cotangent);
         }
     }
-    let lanes = lanes(len, stride, offset);
+    if src.is_null() {
+        // SAFETY: S15, asked of the caller.
+        return unsafe { super::zero_lanes(dst, len, stride, offset, width) };
+    }
+    let lanes = lanes(len, stride, offset, width);
     with_lane!(width, L => if dst.addr() >= src.addr() {
         // SAFETY: S15, asked of the caller.
         lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })

@@ -88,7 +88,7 @@ pub unsafe extern "C" fn __pullback_copy_words(
     offset: i64,
     width: i64,
 ) {
-    let at = lanes(len, stride, offset);
+    let at = lanes(len, stride, offset, width);
     // SAFETY: S15, asked of the caller.
     unsafe { if width == 8 { copy::<u64>(tape, dst, src, at) } else { copy::<u32>(tape, dst, src, at) } }
 }
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn __pullback_uncopy_words(
     offset: i64,
     width: i64,
 ) {
-    let at = lanes(len, stride, offset);
+    let at = lanes(len, stride, offset, width);
     // SAFETY: S15, asked of the caller.
     unsafe { if width == 8 { uncopy::<u64>(tape, dst, src, at) } else { uncopy::<u32>(tape, dst, src, at) } }
 }
