@@ -107,15 +107,13 @@ fn plain(definition: &TypeDef) -> TokenStream {
 }
 
 /// The visit of every float.
+///
+/// Errors about a field are shown at its type. Names have the span of the derive, here and below: if a macro has given the type, they would
+/// be looked up there.
 fn floats(definition: &TypeDef) -> TokenStream {
     let visit = |field: &Field, place: TokenStream| {
-        quote_spanned! {field.ty.span()=>
-            ::pullback::Differentiable::floats(
-                #place,
-                ::pullback::__private::corresponding(self, #place, shadow),
-                visit,
-            );
-        }
+        let arguments = quote!(#place, ::pullback::__private::corresponding(self, #place, shadow), visit);
+        quote_spanned!(field.ty.span()=> ::pullback::Differentiable::floats(#arguments);)
     };
     visit_fields(definition, |field| field.role == FieldRole::Differentiable, visit)
 }
@@ -125,12 +123,13 @@ fn constants(definition: &TypeDef) -> TokenStream {
     let visit = |field: &Field, place: TokenStream| {
         let ty = &field.ty;
         let there = quote!(::pullback::__private::corresponding(self, #place, shadow));
+        let visit = quote!(visit);
         match field.role {
             FieldRole::Differentiable => {
-                quote_spanned!(ty.span()=> ::pullback::Differentiable::constants(#place, #there, visit);)
+                quote_spanned!(ty.span()=> ::pullback::Differentiable::constants(#place, #there, #visit);)
             }
             FieldRole::Skipped => {
-                quote_spanned!(ty.span()=> visit.part::<#ty>(#place, #there, ::pullback::__private::CloneOf::<#ty>::CLONE);)
+                quote_spanned!(ty.span()=> #visit.part::<#ty>(#place, #there, ::pullback::__private::CloneOf::<#ty>::CLONE);)
             }
         }
     };
@@ -222,9 +221,8 @@ fn check(definition: &TypeDef) -> TokenStream {
             let checks = fields.iter().filter(|field| field.role == FieldRole::Differentiable).map(
                 |Field { member, ty, .. }| {
                     let label = member_name(member);
-                    quote_spanned! {ty.span()=>
-                        ::pullback::Differentiable::check_shadow(&self.#member, &shadow.#member, &path.field(#label))?;
-                    }
+                    let arguments = quote!(&self.#member, &shadow.#member, &path.field(#label));
+                    quote_spanned!(ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
                 },
             );
             // All fields there are: an attribute below the derive may have added some.
@@ -265,9 +263,8 @@ fn check_arm(variant: &Variant) -> TokenStream {
     let shadow_pattern = variant.fields.iter().map(|field| (&field.member, shadow(field))).map(|(m, b)| quote!(#m: #b));
     let checks = checked.iter().map(|field| {
         let (primal, shadow, label) = (&field.binding, shadow(field), member_name(&field.member));
-        quote_spanned! {field.ty.span()=>
-            ::pullback::Differentiable::check_shadow(#primal, #shadow, &path.field(#label))?;
-        }
+        let arguments = quote!(#primal, #shadow, &path.field(#label));
+        quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
     });
     let parts = variant.fields.iter().map(|field| {
         let part = shadow(field);
@@ -306,7 +303,8 @@ fn make_zero(definition: &TypeDef) -> TokenStream {
         let member = &field.member;
         match field.role {
             FieldRole::Differentiable => {
-                quote_spanned!(field.ty.span()=> #member: ::pullback::MakeZero::zero_like(#place, sharing))
+                let arguments = quote!(#place, sharing);
+                quote_spanned!(field.ty.span()=> #member: ::pullback::MakeZero::zero_like(#arguments))
             }
             FieldRole::Skipped => quote_spanned!(field.ty.span()=> #member: ::core::clone::Clone::clone(#place)),
         }

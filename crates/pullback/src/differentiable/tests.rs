@@ -315,3 +315,23 @@ fn plain_is_floats_and_nothing_else() {
     let not = [Counted::PLAIN, <(f64, u8)>::PLAIN, Option::<f64>::PLAIN, Vec::<f64>::PLAIN, <&f64>::PLAIN];
     assert_eq!(not, [false; 5]);
 }
+
+macro_rules! derived {
+    ($name:ident, $ty:ident) => {
+        #[derive(Differentiable, Clone, Debug, PartialEq)]
+        struct $name {
+            x: $ty,
+            #[pullback(skip)]
+            label: Option<$ty>,
+        }
+    };
+}
+
+derived!(FromAMacro, f64);
+
+/// The names in what a derive writes are its own, wherever the types of fields come from.
+#[test]
+fn a_macro_may_write_the_type_of_a_field() {
+    let value = FromAMacro { x: 3.0, label: Some(1.0) };
+    assert_eq!(crate::make_zero(&value), FromAMacro { x: 0.0, label: Some(1.0) });
+}
