@@ -224,6 +224,29 @@ fn only_the_lanes_are_touched() {
     assert_eq!(src, [Record(1, 0.0, 2), Record(3, 0.0, 4)]);
 }
 
+/// A string is copied like floats where it lies in another variant: five bytes hold no `f64`.
+#[test]
+fn a_lane_that_is_cut_off_is_left_alone() {
+    let mut dst = [1u8; 13];
+    let mut src = [2u8; 13];
+    // SAFETY: the one lane lies in both arrays.
+    unsafe { __pullback_adjoint_copy(dst.as_mut_ptr(), src.as_mut_ptr(), 13, 8, 0, 8) };
+    assert_eq!(dst, [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
+    assert_eq!(src[8..], [2; 5]);
+    // SAFETY: there is no lane.
+    unsafe { __pullback_zero_lanes(src.as_mut_ptr().wrapping_add(8), 5, 8, 0, 8) };
+    assert_eq!(src[8..], [2; 5]);
+}
+
+/// What a function without derivative has made has no shadow.
+#[test]
+fn cotangents_of_what_has_no_shadow_are_dropped() {
+    let mut dst = [1.0, 2.0];
+    // SAFETY: the lanes lie in the array; a source that is null is not touched.
+    unsafe { __pullback_adjoint_copy(dst.as_mut_ptr().cast(), std::ptr::null_mut(), 16, 8, 0, 8) };
+    assert_eq!(dst, [0.0, 0.0]);
+}
+
 /// The addresses of the chunks that this thread keeps.
 fn spare() -> Vec<usize> {
     SPARE.with_borrow(|spare| spare.iter().map(|chunk| chunk.start.addr()).collect())
