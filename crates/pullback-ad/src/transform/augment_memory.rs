@@ -538,7 +538,8 @@ impl Augmenter<'_, '_> {
             match &from {
                 // A shadow mirrors its primal, so it is copied as a whole.
                 Some(from) => {
-                    let guarded = known_len.is_none() && self.may_lack_shadow(src);
+                    // (Where this is differentiated again, floats of either width might be zeroed.)
+                    let guarded = known_len.is_none() && !self.session.request.nested && self.may_lack_shadow(src);
                     for (dst, src) in to.iter().zip(from) {
                         let mut len = new_len;
                         if guarded {
