@@ -176,11 +176,12 @@ fn called_from(frames: &[Location], function: &str) -> Vec<String> {
     notes
 }
 
-/// The way from the user's line to the obstacle, through the functions of others. `frames` are innermost first.
+/// The way from the user's line to the obstacle, through the functions of others but Pullback's. `frames` are innermost first.
 fn inwards(frames: &[Location]) -> Option<String> {
     /// So many steps at each end are shown of a long way.
     const ENDS: usize = 3;
-    let mut steps: Vec<String> = frames.iter().rev().map(describe).collect();
+    let others = frames.iter().rev().filter(|frame| !is_ours(&frame.function));
+    let mut steps: Vec<String> = others.map(describe).collect();
     if steps.len() > 2 * ENDS + 1 {
         let omitted = steps.len() - 2 * ENDS;
         steps.splice(ENDS..steps.len() - ENDS, [format!("... {omitted} more ...")]);
@@ -214,7 +215,12 @@ pub fn is_users_own(file: &str, function: &str) -> bool {
         && !file.starts_with("/rustc/")
         && !file.starts_with("library/")
         && !fetched.iter().any(|part| file.contains(part))
-        && !function.trim_start_matches('<').starts_with("pullback::")
+        && !is_ours(function)
+}
+
+/// Whether a function is Pullback's.
+fn is_ours(function: &str) -> bool {
+    function.trim_start_matches('<').starts_with("pullback::")
 }
 
 /// Whether the code at this place was written by an attribute that stands there: one of ours, or a derive.

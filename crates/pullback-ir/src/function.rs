@@ -293,6 +293,13 @@ impl Function {
         value
     }
 
+    /// What jumps pass to a block's parameter.
+    pub fn passed_to(&self, block: Block, index: usize) -> impl Iterator<Item = Value> + '_ {
+        let terms = self.blocks().map(|from| &self.block(from).term);
+        let jumps = terms.flat_map(|term| term.targets()).filter(move |target| target.block == block);
+        jumps.map(move |target| target.args[index])
+    }
+
     /// A constant of this type.
     pub fn constant(&mut self, ty: Type, constant: Constant) -> Value {
         if let Some(value) = self.constants.get(&(ty.clone(), constant.clone())) {

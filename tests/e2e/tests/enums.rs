@@ -165,7 +165,7 @@ mod floats_and_numbers_of_32_bits {
 }
 
 mod strings_beside_floats {
-    use pullback::{grad, jvp};
+    use pullback::{grad, hvp, jvp};
 
     #[derive(Clone)]
     enum Item {
@@ -174,28 +174,41 @@ mod strings_beside_floats {
         Name(String),
     }
 
+    fn sum_of_clones(x: &[f64]) -> f64 {
+        let mut items = vec![];
+        for i in 0..x.len() {
+            items.push(match i % 3 {
+                0 => Item::Float(x[i]),
+                1 => Item::Floats(vec![x[i]]),
+                _ => Item::Name(format!("the {i}th")),
+            });
+        }
+        let clones = items.clone();
+        let value = |item: &Item| match item {
+            Item::Float(x) => x * x,
+            Item::Floats(x) => x[0].powi(3),
+            Item::Name(name) => name.len() as f64,
+        };
+        items.iter().chain(&clones).map(value).sum()
+    }
+
     /// The bytes of a string lie where those of a vector lie in another variant, and have no shadow.
     #[test]
     fn cloned() {
-        let f = |x: &[f64]| -> f64 {
-            let mut items = vec![];
-            for i in 0..x.len() {
-                items.push(match i % 3 {
-                    0 => Item::Float(x[i]),
-                    1 => Item::Floats(vec![x[i]]),
-                    _ => Item::Name(format!("the {i}th")),
-                });
-            }
-            let clones = items.clone();
-            let value = |item: &Item| match item {
-                Item::Float(x) => x * x,
-                Item::Floats(x) => x[0],
-                Item::Name(name) => name.len() as f64,
-            };
-            items.iter().chain(&clones).map(value).sum()
-        };
         let x = [1.0, 2.0, 3.0, 4.0, 5.0];
-        assert_eq!(jvp(f, &x[..], &x[..]), (62.0, 82.0));
-        assert_eq!(grad(f, &x[..]), [4.0, 2.0, 0.0, 16.0, 2.0]);
+        assert_eq!(jvp(sum_of_clones, &x[..], &x[..]), (314.0, 866.0));
+        assert_eq!(grad(sum_of_clones, &x[..]), [4.0, 24.0, 0.0, 16.0, 150.0]);
+    }
+
+    #[test]
+    fn cloned_in_second_derivatives() {
+        let (x, ones) = ([1.0, 2.0, 3.0, 4.0, 5.0], [1.0; 5]);
+        let along = |x: &[f64]| jvp(sum_of_clones, x, &[1.0; 5][..]).1;
+        let of_gradient = |x: &[f64]| grad(sum_of_clones, x).iter().sum::<f64>();
+        let second = [4.0, 24.0, 0.0, 4.0, 60.0];
+        assert_eq!(hvp(sum_of_clones, &x[..], &ones[..]), second);
+        assert_eq!(grad(of_gradient, &x[..]), second);
+        assert_eq!(grad(along, &x[..]), second);
+        assert_eq!(jvp(along, &x[..], &ones[..]).1, second.iter().sum());
     }
 }

@@ -11,6 +11,7 @@ use super::flow::{Facts, may_carry};
 use super::objects::{Kinds, ObjId, Property};
 use super::offsets::Offsets;
 use super::pieces::{self, Lost};
+use super::repacked;
 use super::residue::Residue;
 use super::scope::{OnPanic, Scope};
 use super::unseen::{handed_on, is_part, may_hide_floats};
@@ -21,7 +22,7 @@ use crate::rules::rule;
 use crate::transform::memory::TapeUse;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
-    BinOp, Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
+    Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -114,10 +115,12 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     if let Some(lost) = pieces::find(module, facts, &analysis.active, &live) {
         return Err(in_pieces(lost));
     }
+    if let Some(loc) = repacked::find(module, facts, &analysis.active, &live) {
+        return Err(put_together(loc));
+    }
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
-        analysis.check_repacked(*id, func, blocks)?;
         for block in blocks {
             for inst in &func.block(*block).insts {
                 analysis.check(*id, func, *inst)?;
@@ -631,97 +634,6 @@ impl Analysis<'_> {
             || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
     }
 
-    /// The bits of active floats must not be taken apart and put together again, unseen: what shifts, masks and extensions make of such bits does
-    /// not become a float, nor go to where floats lie. (Sums and products are those of numbers that lie there in another variant, and so is a part of the
-    /// bits with something else beside it.)
-    fn check_repacked(&self, id: FuncId, func: &Function, blocks: &[Block]) -> Result<()> {
-        let insts = || blocks.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst));
-        let mut found: HashMap<Value, Bits> = HashMap::new();
-        loop {
-            let mut changed = false;
-            let mut see = |found: &mut HashMap<Value, Bits>, value: Value, bits: Option<Bits>| {
-                let known = found.get(&value).copied();
-                let new = known.max(bits);
-                changed |= new != known;
-                found.extend(new.map(|new| (value, new)));
-            };
-            for data in insts() {
-                let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { continue };
-                let of = |v: &Value| found.get(v).copied();
-                let bits = match &data.op {
-                    Op::Bin(BinOp::Or, a, b) => match (of(a), of(b)) {
-                        (Some(Bits::Part), Some(Bits::Part)) => Some(Bits::Repacked),
-                        (a, b) => a.max(b).map(Bits::moved),
-                    },
-                    Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => {
-                        of(a).max(of(b)).map(Bits::cut)
-                    }
-                    Op::Cast(CastOp::ZExt | CastOp::SExt, a) => of(a).map(Bits::moved),
-                    Op::Cast(CastOp::Trunc, a) => of(a).map(Bits::cut),
-                    Op::Select(_, a, b) => of(a).max(of(b)),
-                    Op::Freeze(a) => of(a),
-                    _ => self.bits(id, func, result),
-                };
-                see(&mut found, result, bits);
-            }
-            for target in blocks.iter().flat_map(|block| func.block(*block).term.targets()) {
-                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                    let bits = found.get(arg).copied();
-                    see(&mut found, *param, bits);
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        for data in insts() {
-            let is_repacked = |value: &Value| found.get(value) == Some(&Bits::Repacked);
-            let becomes_float = match &data.op {
-                Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
-                Op::Store { ptr, value, align } => {
-                    let (ty, at) = (func.ty(*value), (*ptr, *align));
-                    is_repacked(value)
-                        && (self.is_float_place(id, at.0, ty, at.1)
-                            || self.may_be_unseen_float(id, at.0, at.1, ty.size()).is_some())
-                }
-                _ => false,
-            };
-            if becomes_float {
-                return Err(repacked(data.loc));
-            }
-        }
-        Ok(())
-    }
-
-    /// What an integer has of the bits of an active float, by what made it.
-    fn bits(&self, id: FuncId, func: &Function, value: Value) -> Option<Bits> {
-        let of_kinds = |kinds: Kinds| {
-            let narrow = kinds.contains(Kinds::F32) || *func.ty(value) != Type::I64;
-            kinds.has_float().then_some(if narrow { Bits::Narrow } else { Bits::Double })
-        };
-        if self.active.has_active_bits(id, value) || self.active.is_active(id, value) && self.is_word(id, func, value) {
-            return of_kinds(self.facts.kinds(id, value));
-        }
-        match func.def_inst(value).map(|inst| &func.inst(inst).op)? {
-            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() && self.active.is_active(id, *from) => {
-                Some(if *func.ty(*from) == Type::F64 { Bits::Double } else { Bits::Narrow })
-            }
-            Op::Load { ptr, align } => {
-                self.may_be_unseen_float(id, *ptr, *align, func.ty(value).size()).and_then(of_kinds)
-            }
-            _ => None,
-        }
-    }
-
-    /// What may lie in a place by its layout, which does not say where, if that may be an active float.
-    fn may_be_unseen_float(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> Option<Kinds> {
-        let object = self.facts.object(id, ptr).filter(|o| self.active.is_active_object(*o))?;
-        let at = self.facts.place(id, ptr, align);
-        let opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
-        let there = opaque.filter(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes));
-        there.map(|opaque| opaque.kinds).reduce(Kinds::union)
-    }
-
     /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called, and those whose
     /// address goes somewhere together with a pointer.
     fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
@@ -890,6 +802,9 @@ impl Analysis<'_> {
                 if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
                     return Err(self.rule_of_other_mode(id, rule, &name));
                 }
+                if name.starts_with(RUNTIME) {
+                    return Err(moves_words(data.loc));
+                }
                 // A name without a path is one of C's.
                 let in_c = !name.contains("::");
                 let of = if in_c { format!("{name}, abi = \"C\"") } else { name.clone() };
@@ -1024,37 +939,23 @@ fn in_pieces(lost: Lost) -> Error {
         .help("use numbers of 64 bits in that enum, or put those of 32 bits in a `Box`, too")
 }
 
-/// What an integer has of the bits of a float.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Bits {
-    /// Some of an `f64`: with something else beside them, they are no float any more.
-    Part,
-    /// Those of an `f64`.
-    Double,
-    /// Those of an `f32`, or an integer of which they may be a half.
-    Narrow,
-    /// All of them, but moved, or put together again.
-    Repacked,
-}
-
-impl Bits {
-    /// What is left after a shift or a mask.
-    fn cut(self) -> Bits {
-        if matches!(self, Bits::Part | Bits::Double) { Bits::Part } else { Bits::Repacked }
-    }
-
-    /// What they are beside something else.
-    fn moved(self) -> Bits {
-        if self == Bits::Part { Bits::Part } else { Bits::Repacked }
-    }
-}
-
-fn repacked(loc: Option<SourceLoc>) -> Error {
+fn put_together(loc: Option<SourceLoc>) -> Error {
     Error::new(ErrorKind::BitTrick, "the bits of an active float are taken apart and put together again")
         .at(loc)
         .label("the float is put together here")
         .note("the optimiser does so with the payload of an enum, where other variants have numbers or flags in the float's place")
         .help("put the float of each variant in a field of its own, beside the enum, or box the variant's other payloads")
+}
+
+/// How the names of run-time functions begin, which derivatives call.
+const RUNTIME: &str = "__pullback_";
+
+fn moves_words(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::Unsupported, "a derivative that moves the payload of an enum unseen cannot be differentiated itself")
+        .at(loc)
+        .label("this is such a derivative")
+        .note("an enum has a float in one variant and a pointer in another, and is moved without a look at its variant: a `Vec` of such enums grows, for example")
+        .help("give such a `Vec` its capacity when it is made, put the floats in a `Vec` of their own, or put them in a `Box` as well")
 }
 
 fn bit_trick(loc: Option<SourceLoc>) -> Error {

@@ -11,6 +11,7 @@
 //! | [`shared`] | … and what other pointers may write there? |
 //! | [`unseen`] | what may lie in an enum that is moved unseen? |
 //! | [`pieces`] | which pointers come in halves, and which floats in pointers? |
+//! | `repacked` | which floats are put together of others' bits? |
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`numbers`] | what comes out of integer arithmetic? |
 //! | [`ranges`] | between which numbers does an index lie? |
@@ -35,6 +36,7 @@ pub mod owners;
 pub mod pieces;
 pub mod plain;
 pub mod ranges;
+mod repacked;
 pub mod residue;
 pub mod scope;
 mod seed;

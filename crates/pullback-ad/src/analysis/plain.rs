@@ -7,7 +7,7 @@ use super::activity::float_cells;
 use super::computed::Numbers;
 use super::evidence::{DEPTH, is_independent};
 use super::flow::Facts;
-use pullback_ir::{Block, Callee, CastOp, Constant, FuncId, Function, Module, Op, Terminator, Type, Value, ValueDef};
+use pullback_ir::{Callee, CastOp, Constant, FuncId, Module, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// Whether `value`, an integer of the function `id`, is a number. `numbers` are those of the function.
@@ -36,8 +36,7 @@ impl Search<'_> {
             ValueDef::Const(Constant::Int(bits)) => is_small(func.ty(value), *bits),
             ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
             ValueDef::Param(block, index) if *block != func.entry() => {
-                let passed = passed_to(func, *block, *index);
-                passed.into_iter().all(|arg| self.is_number(id, numbers, arg))
+                func.passed_to(*block, *index).all(|arg| self.is_number(id, numbers, arg))
             }
             ValueDef::Param(..) => !self.facts.kinds(id, value).has_float(),
             ValueDef::Inst(inst) => self.computes_number(id, numbers, value, &func.inst(*inst).op),
@@ -69,13 +68,6 @@ impl Search<'_> {
             _ => true,
         })
     }
-}
-
-/// What jumps pass to a block's parameter.
-fn passed_to(func: &Function, block: Block, index: usize) -> Vec<Value> {
-    let terms = func.blocks().map(|from| &func.block(from).term);
-    let jumps = terms.flat_map(|term| term.targets()).filter(|target| target.block == block);
-    jumps.map(|target| target.args[index]).collect()
 }
 
 /// Whether a constant float is a small number: as a tangent it is next to nothing.

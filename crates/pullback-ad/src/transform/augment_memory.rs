@@ -538,12 +538,11 @@ impl Augmenter<'_, '_> {
             match &from {
                 // A shadow mirrors its primal, so it is copied as a whole.
                 Some(from) => {
-                    // (Where this is differentiated again, floats of either width might be zeroed.)
-                    let guarded = known_len.is_none() && !self.session.request.nested && self.may_lack_shadow(src);
+                    let guarded = known_len.is_none() && self.may_lack_shadow(src);
                     for (dst, src) in to.iter().zip(from) {
                         let mut len = new_len;
                         if guarded {
-                            len = self.zero_without_shadow(*dst, *src, len);
+                            len = self.fill_without_shadow(data, *dst, *src, len);
                         }
                         self.push(Op::Copy { dst: *dst, src: *src, len, may_overlap, align }, None, data);
                     }
@@ -600,15 +599,15 @@ impl Augmenter<'_, '_> {
     }
 
     /// Make the shadow `dst` zero if there is no shadow `src` to copy from; how many bytes are left to be copied. (Zero is what has no shadow.)
-    fn zero_without_shadow(&mut self, dst: Value, src: Value, len: Value) -> Value {
+    fn fill_without_shadow(&mut self, data: &InstData, dst: Value, src: Value, len: Value) -> Value {
         let (null, none) = (self.func.constant(Type::Ptr, Constant::Null), self.func.i64(0));
-        let (first, four) = (self.func.i64(0), self.func.i64(4));
-        let callee = self.session.runtime.zero_lanes;
+        let byte = self.func.int(Type::I8, 0);
         let mut b = self.builder();
         let is_missing = b.icmp(IntPred::Eq, src, null);
         let zeros = b.select(is_missing, len, none);
-        b.call_void(callee, vec![dst, zeros, four, first, four]);
-        self.builder().select(is_missing, none, len)
+        let copied = b.select(is_missing, none, len);
+        self.push(Op::Fill { dst, byte, len: zeros, align: 1 }, None, data);
+        copied
     }
 
     /// Whether a region that is too large to be moved at once has lanes of which one may come to where another was.

@@ -122,9 +122,7 @@ fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bo
             _ => false,
         },
         ValueDef::Param(block, index) if *block != func.entry() => {
-            let terms = func.blocks().map(|from| &func.block(from).term);
-            let mut jumps = terms.flat_map(|term| term.targets()).filter(|target| target.block == *block);
-            jumps.any(|target| is_from_float(func, target.args[*index], seen))
+            func.passed_to(*block, *index).any(|arg| is_from_float(func, arg, seen))
         }
         _ => false,
     }
@@ -157,11 +155,7 @@ fn is_below(func: &Function, value: Value, bits: u32, seen: &mut HashSet<Value>)
         ValueDef::Const(Constant::Int(n)) => n >> bits == 0,
         ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
         ValueDef::Param(block, _) if *block == func.entry() => false,
-        ValueDef::Param(block, index) => {
-            let terms = func.blocks().map(|from| &func.block(from).term);
-            let mut jumps = terms.flat_map(|term| term.targets()).filter(|target| target.block == *block);
-            jumps.all(|target| is_below(func, target.args[*index], bits, seen))
-        }
+        ValueDef::Param(block, index) => func.passed_to(*block, *index).all(|arg| is_below(func, arg, bits, seen)),
         ValueDef::Inst(inst) => match &func.inst(*inst).op {
             Op::Cast(CastOp::ZExt, from) => func.ty(*from).size() * 8 <= u64::from(bits),
             Op::Select(_, a, b) => is_below(func, *a, bits, seen) && is_below(func, *b, bits, seen),
