@@ -139,10 +139,12 @@ fn derive(
         repeatable: Cell::new(true),
         disturbs: Cell::default(),
         settles: false,
+        sets_aside: false,
         seen_in_variants: facts.objects.seen_in_variants(),
     };
     session.note_unwritten();
     session.note_overwritten_pointers();
+    session.note_overwritten_sums();
     let form = if request.split { Form::Split } else { Form::Whole };
     let mut whole = augment(&mut session, primal, form, name)?;
     if request.mode == Mode::Reverse && form == Form::Whole {
@@ -193,31 +195,45 @@ fn derive(
         Disturbs::Sums => !request.nested,
         Disturbs::Pointers => true,
     };
+    let (nested, sets_aside) = (request.nested, session.sets_aside);
+    // In a derivative that is differentiated itself there is nothing to set aside.
+    let forget = save || sets_aside && !nested;
+    let derivative = session.module.func_mut(id);
+    if sets_aside {
+        note_first(derivative, runtime.set_sums_aside, i64::from(nested));
+    }
     if save {
-        save_shadows(session.module.func_mut(id), runtime.save_shadows);
+        note_first(derivative, runtime.save_shadows, 1);
+    }
+    if forget {
+        note_last(derivative, runtime.save_shadows, 0);
     }
     if later {
-        let (set, repeatable) = (runtime.set_repeatable, session.repeatable.get());
-        tell_repeatable(session.module.func_mut(id), set, repeatable);
+        let repeatable = i64::from(session.repeatable.get());
+        note_first(session.module.func_mut(id), runtime.set_repeatable, repeatable);
     }
     Ok(Derivative { function: id, disowns })
 }
 
-/// Let the tape put the caller's shadows aside, until the derivative is through: if it panics, they are to be as they were.
-fn save_shadows(derivative: &mut Function, save: FuncId) {
-    let tape = derivative.param_values()[0];
-    let call = |func: &mut Function, keep: i64| {
-        let keep = func.i64(keep);
-        func.make_inst(Op::Call(Callee::Direct(save), vec![tape, keep], None), None, Flags::NONE, None)
-    };
-    let (entry, first) = (derivative.entry(), call(derivative, 1));
-    derivative.block_mut(entry).insts.insert(0, first);
+/// Let a derivative begin with a call of a function that takes the tape, and a number.
+fn note_first(derivative: &mut Function, callee: FuncId, number: i64) {
+    let (entry, call) = (derivative.entry(), note(derivative, callee, number));
+    derivative.block_mut(entry).insts.insert(0, call);
+}
+
+/// Let a derivative that does not panic end with such a call.
+fn note_last(derivative: &mut Function, callee: FuncId, number: i64) {
     for block in derivative.blocks().collect::<Vec<_>>() {
         if matches!(derivative.block(block).term, Terminator::Return(_)) {
-            let last = call(derivative, 0);
-            derivative.block_mut(block).insts.push(last);
+            let call = note(derivative, callee, number);
+            derivative.block_mut(block).insts.push(call);
         }
     }
+}
+
+fn note(derivative: &mut Function, callee: FuncId, number: i64) -> Inst {
+    let (tape, number) = (derivative.param_values()[0], derivative.i64(number));
+    derivative.make_inst(Op::Call(Callee::Direct(callee), vec![tape, number], None), None, Flags::NONE, None)
 }
 
 /// Whether an inner derivative puts shadows aside in case of a panic. Their own shadows would not be put back.
@@ -230,16 +246,6 @@ fn puts_aside(module: &Module, functions: &[FuncId]) -> bool {
         Op::Call(Callee::Direct(callee), ..) => module.func(*callee).name == SAVE_SHADOWS,
         _ => false,
     })
-}
-
-/// Let the forward sweep tell the tape whether its reverse sweep can be called again.
-fn tell_repeatable(forward: &mut Function, set: FuncId, repeatable: bool) {
-    let tape = forward.param_values()[0];
-    let repeatable = forward.i64(i64::from(repeatable));
-    let call = Op::Call(Callee::Direct(set), vec![tape, repeatable], None);
-    let inst = forward.make_inst(call, None, Flags::NONE, None);
-    let entry = forward.entry();
-    forward.block_mut(entry).insts.insert(0, inst);
 }
 
 /// What is known of memory, after integers that carry floats or pointers have got their true types, and what is invariant in a

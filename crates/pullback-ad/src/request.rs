@@ -122,6 +122,8 @@ pub struct Argument {
     pub name: String,
     /// Whether it takes part.
     pub activity: Activity,
+    /// Whether it is moved into the function: what it owns, the caller does not see afterwards.
+    pub by_value: bool,
     /// What its pointer points to.
     pub layout: LayoutId,
 }

@@ -126,14 +126,22 @@ impl Request {
 pub struct Arg {
     name: Str,
     activity: Activity,
-    _pad: u32,
+    flags: u32,
     layout: LayoutFn,
 }
 
 impl Arg {
+    /// It is moved into the function.
+    const BY_VALUE: u32 = 1;
+
     /// The argument `name`, whose memory `layout` describes.
     pub const fn new(name: &'static str, activity: Activity, layout: LayoutFn) -> Self {
-        Arg { name: Str::new(name), activity, _pad: 0, layout }
+        Arg { name: Str::new(name), activity, flags: 0, layout }
+    }
+
+    /// The same, moved into the function: what it owns, the caller does not see afterwards.
+    pub const fn by_value(self) -> Self {
+        Arg { flags: Self::BY_VALUE, ..self }
     }
 
     /// Its name in the source, `return` for the result's place.

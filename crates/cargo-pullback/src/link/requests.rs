@@ -152,7 +152,7 @@ impl<'p> Decoder<'p> {
             other => bail!("an argument has the activity {other}"),
         };
         let layout = self.layout_at(r, 24)?.context("an argument has no layout")?;
-        Ok(Argument { name: self.string(r, 0)?, activity, layout })
+        Ok(Argument { name: self.string(r, 0)?, activity, by_value: r.u32(20)? & 1 != 0, layout })
     }
 
     /// The layout that the function at an offset returns; `None` if there is no function.

@@ -73,8 +73,8 @@ impl Derived {
     }
 }
 
-/// What a derivative calls that has its caller's shadows saved.
-const SAVE: &str = "__pullback_save_shadows";
+/// What a derivative calls that has its caller's shadows saved, or set aside.
+const SAVE: [&str; 2] = ["__pullback_save_shadows", "__pullback_set_sums_aside"];
 
 /// A request, and the symbol of its derivative.
 pub struct Task {
@@ -274,7 +274,7 @@ pub struct Needs {
 impl Made {
     /// What a derivative needs of its wrapper.
     pub fn needs(&self, derivative: &str) -> Result<Needs> {
-        let saves = self.module.references(derivative)?.iter().any(|name| name == SAVE);
+        let saves = self.module.references(derivative)?.iter().any(|name| SAVE.contains(&name.as_str()));
         Ok(Needs { saves, disowns: self.disowning.contains(derivative) })
     }
 }

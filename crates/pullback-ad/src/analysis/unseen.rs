@@ -260,7 +260,12 @@ mod tests {
             split: false,
             nested: false,
             name: "f".to_owned(),
-            args: vec![Argument { name: "list".to_owned(), activity: Activity::Duplicated, layout: list }],
+            args: vec![Argument {
+                name: "list".to_owned(),
+                activity: Activity::Duplicated,
+                by_value: false,
+                layout: list,
+            }],
             layouts,
             rules: Default::default(),
         };

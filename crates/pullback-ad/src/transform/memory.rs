@@ -42,6 +42,7 @@ pub const SET_REPEATABLE: &str = "__pullback_set_repeatable";
 /// The caller's shadows are put aside, in case of a panic, or may be forgotten.
 pub const SAVE_SHADOWS: &str = "__pullback_save_shadows";
 const SETTLE_SHADOWS: &str = "__pullback_settle_shadows";
+const SET_SUMS_ASIDE: &str = "__pullback_set_sums_aside";
 /// Memory that is given back with a tape.
 pub const DEFER_DEALLOC: &str = "__pullback_defer_dealloc";
 
@@ -73,7 +74,7 @@ impl TapeUse {
             PUSH_AT => site().map(TapeUse::Push),
             POP_AT => site().map(TapeUse::Pop),
             KEEP => Some(TapeUse::Keep),
-            SET_REPEATABLE | SAVE_SHADOWS | SETTLE_SHADOWS | RELEASE => Some(TapeUse::Note),
+            SET_REPEATABLE | SAVE_SHADOWS | SETTLE_SHADOWS | SET_SUMS_ASIDE | RELEASE => Some(TapeUse::Note),
             OWN => Some(TapeUse::Own(args.get(2).and_then(|f| match func.as_const(*f) {
                 Some(Constant::Func(release)) => Some(*release),
                 _ => None,
@@ -108,6 +109,7 @@ pub struct Runtime {
     pub set_repeatable: FuncId,
     pub save_shadows: FuncId,
     pub settle_shadows: FuncId,
+    pub set_sums_aside: FuncId,
 }
 
 impl Runtime {
@@ -162,7 +164,8 @@ impl Runtime {
             ),
             set_repeatable: declare(SET_REPEATABLE, &[p.clone(), i.clone()], None),
             save_shadows: declare(SAVE_SHADOWS, &[p.clone(), i.clone()], None),
-            settle_shadows: declare(SETTLE_SHADOWS, &[p, i], None),
+            settle_shadows: declare(SETTLE_SHADOWS, &[p.clone(), i.clone()], None),
+            set_sums_aside: declare(SET_SUMS_ASIDE, &[p, i], None),
         }
     }
 }

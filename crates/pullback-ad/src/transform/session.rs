@@ -89,6 +89,8 @@ pub struct Session<'a> {
     pub disturbs: Cell<Disturbs>,
     /// Whether pointers in the caller's memory may be overwritten, so that cotangents are settled between the sweeps.
     pub settles: bool,
+    /// Whether memory may be changed that arguments by value own, so that what is in its shadows is set aside.
+    pub sets_aside: bool,
     /// What callers may see in enums.
     pub seen_in_variants: HashSet<ContentId>,
 }
@@ -248,6 +250,23 @@ impl Session<'_> {
                 };
                 self.facts.object(*id, *place).is_some_and(|o| is_callers(o) && has_pointers(o))
             })
+        });
+    }
+
+    /// Find out whether floats may be overwritten in memory that an argument by value owns. Nobody sees them afterwards, so what the shadow holds is no
+    /// cotangent of theirs.
+    pub fn note_overwritten_sums(&mut self) {
+        if self.request.mode == Mode::Forward || self.request.split || !self.request.args.iter().any(|arg| arg.by_value)
+        {
+            return;
+        }
+        let objects = &self.facts.objects;
+        let primal = self.facts.functions[0];
+        let places: Vec<_> =
+            self.module.func(primal).param_values().iter().map(|v| self.facts.object(primal, *v)).collect();
+        self.sets_aside = self.written(Inactive::MayWrite).into_iter().any(|o| {
+            let by_value = objects.origins(o).args.iter().any(|arg| self.request.args[*arg].by_value);
+            by_value && self.active.is_shadowed(o) && !places.contains(&Some(objects.find(o)))
         });
     }
 

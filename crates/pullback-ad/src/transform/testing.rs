@@ -52,7 +52,12 @@ fn request(memory: &[&[FieldKind]]) -> Request {
                 }
             };
         }
-        Argument { name: format!("a{index}"), activity: Activity::Duplicated, layout: layouts.add(layout) }
+        Argument {
+            name: format!("a{index}"),
+            activity: Activity::Duplicated,
+            by_value: false,
+            layout: layouts.add(layout),
+        }
     };
     let args = memory.iter().enumerate().map(&mut argument).collect();
     Request {

@@ -448,7 +448,9 @@ impl Body<'_> {
                 _ => quote!(Duplicated),
             };
             let activity = quote!(::pullback::__private::Activity::#activity);
-            self.arg(&argument.label, activity, &argument.ty, *role == Role::Const)
+            let arg = self.arg(&argument.label, activity, &argument.ty, *role == Role::Const);
+            let moved = matches!(role, Role::Shadowed(_)) && as_reference(&argument.ty).is_none();
+            if moved && attribute.mode == Mode::Reverse { quote!(#arg.by_value()) } else { arg }
         });
         let result_activity = match self.plan.result {
             ResultRole::Const => quote!(::pullback::__private::Activity::Const),

@@ -42,6 +42,16 @@ pub trait VisitFloats: Sized {
         }
     }
 
+    /// A counted pointer of the shadow at `place`, to what others may see, too; whether that is to be visited. The value is at `address`.
+    ///
+    /// # Safety
+    /// As asked by [`Self::pointer`].
+    #[inline(always)]
+    unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
+        // SAFETY: S36, asked of the caller.
+        unsafe { self.pointer(place) && self.is_new(address) }
+    }
+
     /// Whether the shared value at `address` is met for the first time.
     fn is_new(&mut self, address: *const ()) -> bool;
 }

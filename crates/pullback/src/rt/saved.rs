@@ -8,6 +8,9 @@
 //! Where a function overwrites pointers in what it was given by reference, the cotangents in the shadow are not where the forward sweep leaves
 //! the values they belong to: after `mem::swap(&mut s.now, &mut s.next)`, that of `s.now[0]` is in the memory of what is `s.next` now.
 //! Between the sweeps such cotangents are brought to their values ([`paths`]).
+//!
+//! What a function was given by value and owns, it may change, and nobody sees that afterwards: there is no cotangent of it. What the shadow holds
+//! is a sum to which the gradient is added. Where a function changes such memory, these sums are zero while the derivative runs.
 
 mod paths;
 
@@ -39,6 +42,10 @@ pub(super) struct Saved {
     lent: Vec<Lent>,
     /// Whether what is visited was lent.
     in_lent: bool,
+    /// Whether only what arguments own is visited.
+    owned_only: bool,
+    /// Sums in memory that the function was given, and changes, which are zero as long as the derivative runs.
+    sums: Vec<Run>,
 }
 
 /// A pointer of a shadow.
@@ -68,6 +75,33 @@ struct Run {
     bytes: Box<[u8]>,
 }
 
+impl Run {
+    fn is_zero(&self) -> bool {
+        self.bytes.iter().all(|byte| *byte == 0)
+    }
+
+    /// Add them to what is in their place.
+    ///
+    /// # Safety
+    /// They were copied from there, and it may be written.
+    unsafe fn add(&self) {
+        /// # Safety: as above.
+        unsafe fn add<F: Float>(place: *mut u8, bytes: &[u8]) {
+            for at in (0..bytes.len()).step_by(size_of::<F>()) {
+                // SAFETY: S23, asked of the caller; the copy is not aligned.
+                unsafe { *place.add(at).cast::<F>() += bytes.as_ptr().add(at).cast::<F>().read_unaligned() };
+            }
+        }
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            match self.size {
+                4 => add::<f32>(self.place, &self.bytes),
+                _ => add::<f64>(self.place, &self.bytes),
+            }
+        }
+    }
+}
+
 impl VisitFloats for Saved {
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
         let place = shadow.cast::<u8>();
@@ -79,14 +113,21 @@ impl VisitFloats for Saved {
     unsafe fn pointer(&mut self, place: *mut *mut ()) -> bool {
         // SAFETY: S23, asked of the caller.
         let to = unsafe { place.read() };
-        self.pointers.push(Pointer { place, to, in_lent: self.in_lent });
+        if !self.owned_only {
+            self.pointers.push(Pointer { place, to, in_lent: self.in_lent });
+        }
         // What a function without derivative has made has no shadow.
         !to.is_null()
     }
 
+    unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
+        // SAFETY: S23, asked of the caller.
+        !self.owned_only && unsafe { self.pointer(place) } && self.is_new(address)
+    }
+
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S23, asked of the caller.
-        if !unsafe { self.pointer(place) } {
+        if self.owned_only || !unsafe { self.pointer(place) } {
             return;
         }
         let primal = &raw const *primal;
@@ -144,6 +185,44 @@ impl Tape {
         *self.saved = Some(Box::new(saved));
     }
 
+    /// Make the floats zero in shadows of what arguments own, until the derivative is through.
+    ///
+    /// # Safety
+    /// As asked by [`note`], and the primal has not begun.
+    #[cold]
+    unsafe fn set_sums_aside(&mut self, nested: bool) {
+        let mut owned = Saved { owned_only: true, ..Saved::default() };
+        for noted in self.noted() {
+            // SAFETY: S23, asked of the caller.
+            unsafe { (noted.save)(noted.primal, noted.shadow, &mut owned) };
+        }
+        owned.floats.retain(|run| !run.is_zero());
+        assert!(
+            owned.floats.is_empty() || !nested,
+            "in a derivative that is differentiated itself, a function changes memory of an argument by value whose shadow is not zero\n\
+             help: give a shadow of zeros, and add it to yours afterwards"
+        );
+        for run in &owned.floats {
+            // SAFETY: S23, asked of the caller.
+            unsafe { run.place.write_bytes(0, run.bytes.len()) };
+        }
+        if !owned.floats.is_empty() {
+            self.saved.get_or_insert_default().sums = owned.floats;
+        }
+    }
+
+    /// The derivative is through: what was saved is not put back, and what was set aside is added.
+    ///
+    /// # Safety
+    /// As asked by [`note`].
+    unsafe fn forget_saved(&mut self) {
+        let Some(saved) = self.saved.take() else { return };
+        for run in saved.sums {
+            // SAFETY: S23, as asked by `note`; the bytes were copied from there.
+            unsafe { run.add() };
+        }
+    }
+
     /// What was noted and not yet dropped.
     fn noted(&self) -> impl Iterator<Item = &Noted> {
         // SAFETY: S23, as asked by `note`.
@@ -199,7 +278,7 @@ impl Tape {
                 }
             }
         }
-        for Run { place, bytes, .. } in saved.floats {
+        for Run { place, bytes, .. } in saved.floats.into_iter().chain(saved.sums) {
             // SAFETY: S23, as asked by `note`; the bytes were copied from there.
             unsafe {
                 if *std::slice::from_raw_parts(place, bytes.len()) != *bytes {
@@ -218,12 +297,19 @@ impl Tape {
 pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
     // SAFETY: S23, asked of the caller.
     let tape = unsafe { &mut *tape };
-    if keep == 0 {
-        *tape.saved = None;
-    } else {
-        // SAFETY: S23, asked of the caller.
-        unsafe { tape.save() };
-    }
+    // SAFETY: S23, asked of the caller.
+    unsafe { if keep == 0 { tape.forget_saved() } else { tape.save() } }
+}
+
+/// Make the floats zero in shadows of what arguments own, until the derivative is through, which adds what was there. Panics if there is something and
+/// the derivative is differentiated itself (`nested` is not zero).
+///
+/// # Safety
+/// `tape` points to a tape that nobody else uses, what was asked by [`note`] holds, and the primal has not begun.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __pullback_set_sums_aside(tape: *mut Tape, nested: i64) {
+    // SAFETY: S23, asked of the caller.
+    unsafe { (*tape).set_sums_aside(nested != 0) }
 }
 
 /// Between the sweeps of a derivative: bring the cotangents in the caller's shadows to the values they belong to, where pointers have changed.
