@@ -2,7 +2,7 @@
 
 use super::numbers::{Purpose, Stream};
 use super::program::{POINTS, Program};
-use super::signature::{Kind, Output};
+use super::signature::Output;
 use super::template::Precision;
 use std::collections::BTreeMap;
 
@@ -284,8 +284,7 @@ impl Point<'_> {
 
     fn gradient(&self, runs: &[&Vec<Exact>], form: Form) -> Vec<Scaled> {
         let params = || self.program.signature.params.iter().filter(|param| param.active);
-        let by_reference = |kind: Kind| !matches!(kind, Kind::Float | Kind::Array(_) | Kind::Vec | Kind::Struct);
-        let shadows: usize = params().filter(|param| by_reference(param.kind)).map(|param| param.kind.floats()).sum();
+        let shadows: usize = params().filter(|param| param.has_shadow()).map(|param| param.kind.floats()).sum();
         let mut shadows = self.numbers(Purpose::Cotangents, shadows).into_iter();
         let output = self.program.signature.output;
         let mut seeds = match output {
@@ -295,7 +294,7 @@ impl Point<'_> {
         let mut gradient = Vec::new();
         for param in params() {
             for _ in 0..param.kind.floats() {
-                let shadow = if by_reference(param.kind) && form == Form::Attribute { shadows.next() } else { None };
+                let shadow = if param.has_shadow() && form == Form::Attribute { shadows.next() } else { None };
                 let before = shadow.filter(|_| !param.kind.is_mut()).unwrap_or(0.0);
                 gradient.push(Scaled { value: before, scale: before.abs() });
                 seeds.extend(shadow.filter(|_| param.kind.is_mut()));
@@ -320,11 +319,11 @@ enum Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rust::signature::{Functional, Param, Signature};
+    use crate::rust::signature::{Functional, Kind, Param, Signature};
 
     /// `fn f(a0: &[F]) -> F`, which is `3 · a0[0]`.
     fn program(precision: Precision) -> Program {
-        let params = vec![Param { kind: Kind::Slice(2), active: true }];
+        let params = vec![Param::active(Kind::Slice(2))];
         let signature = Signature { params, output: Output::Active, functional: Functional::None };
         Program { seed: 9, precision, signature, body: String::new(), helpers: String::new() }
     }

@@ -111,6 +111,13 @@ mod tests {
             "value_and_grad(",
             "&mut [F; ",
             "assert!",
+            "a0: &mut Vec<F>",
+            "a0: Vec<&mut Vec<F>>",
+            "Reverse, Duplicated, Duplicated, Active",
+            "Vec<Result<F, u32>>",
+            "Vec<G>",
+            ".clone()",
+            ".split_at_mut(1)",
         ];
         for word in words {
             assert!(all.contains(word), "no program has `{word}`");

@@ -21,6 +21,10 @@ pub enum Kind {
     ArrayMut(usize),
     /// `Vec<F>`
     Vec,
+    /// `&mut Vec<F>`
+    VecMut,
+    /// `Vec<&mut Vec<F>>`, of two
+    Rows,
     /// `P`
     Struct,
     /// `&P`
@@ -42,6 +46,8 @@ impl Kind {
             Kind::SliceMut(_) => "&mut [F]".into(),
             Kind::ArrayMut(n) => format!("&mut [F; {n}]"),
             Kind::Vec => "Vec<F>".into(),
+            Kind::VecMut => "&mut Vec<F>".into(),
+            Kind::Rows => "Vec<&mut Vec<F>>".into(),
             Kind::Struct => "P".into(),
             Kind::StructRef => "&P".into(),
             Kind::StructMut => "&mut P".into(),
@@ -54,6 +60,8 @@ impl Kind {
         match self {
             Kind::Slice(n) | Kind::SliceMut(n) | Kind::ArrayRef(n) | Kind::ArrayMut(n) => format!("[F; {n}]"),
             Kind::StructRef | Kind::StructMut => "P".into(),
+            Kind::VecMut => "Vec<F>".into(),
+            Kind::Rows => "[Vec<F>; 2]".into(),
             _ => self.written(),
         }
     }
@@ -63,19 +71,20 @@ impl Kind {
         match self {
             Kind::Float => 1,
             Kind::Array(n) | Kind::Slice(n) | Kind::ArrayRef(n) | Kind::SliceMut(n) | Kind::ArrayMut(n) => n,
-            Kind::Vec => 4,
-            Kind::Struct | Kind::StructRef | Kind::StructMut => 8,
+            Kind::Vec | Kind::VecMut => 4,
+            Kind::Rows | Kind::Struct | Kind::StructRef | Kind::StructMut => 8,
             Kind::Index => 0,
         }
     }
 
     /// Whether the function may write to it, and the caller sees that.
     pub fn is_mut(self) -> bool {
-        matches!(self, Kind::SliceMut(_) | Kind::ArrayMut(_) | Kind::StructMut)
+        matches!(self, Kind::SliceMut(_) | Kind::ArrayMut(_) | Kind::StructMut | Kind::VecMut | Kind::Rows)
     }
 
-    fn is_by_value(self) -> bool {
-        matches!(self, Kind::Float | Kind::Array(_) | Kind::Vec | Kind::Struct | Kind::Index)
+    /// Whether it is moved into the function, which can write to its own.
+    fn is_moved(self) -> bool {
+        matches!(self, Kind::Float | Kind::Array(_) | Kind::Vec | Kind::Struct | Kind::Rows)
     }
 
     /// The variable `name` of [`Kind::owned`], as an argument.
@@ -84,8 +93,18 @@ impl Kind {
             Kind::Slice(_) => format!("&{name}[..]"),
             Kind::SliceMut(_) => format!("&mut {name}[..]"),
             Kind::ArrayRef(_) | Kind::StructRef => format!("&{name}"),
-            Kind::ArrayMut(_) | Kind::StructMut => format!("&mut {name}"),
+            Kind::ArrayMut(_) | Kind::StructMut | Kind::VecMut => format!("&mut {name}"),
+            Kind::Rows => format!("{name}.iter_mut().collect()"),
             _ => name.into(),
+        }
+    }
+
+    /// The variable `name` of [`Kind::owned`], as a shadow that a gradient is added to.
+    fn added_to(self, name: &str) -> String {
+        match self {
+            Kind::Slice(_) | Kind::SliceMut(_) => format!("&mut {name}[..]"),
+            Kind::Rows => format!("&mut {name}.iter_mut().collect()"),
+            _ => format!("&mut {name}"),
         }
     }
 }
@@ -97,6 +116,30 @@ pub struct Param {
     pub kind: Kind,
     /// Whether derivatives are taken with respect to it.
     pub active: bool,
+    /// Whether the gradient of what is moved is added to a shadow, and not returned.
+    pub added: bool,
+}
+
+impl Param {
+    /// Derivatives are taken with respect to it.
+    pub fn active(kind: Kind) -> Self {
+        Param { kind, active: true, added: false }
+    }
+
+    /// It is a constant.
+    pub fn constant(kind: Kind) -> Self {
+        Param { kind, active: false, added: false }
+    }
+
+    /// Whether a reverse derivative returns its gradient.
+    fn is_returned(self) -> bool {
+        self.active && !self.has_shadow()
+    }
+
+    /// Whether a reverse derivative takes a shadow of it.
+    pub fn has_shadow(self) -> bool {
+        self.active && (self.added || !self.kind.is_moved() || self.kind == Kind::Rows)
+    }
 }
 
 /// A result.
@@ -160,7 +203,7 @@ pub struct Signature {
 impl Signature {
     /// A random one.
     pub fn random(rng: &mut Rng) -> Self {
-        let index = Param { kind: Kind::Index, active: false };
+        let index = Param::constant(Kind::Index);
         if rng.chance(35) {
             // One active argument behind a reference: what `grad` and `jvp` take.
             let kind = match rng.below(4) {
@@ -169,18 +212,18 @@ impl Signature {
                 _ => Kind::Slice(rng.between(2, 7)),
             };
             let functional = if rng.chance(35) { Functional::Second } else { Functional::First };
-            let mut params = vec![Param { kind, active: true }];
+            let mut params = vec![Param::active(kind)];
             if rng.chance(60) {
                 params.push(index);
             }
             if rng.chance(20) {
-                params.push(Param { kind: Kind::Slice(3), active: false });
+                params.push(Param::constant(Kind::Slice(3)));
             }
             return Signature { params, output: Output::Active, functional };
         }
         let mut params = Vec::new();
         for _ in 0..rng.between(1, 4) {
-            let kind = match rng.below(18) {
+            let kind = match rng.below(20) {
                 0..3 => Kind::Float,
                 3 => Kind::Array(rng.between(2, 4)),
                 4..7 => Kind::Slice(rng.between(1, 6)),
@@ -191,14 +234,17 @@ impl Signature {
                 14 => Kind::Struct,
                 15 => Kind::StructRef,
                 16 => Kind::StructMut,
+                17 => Kind::VecMut,
+                18 => Kind::Rows,
                 _ => Kind::Index,
             };
             let may_be_constant = matches!(kind, Kind::Float | Kind::Slice(_));
             let active = kind != Kind::Index && !(may_be_constant && rng.chance(15));
-            params.push(Param { kind, active });
+            let added = matches!(kind, Kind::Vec | Kind::Struct) && rng.chance(50);
+            params.push(Param { kind, active, added });
         }
         if params.iter().all(|param| !param.active) {
-            params.push(Param { kind: Kind::Float, active: true });
+            params.push(Param::active(Kind::Float));
         }
         let may_return_nothing = params.iter().any(|param| param.kind.is_mut());
         let output = match rng.below(8) {
@@ -223,7 +269,7 @@ impl Signature {
             .iter()
             .enumerate()
             .map(|(i, param)| {
-                let word = if param.kind.is_by_value() && param.kind.floats() > 0 { "mut " } else { "" };
+                let word = if param.kind.is_moved() { "mut " } else { "" };
                 format!("{word}a{i}: {}", param.kind.written())
             })
             .collect();
@@ -241,7 +287,7 @@ impl Signature {
         };
         let reverse = |param: Param| match param {
             Param { active: false, .. } => "Const",
-            Param { kind, .. } if kind.is_by_value() => "Active",
+            _ if param.is_returned() => "Active",
             _ => "Duplicated",
         };
         let forward = |param: Param| if param.active { "Dual" } else { "Const" };
@@ -366,19 +412,16 @@ impl Signature {
 
     fn reverse(&self, text: &mut String, name: &str) {
         *text += "    {\n";
-        self.arguments(text, |param| (param.active && !param.kind.is_by_value()).then_some("w"));
+        self.arguments(text, |param| param.has_shadow().then_some("w"));
         let mut args = self.passed(|i| {
-            let Param { kind, active } = self.params[i];
-            (active && !kind.is_by_value()).then(|| match kind {
-                Kind::Slice(_) | Kind::SliceMut(_) => format!("&mut d{i}[..]"),
-                _ => format!("&mut d{i}"),
-            })
+            let param = self.params[i];
+            param.has_shadow().then(|| param.kind.added_to(&format!("d{i}")))
         });
         if !matches!(self.output, Output::Nothing | Output::Active) {
             args += ", s.seeds().take()";
         }
-        let by_value = |i: &usize| self.params[*i].active && self.params[*i].kind.is_by_value();
-        let mut names: Vec<String> = (0..self.params.len()).filter(by_value).map(|i| format!("d{i}")).collect();
+        let is_returned = |i: &usize| self.params[*i].is_returned();
+        let mut names: Vec<String> = (0..self.params.len()).filter(is_returned).map(|i| format!("d{i}")).collect();
         if self.output != Output::Nothing {
             names.push("y".into());
         }

@@ -19,6 +19,10 @@ enum Pass {
     RefMut,
     Slice,
     SliceMut,
+    /// `Box<&mut _>`
+    InBox,
+    /// `Vec<&mut _>`, of one
+    InVec,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +51,8 @@ impl Argument {
             Pass::RefMut => format!("p{k}: &mut {name}"),
             Pass::Slice => format!("p{k}: &[{of}]"),
             Pass::SliceMut => format!("p{k}: &mut [{of}]"),
+            Pass::InBox => format!("mut p{k}: Box<&mut {name}>"),
+            Pass::InVec => format!("mut p{k}: Vec<&mut {name}>"),
         }
     }
 
@@ -58,6 +64,8 @@ impl Argument {
             Pass::RefMut => format!("&mut {name}"),
             Pass::Slice => format!("&{name}[..]"),
             Pass::SliceMut => format!("&mut {name}[..]"),
+            Pass::InBox => format!("Box::new(&mut {name})"),
+            Pass::InVec => format!("vec![&mut {name}]"),
         }
     }
 
@@ -65,6 +73,7 @@ impl Argument {
     fn shadow(&self, name: &str) -> String {
         match self.pass {
             Pass::Slice | Pass::SliceMut => format!("&mut {name}[..]"),
+            Pass::InBox | Pass::InVec => format!("&mut {}", self.given(name)),
             _ => format!("&mut {name}"),
         }
     }
@@ -315,9 +324,11 @@ impl World {
             return Argument { ty, pass, activity };
         }
         let sliced = matches!(ty, Ty::Vec(_));
-        let pass = match rng.below(10) {
+        let pass = match rng.below(12) {
             0..3 => Pass::Ref,
             3..7 => Pass::RefMut,
+            10 => Pass::InBox,
+            11 => Pass::InVec,
             7 if sliced => Pass::Slice,
             8 if sliced => Pass::SliceMut,
             _ => Pass::Value,
@@ -382,10 +393,15 @@ impl World {
         self.writer.trust = Trust { derivative: trusted, after: trusted };
         self.writer.scope.clear();
         for (k, argument) in self.arguments.iter().enumerate() {
-            let text = if argument.pass == Pass::Value { format!("p{k}") } else { format!("(*p{k})") };
+            let text = match argument.pass {
+                Pass::Value => format!("p{k}"),
+                Pass::InBox => format!("(**p{k})"),
+                Pass::InVec => format!("(*p{k}[0])"),
+                _ => format!("(*p{k})"),
+            };
             let access = match argument.pass {
-                Pass::Value | Pass::RefMut | Pass::SliceMut => Access::Write,
-                _ => Access::Read,
+                Pass::Ref | Pass::Slice => Access::Read,
+                _ => Access::Write,
             };
             let active = argument.activity != Activity::Const;
             let (text, ty) = match (argument.pass, &argument.ty) {
@@ -418,7 +434,7 @@ impl World {
             Returned::Borrowed(ty) => {
                 let suits = |place: &Place| place.root == 0 && place.ty == ty && !place.text.contains(".borrow");
                 let passed = self.arguments[0].pass;
-                let found: Vec<_> = if matches!(passed, Pass::Value | Pass::Slice | Pass::SliceMut) {
+                let found: Vec<_> = if !matches!(passed, Pass::Ref | Pass::RefMut) {
                     Vec::new()
                 } else {
                     self.writer.places().into_iter().filter(suits).collect()

@@ -93,6 +93,45 @@ impl E {
 }
 
 #[derive(Clone, Debug)]
+pub enum G {
+    Float(F),
+    Floats(Vec<F>),
+    Name(String),
+    Small(u32),
+}
+
+impl G {
+    pub fn new(which: usize, a: F, b: F) -> G {
+        match which % 4 {
+            0 => G::Float(a),
+            1 => G::Floats(vec![a, b * a]),
+            2 => G::Name(format!("the {which}th")),
+            _ => G::Small(which as u32),
+        }
+    }
+
+    pub fn size(&self) -> F {
+        match self {
+            G::Float(a) => a * a,
+            G::Floats(all) => all.iter().map(|a| a.sin()).sum::<F>(),
+            G::Name(name) => (name.len() % 5) §as_float,
+            G::Small(k) => (*k as usize % 3) §as_float,
+        }
+    }
+}
+
+pub fn checked(a: F, k: u32) -> Result<F, u32> {
+    if a > §0.1§ { Ok(a) } else { Err(k) }
+}
+
+pub fn settled(r: Result<F, u32>, t: F) -> F {
+    match r {
+        Ok(a) => a * t,
+        Err(k) => t + ((k as usize % 7) §as_float),
+    }
+}
+
+#[derive(Clone, Debug)]
 pub enum List {
     Nil,
     Cons(F, Box<List>),

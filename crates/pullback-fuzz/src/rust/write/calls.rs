@@ -38,6 +38,8 @@ impl Writer {
             w.scope.writable = slice.iter().cloned().collect();
             w.scope.vecs.clear();
             w.scope.structs.clear();
+            w.scope.fixed.clear();
+            w.scope.rows.clear();
             w.some_statements(2);
             let value = w.bounded();
             let operator = *w.rng.pick(&["=", "+=", "*="]);

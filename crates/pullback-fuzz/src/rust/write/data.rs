@@ -1,6 +1,6 @@
 //! Structs, enums, boxes, strings.
 
-use super::Writer;
+use super::{Writer, base};
 
 impl Writer {
     pub(super) fn structure(&mut self) {
@@ -48,7 +48,7 @@ impl Writer {
         let (a, b, int) = (self.float(1), self.float(1), self.int());
         let t = self.atom();
         let name = self.name("e");
-        match self.rng.below(7) {
+        match self.rng.below(11) {
             0 => {
                 self.line(format!("let mut {name} = E::new({int} % 6, {a}, {b});"));
                 self.line(format!("{name}.change({t});"));
@@ -88,6 +88,40 @@ impl Writer {
                 let slice = slice.unwrap_or_else(|| "[§0.5§]".into());
                 self.bind(&format!("List::build({slice}.iter().map(|s| s * {t})).sum()"));
             }
+            6 => {
+                let line = match self.rng.below(3) {
+                    0 => format!("let {name} = checked({a}, ({int} % 9) as u32);"),
+                    1 => format!("let {name} = checked({a}, 3).or(Err(({int} % 9) as u32)).map(|s| s * {b});"),
+                    _ => format!("let mut {name} = checked({a}, 4); if let Ok(s) = &mut {name} {{ *s *= {b}; }}"),
+                };
+                self.line(line);
+                self.bind(&format!("settled({name}, {t})"));
+            }
+            7 => {
+                self.line(format!("let mut {name}: Vec<Result<F, u32>> = (0..4).map(|i| checked({a} * (i §as_float) - {b}, i as u32)).collect();"));
+                let line = match self.rng.below(3) {
+                    0 => format!("{name}.swap(0, 2);"),
+                    1 => format!("{name}.rotate_left({int} % 4);"),
+                    _ => format!("{name}.push(checked({t}, 9));"),
+                };
+                self.line(line);
+                self.bind(&format!("{name}.into_iter().map(|r| settled(r, {t})).sum::<F>()"));
+            }
+            8 | 9 => {
+                let second = self.name("e");
+                self.line(format!(
+                    "let mut {name}: Vec<G> = (0..5).map(|i| G::new(i + {int} % 4, {a}, {b})).collect();"
+                ));
+                self.line(format!("let {second} = {name}.clone();"));
+                let line = match self.rng.below(4) {
+                    0 => format!("{name}.swap(0, 2);"),
+                    1 => format!("{name}.rotate_right({int} % 5);"),
+                    2 => format!("{name}[{int} % 5] = G::Float({t});"),
+                    _ => format!("{name}.truncate(1 + {int} % 4);"),
+                };
+                self.line(line);
+                self.bind(&format!("{name}.iter().chain(&{second}).map(|g| g.size()).sum::<F>()"));
+            }
             _ => {
                 let second = self.name("e");
                 self.line(format!("let mut {name} = E::Count({int} % 5); let mut {second} = E::One({a});"));
@@ -96,6 +130,39 @@ impl Writer {
                 self.bind(&format!("{name}.size() - {second}.size() * {b}"));
             }
         }
+    }
+
+    /// Exchange one vector for another.
+    pub(super) fn exchange(&mut self) {
+        if !self.scope.rows.is_empty() && self.rng.chance(60) {
+            let name = self.rng.pick(&self.scope.rows).clone();
+            let t = self.atom();
+            return match self.rng.below(5) {
+                0 => self.line(format!("{name}.swap(0, 1);")),
+                1 => self.line(format!(
+                    "{{ let (first, rest) = {name}.split_at_mut(1); std::mem::swap(&mut *first[0], &mut *rest[0]); }}"
+                )),
+                2 => self.line(format!("{name}.sort_by(|l, r| l[0].total_cmp(&r[0]));")),
+                3 => self.line(format!("{{ let t = {t}; for row in {name}.iter_mut() {{ row[0] *= t; }} }}")),
+                _ => self.line(format!("for row in {name}.iter_mut() {{ let old = std::mem::take(&mut **row); **row = old.into_iter().rev().collect(); }}")),
+            };
+        }
+        if self.scope.fixed.is_empty() {
+            return self.structure();
+        }
+        let first = self.rng.pick(&self.scope.fixed).clone();
+        let others: Vec<String> = self.scope.fixed.iter().chain(&self.scope.vecs).cloned().collect();
+        let others: Vec<String> = others.into_iter().filter(|other| base(other) != base(&first)).collect();
+        if others.is_empty() || self.rng.chance(25) {
+            let (by, x) = (self.atom(), self.name("x"));
+            let list = first.trim_start_matches('*');
+            self.line(format!("let {x} = {by};"));
+            self.line(format!("{first} = {list}.iter().map(|s| s * {x}).collect();"));
+            return;
+        }
+        let other = self.rng.pick(&others).clone();
+        let (a, b) = (first.trim_start_matches('*'), other.trim_start_matches('*'));
+        self.line(format!("if {a}.len() == {b}.len() {{ std::mem::swap(&mut {first}, &mut {other}); }}"));
     }
 
     pub(super) fn boxed(&mut self) {

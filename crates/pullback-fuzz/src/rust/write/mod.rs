@@ -69,6 +69,10 @@ struct Scope {
     vecs: Vec<String>,
     /// `P`s that can be written to.
     structs: Vec<String>,
+    /// `Vec`s that keep their length, and can be exchanged for others.
+    fixed: Vec<String>,
+    /// `Vec`s of two references.
+    rows: Vec<String>,
     /// Loops that can be left.
     labels: Vec<String>,
 }
@@ -91,6 +95,18 @@ impl Scope {
                 self.writable.push(name.into());
                 self.vecs.push(name.into());
             }
+            Kind::VecMut => {
+                self.slices.push(name.into());
+                self.writable.push(name.into());
+                self.fixed.push(format!("*{name}"));
+            }
+            Kind::Rows => {
+                let rows = [format!("{name}[0]"), format!("{name}[1]")];
+                self.slices.extend(rows.clone());
+                self.writable.extend(rows.clone());
+                self.fixed.extend(rows.map(|row| format!("*{row}")));
+                self.rows.push(name.into());
+            }
             Kind::Struct | Kind::StructMut => self.enter_struct(name),
             Kind::StructRef => {
                 self.floats.extend([format!("{name}.a"), format!("*{name}.g")]);
@@ -108,19 +124,26 @@ impl Scope {
         self.writable.extend([format!("{name}.b"), format!("{name}.w")]);
         self.ints.push(format!("{name}.k"));
         self.structs.push(name.into());
+        self.fixed.push(format!("{name}.w"));
     }
 
     /// Forget a name, and its fields.
     fn forget(&mut self, name: &str) {
-        let base = name.trim_start_matches('*').split('.').next().unwrap_or(name).to_owned();
-        let keep = |place: &String| place.trim_start_matches('*').split('.').next() != Some(&base);
+        let keep = |place: &String| base(place) != base(name);
         let lists =
             [&mut self.floats, &mut self.vars, &mut self.ints, &mut self.slices, &mut self.writable, &mut self.vecs];
         for list in lists {
             list.retain(keep);
         }
-        self.structs.retain(keep);
+        for list in [&mut self.structs, &mut self.fixed, &mut self.rows] {
+            list.retain(keep);
+        }
     }
+}
+
+/// The variable that a place is part of.
+fn base(place: &str) -> &str {
+    place.trim_start_matches('*').split(['.', '[']).next().unwrap_or(place)
 }
 
 /// What statements stand in: it says how they can be left.
@@ -224,7 +247,7 @@ impl Writer {
     fn statement(&mut self) {
         self.budget = self.budget.saturating_sub(1);
         let deep = self.indent > 3;
-        match self.rng.below(50) {
+        match self.rng.below(52) {
             0..3 => {
                 let value = self.float(2);
                 self.bind(&value);
@@ -259,6 +282,7 @@ impl Writer {
             43 if !deep => self.helper(),
             44 => self.array(),
             45..49 => self.rearrange(),
+            49 | 50 => self.exchange(),
             _ => {
                 let value = self.bounded();
                 self.bind(&value);
