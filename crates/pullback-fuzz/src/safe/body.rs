@@ -648,7 +648,8 @@ impl Writer {
         let count = self.rng.between(0, 2);
         let rest = self.block(count, depth - 1, &inner);
         self.scope.pop();
-        format!("{pad}for {i} in 0..{bound} {{\n{guard}{first}{rest}{pad}}}\n")
+        // A borrow in the bound ends before the loop begins.
+        format!("{pad}let n{i}: usize = {bound};\n{pad}for {i} in 0..n{i} {{\n{guard}{first}{rest}{pad}}}\n")
     }
 
     /// An option is looked into.

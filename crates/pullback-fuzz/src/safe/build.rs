@@ -232,8 +232,14 @@ impl Workshop {
             }
             // The driver died, or did not say of which program it speaks.
             if let (Some((seed, number)), 1) = (programs.first(), programs.len()) {
-                let text = format!("the build fails: {:?}\n{}", built.end, built.error);
-                outcome.fault(*seed, Some(*number), profile, text);
+                // What the programs share may be what is refused.
+                let refusal = built.error.lines().find(|line| line.starts_with("error: cannot differentiate"));
+                if let Some(headline) = refusal.filter(|line| !line.contains("bug in Pullback")) {
+                    outcome.refused.entry(without_numbers(headline)).or_default().push((*seed, *number));
+                } else {
+                    let text = format!("the build fails: {:?}\n{}", built.end, built.error);
+                    outcome.fault(*seed, Some(*number), profile, text);
+                }
                 return Ok(());
             }
             let middle = *programs.iter().nth(programs.len() / 2).expect("there are several");
