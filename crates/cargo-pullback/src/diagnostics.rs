@@ -58,7 +58,10 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
             (Place { file: frame.file.clone(), line: frame.line, column: frame.column }, error.label.clone())
         }
         None => {
-            notes.extend(inwards(&chain));
+            // What an attribute has written is no way that anyone would follow.
+            if !chain.iter().any(is_attribute) {
+                notes.extend(inwards(&chain));
+            }
             (asked.clone(), asked_for(function).to_owned())
         }
     };

@@ -128,6 +128,13 @@ pub struct Argument {
     pub layout: LayoutId,
 }
 
+impl Argument {
+    /// The argument `name`, given by reference.
+    pub fn new(name: impl Into<String>, activity: Activity, layout: LayoutId) -> Self {
+        Argument { name: name.into(), activity, by_value: false, layout }
+    }
+}
+
 /// A derivative that is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {

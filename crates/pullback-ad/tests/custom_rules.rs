@@ -104,7 +104,7 @@ fn derive(
     let primal = module.find("f").expect("the program has @f");
     let mut layouts = Layouts::default();
     let (x, result) = (floats(&mut layouts, "[f64]", count), floats(&mut layouts, "f64", 1));
-    let argument = |name: &str, layout| Argument { name: name.to_owned(), activity: Activity::Duplicated, layout };
+    let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
     let request = Request {
         mode,
         width: 1,

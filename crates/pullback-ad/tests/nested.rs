@@ -20,7 +20,7 @@ fn request(mode: Mode, params: &[usize], nested: bool) -> Request {
     let mut argument = |(i, count): (usize, &usize)| {
         let fields = (0..*count as u64).map(|k| Field { offset: 8 * k, kind: FieldKind::F64 }).collect();
         let layout = layouts.add(Layout { name: "[f64]".to_owned(), size: 8 * *count as u64, fields });
-        Argument { name: format!("a{i}"), activity: Activity::Duplicated, by_value: false, layout }
+        Argument::new(format!("a{i}"), Activity::Duplicated, layout)
     };
     let args = params.iter().enumerate().map(&mut argument).collect();
     Request {

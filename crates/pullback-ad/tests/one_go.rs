@@ -17,7 +17,7 @@ fn request(split: bool) -> Request {
     let float = add("f64", 8, &[FieldKind::F64]);
     let number = add("i64", 8, &[FieldKind::Int(8)]);
     let floats = add("&[f64]", 16, &[FieldKind::Pointer(Some(float)), FieldKind::Int(8)]);
-    let argument = |name: &str, activity, layout| Argument { name: name.to_owned(), activity, layout };
+    let argument = |name: &str, activity, layout| Argument::new(name, activity, layout);
     Request {
         mode: Mode::Reverse,
         width: 1,

@@ -54,7 +54,7 @@ fn request(mode: Mode, zeros: Zeros, float: Float) -> Request {
     let (point, result) = (floats(3), floats(1));
     let fields = vec![Field { offset: 0, kind: FieldKind::Int(4) }];
     let number = layouts.add(Layout { name: "i32".to_owned(), size: 4, fields });
-    let argument = |name: &str, activity, layout| Argument { name: name.to_owned(), activity, layout };
+    let argument = |name: &str, activity, layout| Argument::new(name, activity, layout);
     Request {
         mode,
         width: 1,

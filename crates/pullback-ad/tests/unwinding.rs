@@ -201,7 +201,7 @@ fn derivative(program: &str, mode: Mode) -> Module {
     let mut layouts = Layouts::default();
     let float = Layout { name: "f64".to_owned(), size: 8, fields: vec![Field { offset: 0, kind: FieldKind::F64 }] };
     let layout = layouts.add(float);
-    let argument = |name: &str| Argument { name: name.to_owned(), activity: Activity::Duplicated, layout };
+    let argument = |name: &str| Argument::new(name, Activity::Duplicated, layout);
     let request = Request {
         mode,
         width: 1,

@@ -73,7 +73,7 @@ fn attempt(text: &str, mode: Mode) -> Result<Module, Error> {
     let mut module = parse_module(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let mut layouts = Layouts::default();
     let [float, number] = floats_and_a_number(&mut layouts);
-    let argument = |name: &str, activity, layout| Argument { name: name.to_owned(), activity, layout };
+    let argument = |name: &str, activity, layout| Argument::new(name, activity, layout);
     let args = vec![
         argument("x", Activity::Duplicated, float),
         argument("which", Activity::Const, number),
@@ -224,7 +224,7 @@ b3(v9: f64):
     let [float, _] = floats_and_a_number(&mut layouts);
     let fields = vec![Field { offset: 0, kind: FieldKind::Opaque(16) }];
     let either = layouts.add(Layout { name: "Either".to_owned(), size: 16, fields });
-    let argument = |name: &str, layout| Argument { name: name.to_owned(), activity: Activity::Duplicated, layout };
+    let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
     let request = Request {
         mode: Mode::Reverse,
         width: 1,

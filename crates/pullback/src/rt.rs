@@ -359,10 +359,16 @@ impl Tape {
     /// fields.
     #[inline(never)]
     fn give_back(&mut self) {
-        // There is something only if the derivative was left by a panic.
-        self.put_back();
+        if self.was_left() {
+            self.put_back();
+        }
         // Before the memory, since they may refer to it.
         let panic = self.drop_values();
+        if panic.is_some() {
+            self.put_back()
+        } else {
+            self.forget_saved()
+        }
         self.give_back_memory();
         go_on_with(panic);
     }

@@ -331,3 +331,112 @@ fn a_derivative_of_a_derivative_is_right_or_says_that_it_is_not() {
     let text = refused.downcast_ref::<String>().map(String::as_str).or(refused.downcast_ref::<&str>().copied());
     assert!(text.unwrap().contains("exchanges for something else"), "{text:?}");
 }
+
+mod taken_to_another_place {
+    use super::*;
+
+    #[autodiff(d_back, Reverse, Duplicated, Duplicated)]
+    fn back(a: &mut Vec<f64>, b: &mut Vec<f64>) {
+        *a = take(b);
+        a[0] *= 3.0;
+    }
+
+    #[autodiff(d_on, Reverse, Duplicated, Duplicated)]
+    fn on(a: &mut Vec<f64>, b: &mut Vec<f64>) {
+        *b = take(a);
+        b[0] *= 3.0;
+    }
+
+    /// The vector that is left empty leads nowhere, whatever its shadow's pointer is.
+    #[test]
+    fn from_one_argument_to_another() {
+        let (mut da, mut db) = (vec![10.0], vec![0.0]);
+        d_back(&mut vec![1.0], &mut da, &mut vec![3.0], &mut db);
+        assert_eq!((da, db), (vec![0.0], vec![30.0]));
+        let (mut da, mut db) = (vec![0.0], vec![10.0]);
+        d_on(&mut vec![1.0], &mut da, &mut vec![3.0], &mut db);
+        assert_eq!((da, db), (vec![30.0], vec![0.0]));
+    }
+
+    #[autodiff(d_register, Reverse, Duplicated)]
+    fn register(v: &mut [Vec<f64>; 3]) {
+        v[2] = take(&mut v[1]);
+        v[1] = take(&mut v[0]);
+    }
+
+    #[test]
+    fn a_shift_register() {
+        let mut d = [vec![0.0], vec![10.0], vec![100.0]];
+        d_register(&mut [vec![1.0], vec![2.0], vec![3.0]], &mut d);
+        assert_eq!(d, [vec![10.0], vec![100.0], vec![0.0]]);
+    }
+
+    #[autodiff(d_boxes, Reverse, Duplicated)]
+    fn boxes(v: &mut [Box<[f32]>; 2]) {
+        v[1] = take(&mut v[0]);
+    }
+
+    #[autodiff(d_options, Reverse, Duplicated)]
+    fn options(v: &mut [Option<Vec<f64>>; 2]) {
+        v[1] = v[0].replace(Vec::new());
+    }
+
+    #[autodiff(d_rows, Reverse, Duplicated)]
+    fn rows(mut v: Vec<&mut Vec<f64>>) {
+        let old = take(v[0]);
+        *v[1] = old;
+    }
+
+    #[test]
+    fn of_other_types() {
+        let mut d = [Box::from([0.0]), Box::from([10.0])];
+        d_boxes(&mut [Box::from([1.0]), Box::from([2.0])], &mut d);
+        assert_eq!(d, [Box::from([10.0]), Box::from([0.0])]);
+        let mut d = [Some(vec![0.0]), Some(vec![10.0])];
+        d_options(&mut [Some(vec![1.0]), Some(vec![2.0])], &mut d);
+        assert_eq!(d, [Some(vec![10.0]), Some(vec![0.0])]);
+        let (mut da, mut db) = (vec![0.0], vec![10.0]);
+        d_rows(vec![&mut vec![1.0], &mut vec![2.0]], &mut vec![&mut da, &mut db]);
+        assert_eq!((da, db), (vec![10.0], vec![0.0]));
+    }
+}
+
+#[autodiff(d_uneven, Reverse, Duplicated, Duplicated)]
+fn uneven(a: &mut Vec<f64>, b: &mut Vec<f64>) {
+    swap(a, b);
+    a[1] *= 2.0;
+}
+
+/// The second element of `b` is gone, and there was no second element of `a`.
+#[test]
+fn nothing_comes_of_the_cotangent_of_what_is_gone() {
+    let (mut da, mut db) = (vec![1.0], vec![10.0, 100.0]);
+    d_uneven(&mut vec![2.0], &mut da, &mut vec![3.0, 4.0], &mut db);
+    assert_eq!((da, db), (vec![10.0], vec![1.0, 100.0]));
+}
+
+#[derive(Differentiable)]
+struct Integrator {
+    now: Vec<f64>,
+    next: Vec<f64>,
+    step: f64,
+}
+
+#[autodiff(d_advance, Reverse, Duplicated)]
+fn advance(s: &mut Integrator) {
+    for (next, now) in s.next.iter_mut().zip(&s.now) {
+        *next = now + s.step * now * now;
+    }
+    swap(&mut s.now, &mut s.next);
+}
+
+#[test]
+fn two_buffers_beside_a_float() {
+    let mut d = Integrator { now: vec![1.0, 10.0], next: vec![0.0; 2], step: 0.0 };
+    advance_derivative(&mut d);
+    assert_eq!((d.now, d.next, d.step), (vec![3.0, 30.0], vec![0.0; 2], 44.0));
+}
+
+fn advance_derivative(d: &mut Integrator) {
+    d_advance(&mut Integrator { now: vec![2.0, 2.0], next: vec![0.0; 2], step: 0.5 }, d);
+}

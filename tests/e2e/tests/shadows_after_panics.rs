@@ -105,6 +105,41 @@ fn a_pullback_that_panics() {
     assert_eq!((v, dv, dx), (vec![3.0, 9000.0], vec![7.0], [1.0, 2.0]));
 }
 
+/// Says no when it is dropped.
+struct Last(f64);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        assert!(self.0 < 100.0 || std::thread::panicking(), "too late");
+    }
+}
+
+fn squared(x: f64) -> f64 {
+    x * x
+}
+
+#[rrule(for = squared)]
+fn squared_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    let last = Last(x);
+    (x * x, move |dy| 2.0 * { &last }.0 * dy)
+}
+
+#[autodiff(d_last, Reverse, Duplicated, Duplicated, Active)]
+fn with_last(v: &mut [f64], x: &[f64]) -> f64 {
+    v[0] = squared(x[0]);
+    v[0]
+}
+
+/// Both sweeps are through then.
+#[test]
+fn a_capture_that_panics_when_the_tape_is_dropped() {
+    let (mut v, mut dv, mut dx) = ([1.0], [2.0], [3.0]);
+    panics(|| d_last(&mut v, &mut dv, &[200.0], &mut dx));
+    assert_eq!((v, dv, dx), ([40000.0], [2.0], [3.0]));
+    d_last(&mut v, &mut dv, &[20.0], &mut dx);
+    assert_eq!((v, dv, dx), ([400.0], [0.0], [123.0]));
+}
+
 /// A derivative in a function that is differentiated: what it has for a shadow is dropped on the way.
 #[test]
 fn second_order() {

@@ -634,6 +634,18 @@ impl Analysis<'_> {
             || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
     }
 
+    /// Whether a pointer that may lead to bytes that take no part is stored where, by a layout, pointers lead to floats.
+    fn leads_to_inert(&self, id: FuncId, ptr: Value, align: u64, value: Value) -> bool {
+        let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
+        let objects = &self.facts.objects;
+        let may_be_inert = |at: &Offsets, width| {
+            [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.some_marked(object, *mark, at, width))
+        };
+        let (place, start) = (self.facts.place(id, ptr, align), self.facts.place(id, value, 1));
+        let mut floats = objects.led_to(to, &place);
+        floats.any(|float| may_be_inert(&start.plus(&Residue::exact(float.offset as i64).into()), float.width))
+    }
+
     /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called, and those whose
     /// address goes somewhere together with a pointer.
     fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
@@ -778,6 +790,9 @@ impl Analysis<'_> {
                     .label("a value that depends on the inputs is stored here")
                     .note("the field has `#[pullback(skip)]`, so the derivative of what is read back from it would be lost")
                     .help("let the field take part: remove its `#[pullback(skip)]`"))
+            }
+            Op::Store { ptr, value, align } if shadowed(*value) && self.leads_to_inert(id, *ptr, *align, *value) => {
+                Err(leads_to_skipped(data.loc))
             }
             // Nobody would know what comes out of the aggregate.
             Op::InsertValue(_, value, _)
@@ -937,6 +952,14 @@ fn in_pieces(lost: Lost) -> Error {
         .note(what)
         .note("an enum has a pointer in one variant, and something of 32 bits at the same place in another")
         .help("use numbers of 64 bits in that enum, or put those of 32 bits in a `Box`, too")
+}
+
+fn leads_to_skipped(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::ActiveInConst, "a reference to a skipped field is stored in a result or an argument")
+        .at(loc)
+        .label("stored here")
+        .note("the field has `#[pullback(skip)]`, so the tangent that the reference would lead to is not there")
+        .help("hand on the field's value, or let the field take part: remove its `#[pullback(skip)]`")
 }
 
 fn put_together(loc: Option<SourceLoc>) -> Error {

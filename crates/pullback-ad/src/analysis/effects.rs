@@ -76,7 +76,7 @@ impl Effects {
         }
         let mut layouts = Layouts::default();
         let layout = layouts.add(Layout::default());
-        let argument = |i: usize| Argument { name: format!("{i}"), activity: Activity::Const, by_value: false, layout };
+        let argument = |i: usize| Argument::new(format!("{i}"), Activity::Const, layout);
         let request = Request {
             mode: Mode::Reverse,
             width: 1,

@@ -669,8 +669,9 @@ impl Pass<'_> {
                     let Some(distance) = cell.at.minus(a_at).clipped(0, last) else { continue };
                     for distance in distance.apart_in(b_at) {
                         let mut place = b_at.plus(distance);
-                        if same {
-                            // Moved along its own object, again and again perhaps: every place at that distance.
+                        if same && len.is_none() {
+                            // Moved along its own object, again and again perhaps: every place at that distance. (A region of known
+                            // length has an end.)
                             let shift = gcd(b_at.minus(a_at).m, b_at.minus(a_at).k.unsigned_abs());
                             place = Residue::strided(place.k, gcd(place.m, shift));
                         }

@@ -124,6 +124,17 @@ pub struct Opaque {
     pub floats: u64,
     /// Whether some variant has a skipped field in which floats may lie.
     pub skips: bool,
+    /// The first float behind a pointer that some variant has there.
+    pub leads_to: Option<FloatAt>,
+}
+
+/// A float of a layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FloatAt {
+    /// Where in the layout.
+    pub offset: u64,
+    /// How many bytes.
+    pub width: u64,
 }
 
 /// What a layout says of some bytes besides what they hold.
@@ -181,6 +192,8 @@ struct Content {
     declared: bool,
     /// An enum's words were moved from there or to there unseen.
     unseen: bool,
+    /// A layout says that this pointer leads to such a float.
+    leads_to: Option<FloatAt>,
 }
 
 /// The tables.
@@ -253,7 +266,14 @@ impl Objects {
     pub fn add_content(&mut self) -> ContentId {
         let id = ContentId(self.contents.len() as u32);
         let kinds = Kinds::NONE;
-        self.contents.push(Content { parent: id, kinds, pointee: None, declared: false, unseen: false });
+        self.contents.push(Content {
+            parent: id,
+            kinds,
+            pointee: None,
+            declared: false,
+            unseen: false,
+            leads_to: None,
+        });
         id
     }
 
@@ -278,6 +298,22 @@ impl Objects {
         let all = content.kinds.union(kinds);
         self.changed |= all != content.kinds;
         content.kinds = all;
+    }
+
+    /// Note that a pointer leads to such a float.
+    pub fn lead_to(&mut self, id: ContentId, float: Option<FloatAt>) {
+        let id = self.find_content(id);
+        let known = &mut self.contents[id.0 as usize].leads_to;
+        self.changed |= known.is_none() && float.is_some();
+        *known = known.or(float);
+    }
+
+    /// The floats to which pointers at this place of an object lead, by layouts.
+    pub fn led_to(&self, id: ObjId, at: &Offsets) -> impl Iterator<Item = FloatAt> {
+        let cells = self.cells(id).iter().filter(|cell| at.overlaps(8, &cell.at.into(), cell.width));
+        let contents = cells.map(|cell| &self.contents[self.find_content(cell.content).0 as usize]);
+        let opaque = self.opaque(id).iter().filter(|opaque| at.overlaps(8, &opaque.at.into(), opaque.bytes));
+        contents.filter_map(|content| content.leads_to).chain(opaque.filter_map(|opaque| opaque.leads_to))
     }
 
     /// Note that such data may have been moved unseen.
@@ -445,6 +481,7 @@ impl Objects {
         self.contents[b.0 as usize].parent = a;
         self.contents[a.0 as usize].declared &= merged.declared;
         self.contents[a.0 as usize].unseen |= merged.unseen;
+        self.lead_to(a, merged.leads_to);
         self.see(a, merged.kinds);
         if let Some((object, offset)) = merged.pointee {
             self.point(a, object, offset);

@@ -38,6 +38,7 @@ pub(super) fn fill(
                     facts.objects.mark(object, at, 8, Property::Inert);
                     continue;
                 };
+                facts.objects.lead_to(content, unseen::first_float(&request.layouts, pointee));
                 let target = match path.iter().find(|(layout, _)| *layout == pointee) {
                     Some((_, target)) => *target,
                     None => {

@@ -6,7 +6,7 @@
 //! (the caller's wrapper sees to that) and a copy in forward mode.
 
 use super::flow::Facts;
-use super::objects::{Kinds, ObjId, Objects, Opaque};
+use super::objects::{FloatAt, Kinds, ObjId, Objects, Opaque};
 use super::offsets::Offsets;
 use super::residue::Residue;
 use crate::request::{FieldKind, LayoutId, Layouts};
@@ -56,7 +56,37 @@ pub(super) fn opaque(layouts: &Layouts, layout: LayoutId, at: Residue, bytes: u6
         FieldKind::Payload(inner) => may_skip_floats(layouts, inner, &mut vec![layout]),
         _ => false,
     });
-    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips }
+    let leads_to = lead(layouts, layout, &mut Vec::new());
+    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips, leads_to }
+}
+
+/// The first float of a layout that is not behind a pointer, nor in an enum.
+pub(super) fn first_float(layouts: &Layouts, layout: LayoutId) -> Option<FloatAt> {
+    layouts.get(layout).fields.iter().find_map(|field| {
+        let (offset, width) = match field.kind {
+            FieldKind::F32 => (0, 4),
+            FieldKind::F64 => (0, 8),
+            FieldKind::Nested(inner, count) if count > 0 => {
+                let first = first_float(layouts, inner)?;
+                (first.offset, first.width)
+            }
+            _ => return None,
+        };
+        Some(FloatAt { offset: field.offset + offset, width })
+    })
+}
+
+/// Such a float behind a pointer of a variant.
+fn lead(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> Option<FloatAt> {
+    if path.contains(&layout) {
+        return None;
+    }
+    path.push(layout);
+    layouts.get(layout).fields.iter().find_map(|field| match field.kind {
+        FieldKind::Pointer(Some(pointee)) if path.len() > 1 => first_float(layouts, pointee),
+        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => lead(layouts, inner, path),
+        _ => None,
+    })
 }
 
 /// Whether a value of this layout has bytes that take no part, in which a float may lie.
@@ -211,7 +241,10 @@ mod tests {
     fn object(kinds: Kinds) -> (Objects, ObjId) {
         let mut objects = Objects::default();
         let id = objects.add(Origins { args: vec![0], variant: true, ..Origins::default() });
-        objects.add_opaque(id, Opaque { at: Residue::strided(0, 24), bytes: 24, kinds, floats: 3, skips: false });
+        objects.add_opaque(
+            id,
+            Opaque { at: Residue::strided(0, 24), bytes: 24, kinds, floats: 3, skips: false, leads_to: None },
+        );
         (objects, id)
     }
 
@@ -260,12 +293,7 @@ mod tests {
             split: false,
             nested: false,
             name: "f".to_owned(),
-            args: vec![Argument {
-                name: "list".to_owned(),
-                activity: Activity::Duplicated,
-                by_value: false,
-                layout: list,
-            }],
+            args: vec![Argument::new("list", Activity::Duplicated, list)],
             layouts,
             rules: Default::default(),
         };

@@ -52,12 +52,7 @@ fn request(memory: &[&[FieldKind]]) -> Request {
                 }
             };
         }
-        Argument {
-            name: format!("a{index}"),
-            activity: Activity::Duplicated,
-            by_value: false,
-            layout: layouts.add(layout),
-        }
+        Argument::new(format!("a{index}"), Activity::Duplicated, layouts.add(layout))
     };
     let args = memory.iter().enumerate().map(&mut argument).collect();
     Request {

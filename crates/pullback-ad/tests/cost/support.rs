@@ -241,7 +241,7 @@ fn request(args: &[Arg]) -> Request {
             Arg::Floats(_) => (Activity::Duplicated, floats),
             Arg::Number(_) => (Activity::Const, number),
         };
-        Argument { name: format!("a{i}"), activity, by_value: false, layout }
+        Argument::new(format!("a{i}"), activity, layout)
     };
     Request {
         mode: Mode::Reverse,

@@ -78,7 +78,7 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
         let activity = if plan.active { Activity::Duplicated } else { Activity::Const };
         let last = i + 1 == plans.len();
         let name = if last { "return".to_owned() } else { format!("a{i}") };
-        request.args.push(Argument { name, activity, by_value: false, layout });
+        request.args.push(Argument::new(name, activity, layout));
         let blob = plan.image(&mut image, &mut rng);
         image.args.push(blob);
     }

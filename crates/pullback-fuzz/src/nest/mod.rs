@@ -95,7 +95,7 @@ fn arguments(program: &Program, inner: Inner, rng: &mut Rng) -> (Vec<Argument>, 
             let activity = if activity.has_shadow() != other { Activity::Duplicated } else { Activity::Const };
             set_active(image, root, activity.has_shadow());
             image.args.push(root);
-            args.push(Argument { name, activity, by_value: false, layout: argument.layout });
+            args.push(Argument::new(name, activity, argument.layout));
         };
         // The last one is not the place of the result, and only that has this name.
         let name = if argument.name == "return" { "out" } else { &argument.name };

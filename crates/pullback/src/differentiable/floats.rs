@@ -18,13 +18,13 @@ pub trait VisitFloats: Sized {
     /// `primal` may be read and `shadow` written, for `count` floats.
     unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize);
 
-    /// A pointer of the shadow, to what is visited next; whether it is to be visited.
+    /// A pointer of the shadow, to what is visited next, unless that is nothing (an empty vector); whether it is to be visited.
     ///
     /// # Safety
     /// `place` may be read and written.
     #[inline(always)]
-    unsafe fn pointer(&mut self, place: *mut *mut ()) -> bool {
-        let _ = place;
+    unsafe fn pointer(&mut self, place: *mut *mut (), to_nothing: bool) -> bool {
+        let _ = (place, to_nothing);
         true
     }
 
@@ -36,7 +36,7 @@ pub trait VisitFloats: Sized {
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S36, asked of the caller.
         unsafe {
-            if self.pointer(place) {
+            if self.pointer(place, size_of_val(primal) == 0) {
                 primal.floats(pointee(primal, place), self);
             }
         }
@@ -49,7 +49,7 @@ pub trait VisitFloats: Sized {
     #[inline(always)]
     unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
         // SAFETY: S36, asked of the caller.
-        unsafe { self.pointer(place) && self.is_new(address) }
+        unsafe { self.pointer(place, false) && self.is_new(address) }
     }
 
     /// Whether the shared value at `address` is met for the first time.

@@ -29,7 +29,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
         unsafe {
-            if visit.pointer(shadow.cast()) {
+            if visit.pointer(shadow.cast(), size_of_val(&**self) == 0) {
                 T::floats(self, pointee(&**self, shadow.cast()), visit);
             }
         }
@@ -133,7 +133,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         // SAFETY: S36, asked of the caller; the word is the one that holds the address.
         unsafe {
             let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
-            if visit.pointer(pointer.cast()) {
+            if visit.pointer(pointer.cast(), self.is_empty()) {
                 T::floats_in_row(self, pointer.read(), visit);
             }
         }

@@ -44,17 +44,22 @@ pub(super) struct Saved {
     in_lent: bool,
     /// Whether only what arguments own is visited.
     owned_only: bool,
-    /// Sums in memory that the function was given, and changes, which are zero as long as the derivative runs.
+    /// What is added to shadows when the derivative is through: sums in memory that the function was given, and changes, and cotangents of what
+    /// is gone.
     sums: Vec<Run>,
+    /// Whether the derivative is through. What is put back then is put back only if something panics that is dropped with the tape.
+    through: bool,
 }
 
 /// A pointer of a shadow.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Pointer {
     place: *mut *mut (),
     to: *mut (),
     /// Whether it lies in memory that was lent.
     in_lent: bool,
+    /// It is that of an empty vector.
+    to_nothing: bool,
 }
 
 /// Visits something that was lent.
@@ -72,6 +77,8 @@ struct Run {
     place: *mut u8,
     /// The size of one.
     size: usize,
+    /// Whether they lie in memory that was lent.
+    in_lent: bool,
     bytes: Box<[u8]>,
 }
 
@@ -107,14 +114,14 @@ impl VisitFloats for Saved {
         let place = shadow.cast::<u8>();
         // SAFETY: S23, asked of the caller.
         let bytes = unsafe { std::slice::from_raw_parts(place, count * size_of::<F>()) }.into();
-        self.floats.push(Run { place, size: size_of::<F>(), bytes });
+        self.floats.push(Run { place, size: size_of::<F>(), in_lent: self.in_lent, bytes });
     }
 
-    unsafe fn pointer(&mut self, place: *mut *mut ()) -> bool {
+    unsafe fn pointer(&mut self, place: *mut *mut (), to_nothing: bool) -> bool {
         // SAFETY: S23, asked of the caller.
         let to = unsafe { place.read() };
         if !self.owned_only {
-            self.pointers.push(Pointer { place, to, in_lent: self.in_lent });
+            self.pointers.push(Pointer { place, to, in_lent: self.in_lent, to_nothing });
         }
         // What a function without derivative has made has no shadow.
         !to.is_null()
@@ -122,12 +129,12 @@ impl VisitFloats for Saved {
 
     unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
         // SAFETY: S23, asked of the caller.
-        !self.owned_only && unsafe { self.pointer(place) } && self.is_new(address)
+        !self.owned_only && unsafe { self.pointer(place, false) } && self.is_new(address)
     }
 
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S23, asked of the caller.
-        if self.owned_only || !unsafe { self.pointer(place) } {
+        if self.owned_only || !unsafe { self.pointer(place, size_of_val(primal) == 0) } {
             return;
         }
         let primal = &raw const *primal;
@@ -211,13 +218,14 @@ impl Tape {
         }
     }
 
-    /// The derivative is through: what was saved is not put back, and what was set aside is added.
-    ///
-    /// # Safety
-    /// As asked by [`note`].
-    unsafe fn forget_saved(&mut self) {
-        let Some(saved) = self.saved.take() else { return };
-        for run in saved.sums {
+    /// Whether there is something saved that is to be put back.
+    pub(super) fn was_left(&self) -> bool {
+        self.saved.as_ref().is_some_and(|saved| !saved.through)
+    }
+
+    /// The derivative is through, and nothing has panicked: what was saved is forgotten, and what was set aside is added.
+    pub(super) fn forget_saved(&mut self) {
+        for run in self.saved.take().map(|saved| saved.sums).unwrap_or_default() {
             // SAFETY: S23, as asked by `note`; the bytes were copied from there.
             unsafe { run.add() };
         }
@@ -242,14 +250,14 @@ impl Tape {
         }
         // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is reached as it was before.
         let outside = saved.pointers.iter().filter(|pointer| !pointer.in_lent);
-        let pointers = outside.map(|&Pointer { place, to, in_lent }| Pointer { place, to, in_lent }).collect();
+        let pointers = outside.copied().collect();
         let mut now = Saved { pointers, in_lent: true, ..Saved::default() };
         for lent in &saved.lent {
             lent.0(&mut now);
         }
         let mut paths = Paths::new(self.noted().map(|noted| noted.shadow.addr()));
         let (before, after) = (paths.of(saved), paths.of(&now));
-        let moves: Vec<paths::Move> = paths::moves(&before, &after).collect();
+        let moves = paths::moves(&before, &after);
         assert!(
             moves.is_empty() || !nested,
             "a derivative that is differentiated itself is given a cotangent of something that the function exchanges for something else\n\
@@ -263,6 +271,10 @@ impl Tape {
         for moved in &moves {
             // SAFETY: S23, as asked by `note`.
             unsafe { moved.put() };
+        }
+        let gone: Vec<Run> = moves.iter().filter_map(paths::Move::kept).collect();
+        if let Some(saved) = self.saved.as_mut() {
+            saved.sums.extend(gone);
         }
     }
 
@@ -289,7 +301,7 @@ impl Tape {
     }
 }
 
-/// Save the caller's shadows, or forget what was saved if `keep` is zero.
+/// Save the caller's shadows; or, if `keep` is zero, note that the derivative is through, so that they are not put back.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses. What was asked by [`note`] holds; if `keep` is not zero, the primal has not begun.
@@ -298,7 +310,12 @@ pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
     // SAFETY: S23, asked of the caller.
     let tape = unsafe { &mut *tape };
     // SAFETY: S23, asked of the caller.
-    unsafe { if keep == 0 { tape.forget_saved() } else { tape.save() } }
+    unsafe {
+        match &mut *tape.saved {
+            saved if keep == 0 => saved.iter_mut().for_each(|saved| saved.through = true),
+            _ => tape.save(),
+        }
+    }
 }
 
 /// Make the floats zero in shadows of what arguments own, until the derivative is through, which adds what was there. Panics if there is something and

@@ -26,10 +26,10 @@ pub(super) struct Located<'a> {
     run: &'a Run,
 }
 
-/// A cotangent, and where it goes from and to.
+/// A cotangent, and where it goes from and to; to nowhere, if its value is gone.
 pub(super) struct Move {
     from: *mut u8,
-    to: *mut u8,
+    to: Option<*mut u8>,
     value: Value,
 }
 
@@ -50,12 +50,12 @@ impl Paths {
     pub(super) fn of<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
         let mut blocks: BTreeMap<usize, (Path, bool)> =
             self.roots.iter().map(|(root, path)| (*root, (*path, false))).collect();
-        for &Pointer { place, to, in_lent } in &saved.pointers {
+        for &Pointer { place, to, in_lent, to_nothing } in &saved.pointers {
             let Some((block, at)) = block_of(&blocks, place.addr()) else { continue };
             let new = Path(self.roots.len() + self.known.len());
             let path = *self.known.entry((block, at)).or_insert(new);
-            // An empty vector leads nowhere.
-            if to.addr() <= LOWEST {
+            // Who has taken what was in a vector has left the shadow's pointer as it was.
+            if to_nothing || to.addr() <= LOWEST {
                 continue;
             }
             // What was moved into the function may have got into what was lent, and is known by that then.
@@ -81,31 +81,43 @@ fn block_of(blocks: &BTreeMap<usize, (Path, bool)>, address: usize) -> Option<(P
     Some((*path, address - start))
 }
 
-/// The cotangents that are not zero and do not lie where their values do. What is not there any more keeps its own.
-pub(super) fn moves(before: &[Located], after: &[Located]) -> impl Iterator<Item = Move> {
+/// The cotangents that are not zero and do not lie where their values do. Of what was moved into the function there are none.
+pub(super) fn moves(before: &[Located], after: &[Located]) -> Vec<Move> {
     let mut by_path: HashMap<Path, Vec<&Located>> = HashMap::new();
     for located in after {
         by_path.entry(located.path).or_default().push(located);
     }
     let mut moves = Vec::new();
-    for old in before {
-        for new in by_path.get(&old.path).into_iter().flatten().filter(|new| new.run.size == old.run.size) {
-            let end = (old.start + old.run.bytes.len()).min(new.start + new.run.bytes.len());
-            for at in (old.start.max(new.start)..end).step_by(old.run.size) {
-                let (from, to) = (at - old.start, at - new.start);
-                let bytes = &old.run.bytes[from..from + old.run.size];
-                let value = match old.run.size {
-                    4 => Value::Single(f32::from_ne_bytes(bytes.try_into().expect("it has four bytes"))),
-                    _ => Value::Double(f64::from_ne_bytes(bytes.try_into().expect("it has eight bytes"))),
-                };
-                let (from, to) = (old.run.place.wrapping_add(from), new.run.place.wrapping_add(to));
-                if from != to && !value.is_zero() {
-                    moves.push(Move { from, to, value });
-                }
+    for old in before.iter().filter(|old| old.run.in_lent) {
+        let now = by_path.get(&old.path).map_or(&[][..], |now| now);
+        for from in (0..old.run.bytes.len()).step_by(old.run.size) {
+            let value = old.run.value(from);
+            if value.is_zero() {
+                continue;
+            }
+            let at = old.start + from;
+            let holds = |new: &&&Located| {
+                new.run.size == old.run.size && (new.start..new.start + new.run.bytes.len()).contains(&at)
+            };
+            let place = old.run.place.wrapping_add(from);
+            let to = now.iter().find(holds).map(|new| new.run.place.wrapping_add(at - new.start));
+            if to != Some(place) {
+                moves.push(Move { from: place, to, value });
             }
         }
     }
-    moves.into_iter()
+    moves
+}
+
+impl Run {
+    /// The float that begins at a byte.
+    fn value(&self, at: usize) -> Value {
+        let bytes = &self.bytes[at..at + self.size];
+        match self.size {
+            4 => Value::Single(f32::from_ne_bytes(bytes.try_into().expect("it has four bytes"))),
+            _ => Value::Double(f64::from_ne_bytes(bytes.try_into().expect("it has eight bytes"))),
+        }
+    }
 }
 
 impl Value {
@@ -132,17 +144,27 @@ impl Move {
         }
     }
 
-    /// Add it where it belongs.
+    /// Add it where it belongs, if there is such a place.
     ///
     /// # Safety
     /// The place may be read and written.
     pub(super) unsafe fn put(&self) {
+        let Some(to) = self.to else { return };
         // SAFETY: S23, asked of the caller.
         unsafe {
             match self.value {
-                Value::Single(value) => *self.to.cast::<f32>() += value,
-                Value::Double(value) => *self.to.cast::<f64>() += value,
+                Value::Single(value) => *to.cast::<f32>() += value,
+                Value::Double(value) => *to.cast::<f64>() += value,
             }
         }
+    }
+
+    /// The cotangent of what is gone: it stays where it was, but nothing comes of it.
+    pub(super) fn kept(&self) -> Option<Run> {
+        let (size, bytes): (_, Box<[u8]>) = match self.value {
+            Value::Single(value) => (4, Box::new(value.to_ne_bytes())),
+            Value::Double(value) => (8, Box::new(value.to_ne_bytes())),
+        };
+        self.to.is_none().then_some(Run { place: self.from, size, in_lent: true, bytes })
     }
 }
