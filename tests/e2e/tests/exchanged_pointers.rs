@@ -440,3 +440,22 @@ fn two_buffers_beside_a_float() {
 fn advance_derivative(d: &mut Integrator) {
     d_advance(&mut Integrator { now: vec![2.0, 2.0], next: vec![0.0; 2], step: 0.5 }, d);
 }
+
+#[derive(Differentiable)]
+struct Rows {
+    rows: [[f64; 2]; 2],
+    rest: Vec<f64>,
+}
+
+#[autodiff(d_swap_rows, Reverse, Duplicated)]
+fn swap_rows(s: &mut Rows) {
+    s.rows.swap(0, 1);
+    s.rows[0][1] *= s.rest[0];
+}
+
+#[test]
+fn rows_of_floats_beside_a_vector() {
+    let mut d = Rows { rows: [[1.0, 10.0], [100.0, 1000.0]], rest: vec![0.0] };
+    d_swap_rows(&mut Rows { rows: [[1.0, 2.0], [3.0, 4.0]], rest: vec![5.0] }, &mut d);
+    assert_eq!((d.rows, d.rest), ([[100.0, 1000.0], [1.0, 50.0]], vec![40.0]));
+}

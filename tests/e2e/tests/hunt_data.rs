@@ -1302,4 +1302,34 @@ pullback_e2e::differentiated! {
     fn spec_max(x) {
         x.iter().map(|v| if *v > 0.0 { v.powf(0.5) } else { -v }).sum()
     } at [0.3, -1.1];
+
+    fn axis_of_points_with_payload(x) {
+        struct S {
+            p: [f64; 2],
+            v: Vec<f64>,
+            axis: u8,
+        }
+        let v: Vec<S> = x.iter().map(|&a| S { p: [a, 2.0], v: vec![a; 3], axis: (a > 2.0) as u8 }).collect();
+        v.iter().map(|s| s.p[s.axis as usize] * s.v[1]).sum()
+    } at [3.0, 1.0, 1.5];
+
+    fn index_less_one_beside_text(x) {
+        struct N {
+            name: String,
+            c: [f64; 2],
+            k: usize,
+        }
+        let n = N { name: String::from("n"), c: [x[0] * x[1], x[1]], k: x.len() };
+        n.c[n.k - 1] * n.c[n.k - 2] + n.name.len() as f64
+    } at [3.0, 1.0];
+
+    fn rows_beside_a_vector(x) {
+        struct G {
+            m: [[f64; 2]; 2],
+            v: Vec<f64>,
+        }
+        let mut g = G { m: [[x[0], x[1]], [x[1], 1.0]], v: x.to_vec() };
+        g.m.swap(0, 1);
+        g.m[0][0] * g.m[1][0] * g.v[1]
+    } at [3.0, 1.5];
 }

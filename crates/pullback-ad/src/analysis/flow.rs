@@ -296,12 +296,35 @@ impl Pass<'_> {
             None if self.func.as_const(value).is_some() => Some(Offsets::any()),
             None => {
                 let known = self.values().offset[value.index()].clone()?;
-                Some(self.shape.ranges.narrow(self.func, value, self.block, known))
+                let known = self.shape.ranges.narrow(self.func, value, self.block, known);
+                if known.ends().is_some() {
+                    return Some(known);
+                }
+                let ends = self.derived(value).and_then(|derived| derived.ends());
+                Some(ends.map_or(known.clone(), |(lo, hi)| known.within(lo, hi)))
             }
         }
     }
 
-    /// What is known of an integer's value where `bounds` hold: of itself, or of what it is a constant away from.
+    /// What is known of an integer from that of which it was made, here, where more may be known of it than where it was made: `i - 1` lies in
+    /// an array where `i < 3` was asked since.
+    fn derived(&mut self, value: Value) -> Option<Offsets> {
+        let data = self.func.inst(self.func.def_inst(value)?);
+        match data.op {
+            Op::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl), a, by) => {
+                let by = Offsets::from(Residue::exact(i64::try_from(self.func.as_int(by)?).ok()?));
+                let a = ranges::wrapped(self.func, a, self.residue(a)?);
+                Some(numbers::binary(op, data.flags, &a, &by))
+            }
+            Op::Cast(CastOp::ZExt, a) => {
+                let known = ranges::wrapped(self.func, a, self.residue(a)?);
+                known.ends().is_some_and(|(lo, _)| lo >= 0).then_some(known)
+            }
+            _ => None,
+        }
+    }
+
+    /// What is known of an integer's value where `bounds` hold: of itself, of what it is a constant away from, or of the same in fewer bits.
     fn bounded(&mut self, value: Value, bounds: &[(Value, Bound)]) -> Option<Offsets> {
         let mut known = self.residue(value)?;
         for (of, bound) in bounds {
@@ -315,6 +338,12 @@ impl Pass<'_> {
             {
                 let x = ranges::wrapped(self.func, *a, x);
                 known = numbers::binary(*op, Flags::NONE, &bound.of(&x), &y);
+            } else if let Some(Op::Cast(CastOp::ZExt, a)) = self.func.def_inst(value).map(|i| &self.func.inst(i).op)
+                && *a == *of
+                && let Some(x) = self.residue(*a)
+                && let Some((lo @ 0.., hi)) = bound.of(&ranges::wrapped(self.func, *a, x)).ends()
+            {
+                known = known.within(lo, hi);
             }
         }
         Some(known)

@@ -3,7 +3,8 @@
 //! A pointer to one of two fields is at 8 or at 16, not at any multiple of 8; so up to `MOST` residues are kept apart
 //! before they are joined into one.
 
-use super::residue::Residue;
+use super::residue::{Residue, gcd};
+use std::collections::BTreeSet;
 
 /// The union of some residues, none of which is part of another.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -25,6 +26,32 @@ pub enum Coarseness {
 
 /// How many residues are kept apart.
 const MOST: usize = 6;
+
+/// The same or more, in few residues: two fields of every element of an array stay two fields of every element, where the elements are as far apart
+/// as two of these offsets.
+fn collapsed(mut all: Vec<Residue>) -> Vec<Residue> {
+    // The strided ones first: their bounds go to infinity if they have to move, so that this ends.
+    all.sort_by_key(|r| r.m == 0);
+    let join = |all: &[Residue]| {
+        let joined = all.iter().copied().reduce(Residue::join).expect("more than none");
+        all.iter().filter(|r| r.m != 0).fold(joined, |all, r| r.join(all))
+    };
+    let one = join(&all);
+    let strides = all.iter().fold(0, |m, r| gcd(m, r.m));
+    let apart = all.iter().flat_map(|a| all.iter().map(|b| gcd(strides, a.k.abs_diff(b.k))));
+    // Fewer of all numbers are in the union of the classes than in one residue.
+    let fields = |m: u64| all.iter().map(|r| r.k.rem_euclid(m as i64)).collect::<BTreeSet<i64>>();
+    let strides = apart.filter(|m| (1..=i64::MAX as u64).contains(m)).collect::<BTreeSet<u64>>();
+    let classes = strides.into_iter().map(|m| (m, fields(m)));
+    let better = classes.filter(|(m, fields)| fields.len() <= MOST / 2 && fields.len() as u64 * one.m < *m);
+    match better.max_by_key(|(m, fields)| m / fields.len() as u64) {
+        Some((m, fields)) => {
+            let of_field = |field: i64| all.iter().copied().filter(move |r| r.k.rem_euclid(m as i64) == field);
+            fields.into_iter().map(|field| join(&of_field(field).collect::<Vec<_>>())).collect()
+        }
+        None => vec![one],
+    }
+}
 
 impl From<Residue> for Offsets {
     fn from(residue: Residue) -> Self {
@@ -58,11 +85,7 @@ impl Offsets {
             kept.push(residue);
         }
         if kept.len() > MOST {
-            // The strided ones first: their bounds go to infinity if they have to move, so that this ends.
-            kept.sort_by_key(|r| r.m == 0);
-            let joined = kept.iter().copied().reduce(Residue::join).expect("more than none");
-            let joined = kept.iter().filter(|r| r.m != 0).fold(joined, |all, r| r.join(all));
-            kept = vec![joined];
+            kept = collapsed(kept);
         }
         kept.sort_by_key(|r| (r.k, r.m));
         Offsets(kept)
@@ -104,6 +127,13 @@ impl Offsets {
     /// Sums.
     pub fn plus(&self, other: &Offsets) -> Offsets {
         self.combine(other, Residue::plus)
+    }
+
+    /// The least and the greatest one, if there are such.
+    pub fn ends(&self) -> Option<(i64, i64)> {
+        let ends = |r: Residue| if r.m == 0 { (r.k, r.k) } else { (r.lo, r.hi) };
+        let all = self.iter().map(ends).reduce(|(a, b), (lo, hi)| (a.min(lo), b.max(hi)))?;
+        (all.0 != i64::MIN && all.1 != i64::MAX).then_some(all)
     }
 
     /// Those between `lo` and `hi`, all of them if there are none; a few are told apart.
@@ -164,6 +194,17 @@ mod tests {
             walk = walk.join(&walk.plus(&step));
         }
         assert_eq!(walk, Residue::between(0, 8, 0, i64::MAX).into());
+    }
+
+    #[test]
+    fn two_fields_of_every_element_stay_two_fields() {
+        let mut fields = Offsets::from(Residue::exact(24)).join(&Residue::exact(32).into());
+        for _ in 0..10 {
+            fields = fields.join(&fields.plus(&Residue::exact(48).into()));
+        }
+        let every = |k: i64| Offsets::from(Residue::between(k, 48, k, i64::MAX));
+        assert_eq!(fields, every(24).join(&every(32)));
+        assert!(!fields.overlaps(8, &Residue::strided(8, 48).into(), 8));
     }
 
     #[test]
