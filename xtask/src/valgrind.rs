@@ -8,13 +8,14 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 26] = [
+const TESTS: [&str; 27] = [
     "shadow_misuse",
     "shadows",
     "mutation",
     "cells",
     "shadows_after_panics",
     "exchanged_pointers",
+    "by_value",
     "skipped_fields",
     "tangents",
     "vec_box_option",

@@ -1,6 +1,6 @@
 //! Derivatives of derivatives of programs whose first derivatives have an odd shape. Each shape was found by random programs.
 
-use pullback::{grad, jvp};
+use pullback::{autodiff, grad, jvp};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -183,4 +183,52 @@ fn indices_in_a_tree() {
         x.iter().map(|v| v * v * counts[&(*v as usize)] as f64).sum::<f64>()
     };
     check(inserted, &[2.5, 2.0, 3.0], &[1.0, 1.0, 1.0], &[4.0, 4.0, 2.0]);
+}
+
+/// What a function without derivative has made has no shadow, and its copies have none.
+#[test]
+fn clones_of_strings_beside_floats() {
+    #[derive(Clone)]
+    enum Item {
+        Float(f64),
+        Floats(Vec<f64>),
+        Name(String),
+    }
+    let cloned = |x: &[f64]| {
+        let mut items = vec![];
+        for i in 0..x.len() {
+            items.push(match i % 3 {
+                0 => Item::Float(x[i]),
+                1 => Item::Floats(vec![x[i]]),
+                _ => Item::Name(format!("the {i}th")),
+            });
+        }
+        let value = |item: &Item| match item {
+            Item::Float(x) => x * x,
+            Item::Floats(x) => x[0].powi(3),
+            Item::Name(name) => name.len() as f64,
+        };
+        items.clone().iter().map(value).sum::<f64>()
+    };
+    check(cloned, &[1.0, 2.0, 3.0, 4.0], &[1.0; 4], &[2.0, 12.0, 0.0, 2.0]);
+}
+
+#[autodiff(d_tripled, Reverse, Duplicated, Active)]
+fn tripled(mut a: Vec<f64>) -> f64 {
+    a[0] *= 3.0;
+    a[0] * a[0]
+}
+
+/// Sums in the shadow of what an argument by value owns would be numbers without tangents.
+#[test]
+fn sums_beside_a_gradient_that_is_differentiated() {
+    let gradient = |x: &[f64], sum: f64| {
+        let mut d = vec![sum];
+        d_tripled(x.to_vec(), &mut d);
+        d[0]
+    };
+    assert_eq!(jvp(|x: &[f64]| gradient(x, 0.0), &[2.0][..], &[1.0][..]), (36.0, 18.0));
+    let panicked = std::panic::catch_unwind(|| jvp(|x: &[f64]| gradient(x, 1.0), &[2.0][..], &[1.0][..])).unwrap_err();
+    let said = panicked.downcast_ref::<String>().map(String::as_str).or(panicked.downcast_ref::<&str>().copied());
+    assert!(said.unwrap().contains("help: give a shadow of zeros"), "{said:?}");
 }
