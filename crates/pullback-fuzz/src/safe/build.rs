@@ -43,6 +43,8 @@ pub struct Outcome {
     pub ran: u64,
     /// Programs that are not as they should be.
     pub faults: Vec<Fault>,
+    /// Programs that rustc does not take, for whatever the generator did: no derivative is asked for.
+    pub invalid: u64,
     /// Programs that do not build, by what is said.
     pub refused: BTreeMap<String, Vec<Program>>,
     /// Derivatives that panic where the function does not, by what they say.
@@ -58,9 +60,10 @@ impl fmt::Display for Outcome {
         write!(
             f,
             "{} programs in both profiles: {} ran, {refused} did not build; {values} calls returned, {panics} panicked as the function does, \
-             {refusals} refused; {} faults",
+             {refusals} refused; {} invalid; {} faults",
             (self.ran + refused as u64) / 2,
             self.ran,
+            self.invalid,
             self.faults.len()
         )
     }
@@ -70,6 +73,7 @@ impl Outcome {
     /// Both together.
     pub fn add(&mut self, other: Outcome) {
         self.ran += other.ran;
+        self.invalid += other.invalid;
         self.faults.extend(other.faults);
         for (text, programs) in other.refused {
             self.refused.entry(text).or_default().extend(programs);
@@ -157,7 +161,7 @@ impl Workshop {
         Ok(outcome)
     }
 
-    /// Let the oracle speak. It is the generator's fault if rustc does not take it; the worlds that are left are returned.
+    /// Let the oracle speak. Worlds in which a program is not one that rustc takes are left out; the others are returned.
     fn ask(&self, mut seeds: BTreeSet<u64>, outcome: &mut Outcome) -> io::Result<BTreeSet<u64>> {
         loop {
             let modules: Vec<(u64, String)> = seeds.iter().map(|seed| (*seed, World::new(*seed).dual())).collect();
@@ -173,9 +177,8 @@ impl Workshop {
             if blamed.is_empty() {
                 return Err(io::Error::other(format!("the oracle does not build\n{}", built.error)));
             }
-            for ((seed, number), error) in blamed {
-                seeds.remove(&seed);
-                outcome.fault(seed, number, Profile::Debug, format!("the oracle does not build\n{error}"));
+            for ((seed, _), _) in blamed {
+                outcome.invalid += if seeds.remove(&seed) { FUNCTIONS as u64 } else { 0 };
             }
         }
         let said = run(Command::new(self.directory.join("target/debug/oracle")), RUN_LIMIT)?;
