@@ -673,3 +673,31 @@ fn lengths_of_vectors_that_change_places() {
     assert_eq!(of, Rows { a: vec![4.0], scale: 3.0, b: vec![1.0, 2.0, 3.0] });
     assert_eq!(tangent, Rows { a: vec![40.0], scale: 30.0, b: vec![10.0, 20.0, 30.0] });
 }
+
+mod skipped_cells_behind_a_reference {
+    use pullback::{Differentiable, jvp};
+    use std::cell::RefCell;
+
+    #[derive(Differentiable)]
+    struct Named {
+        x: f64,
+        #[pullback(skip)]
+        name: RefCell<(Box<str>, usize)>,
+    }
+
+    /// The tangent keeps its own.
+    #[test]
+    fn are_left_alone() {
+        let named = |x: f64, name: &str| Named { x, name: RefCell::new((Box::from(name), 1)) };
+        let (s, d) = (named(3.0, "of the primal"), named(1.0, "of the tangent"));
+        let f = |s: &Named| {
+            s.name.borrow_mut().0 = Box::from("a longer one than there was before");
+            *s.name.borrow_mut() = (Box::from("another"), 2);
+            s.name.borrow_mut().1 += 1;
+            s.x * s.x
+        };
+        assert_eq!(jvp(f, &s, &d), (9.0, 6.0));
+        assert_eq!(*s.name.borrow(), (Box::from("another"), 3));
+        assert_eq!(*d.name.borrow(), (Box::from("of the tangent"), 1));
+    }
+}

@@ -235,10 +235,12 @@ impl Augmenter<'_, '_> {
         self.session.facts.objects.all_marked(object, Property::Inert, &at, width)
     }
 
-    /// Something is stored in a skipped field. In forward mode the shadow's field has the bits of the primal's while the derivative runs;
-    /// the wrapper puts a value of its own there afterwards. In reverse mode nothing in a shadow but floats and pointers is looked at.
+    /// Something is stored in a skipped field. In forward mode the field of a shadow that the derivative makes has the bits of the primal's while it
+    /// runs; the wrapper puts a value of its own there afterwards. The field of a shadow that the caller owns is left alone: behind a shared
+    /// reference, where a skipped cell may be written, the wrapper takes nothing out. In reverse mode nothing in a shadow but floats and
+    /// pointers is looked at.
     fn store_inert(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
-        if self.is_forward() {
+        if self.is_forward() && !self.belongs_to_caller(ptr) {
             let value = self.get(value);
             for place in self.shadow(ptr)? {
                 self.push(Op::Store { ptr: place, value, align }, None, data);
@@ -535,6 +537,11 @@ impl Augmenter<'_, '_> {
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
         if self.is_forward() {
+            // As of a store.
+            let inert = known_len.is_some_and(|len| self.is_inert(object, dst, align.0, len));
+            if inert && self.belongs_to_caller(dst) {
+                return Ok(());
+            }
             match &from {
                 // A shadow mirrors its primal, so it is copied as a whole.
                 Some(from) => {
