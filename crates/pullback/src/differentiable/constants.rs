@@ -7,7 +7,7 @@
 //! - puts clones of the primal's there when it is through, also by a panic, and in the tangents of results;
 //! - drops what it took out.
 //!
-//! What is behind a shared reference stays as it is, and is left alone. In an enum the engine does not know where a string lies, and
+//! What is behind a shared reference stays as it is, and is left alone, by the engine as well: a skipped cell may be written there. In an enum the engine does not know where a string lies, and
 //! treats it like all else: it is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
 
 use super::Differentiable;
