@@ -700,4 +700,28 @@ mod skipped_cells_behind_a_reference {
         assert_eq!(*s.name.borrow(), (Box::from("another"), 3));
         assert_eq!(*d.name.borrow(), (Box::from("of the tangent"), 1));
     }
+
+    #[derive(Differentiable)]
+    struct Two {
+        x: f64,
+        #[pullback(skip)]
+        a: RefCell<Option<Box<str>>>,
+        #[pullback(skip)]
+        b: RefCell<Option<Box<str>>>,
+    }
+
+    /// They are filled with zeros, and change places.
+    #[test]
+    fn that_are_emptied_and_exchanged() {
+        let two = |x: f64, a: &str| Two { x, a: RefCell::new(Some(Box::from(a))), b: RefCell::default() };
+        let (s, d) = (two(3.0, "of the primal"), two(1.0, "of the tangent"));
+        let f = |s: &Two| {
+            s.a.swap(&s.b);
+            s.b.replace(None);
+            s.x * s.x
+        };
+        assert_eq!(jvp(f, &s, &d), (9.0, 6.0));
+        assert_eq!((s.a.take(), s.b.take()), (None, None));
+        assert_eq!((d.a.take(), d.b.take()), (Some(Box::from("of the tangent")), None));
+    }
 }

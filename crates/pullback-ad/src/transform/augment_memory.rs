@@ -240,7 +240,7 @@ impl Augmenter<'_, '_> {
     /// reference, where a skipped cell may be written, the wrapper takes nothing out. In reverse mode nothing in a shadow but floats and
     /// pointers is looked at.
     fn store_inert(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
-        if self.is_forward() && !self.belongs_to_caller(ptr) {
+        if self.is_forward() && !self.is_given(ptr) {
             let value = self.get(value);
             for place in self.shadow(ptr)? {
                 self.push(Op::Store { ptr: place, value, align }, None, data);
@@ -510,6 +510,13 @@ impl Augmenter<'_, '_> {
         self.object(ptr).is_some_and(|o| !self.session.facts.objects.origins(o).args.is_empty())
     }
 
+    /// Whether a pointer is to memory that came with the arguments, and to no other: nothing that the function makes, nor a result.
+    fn is_given(&self, ptr: Value) -> bool {
+        let result = self.session.request.args.len() - 1;
+        let origins = self.object(ptr).map(|o| self.session.facts.objects.origins(o));
+        origins.is_some_and(|o| !o.args.is_empty() && !o.args.contains(&result) && !o.local)
+    }
+
     /// The lanes of a region that starts at an old pointer.
     fn lanes(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<Lanes> {
         let at = self.session.facts.place(self.id, ptr, align);
@@ -539,7 +546,7 @@ impl Augmenter<'_, '_> {
         if self.is_forward() {
             // As of a store.
             let inert = known_len.is_some_and(|len| self.is_inert(object, dst, align.0, len));
-            if inert && self.belongs_to_caller(dst) {
+            if inert && self.is_given(dst) {
                 return Ok(());
             }
             match &from {
@@ -785,6 +792,11 @@ impl Augmenter<'_, '_> {
         if self.is_forward() {
             // Mirror the bytes; the floats among them are constants.
             let Op::Fill { byte, align, .. } = data.op else { unreachable!("this is a fill") };
+            // But skipped fields: as of a store.
+            let inert = known_len.is_some_and(|len| self.is_inert(object, dst, align, len));
+            if inert && self.is_given(dst) {
+                return Ok(());
+            }
             let byte = self.get(byte);
             for dst in &to {
                 self.push(Op::Fill { dst: *dst, byte, len: new_len, align }, None, data);
