@@ -332,6 +332,59 @@ fn a_derivative_of_a_derivative_is_right_or_says_that_it_is_not() {
     assert!(text.unwrap().contains("exchanges for something else"), "{text:?}");
 }
 
+/// Cotangents of what holds no pointers stay where they are, whatever happens to pointers beside it.
+mod beside_floats {
+    use super::*;
+
+    #[autodiff(d_one, Reverse, Duplicated, Duplicated, Active)]
+    fn one(a: &mut [f64; 3], p: &mut Vec<f64>) -> f64 {
+        a.swap(0, 2);
+        *p = vec![p[0] * p[1]];
+        a[0]
+    }
+
+    #[autodiff(d_single, Reverse, Duplicated, Duplicated, Active)]
+    fn single(p: &mut Vec<f32>, a: &mut [f32]) -> f32 {
+        a.reverse();
+        *p = p.iter().map(|x| x * 2.0).collect();
+        a[0] * p[1]
+    }
+
+    #[autodiff(d_rows, Reverse, Duplicated, Duplicated)]
+    fn rows(mut a: Vec<&mut [f64]>, p: &mut Vec<f64>) {
+        a[0][0] *= p[0];
+        a[1].swap(0, 1);
+        *p = vec![p[0] + a[1][1]];
+    }
+
+    #[test]
+    fn that_are_exchanged() {
+        let (mut a, mut da) = ([1.0, 2.0, 3.0], [1.0, 10.0, 100.0]);
+        let (mut p, mut dp) = (vec![2.0, 5.0], vec![7.0, 0.0]);
+        d_one(&mut a, &mut da, &mut p, &mut dp);
+        assert_eq!((a, p), ([3.0, 2.0, 1.0], vec![10.0]));
+        assert_eq!((da, dp), ([100.0, 10.0, 2.0], vec![35.0, 14.0]));
+    }
+
+    #[test]
+    fn that_are_exchanged_in_single_precision() {
+        let (mut a, mut da) = ([1.0, 2.0, 3.0], [1.0, 10.0, 100.0]);
+        let (mut p, mut dp) = (vec![2.0, 5.0], vec![7.0, 3.0]);
+        d_single(&mut p, &mut dp, &mut a, &mut da);
+        assert_eq!((a, p), ([3.0, 2.0, 1.0], vec![4.0, 10.0]));
+        assert_eq!((da, dp), ([100.0, 10.0, 11.0], vec![14.0, 12.0]));
+    }
+
+    #[test]
+    fn that_references_in_a_vector_lead_to() {
+        let (mut a, mut b, mut da, mut db) = ([3.0], [1.0, 2.0], [1.0], [10.0, 100.0]);
+        let (mut p, mut dp) = (vec![2.0], vec![1000.0]);
+        d_rows(vec![&mut a[..], &mut b], &mut vec![&mut da[..], &mut db], &mut p, &mut dp);
+        assert_eq!((a, b, p), ([6.0], [2.0, 1.0], vec![3.0]));
+        assert_eq!((da, db, dp), ([2.0], [1100.0, 10.0], vec![1003.0]));
+    }
+}
+
 mod taken_to_another_place {
     use super::*;
 

@@ -40,7 +40,7 @@ pub(super) struct Saved {
     met: HashSet<*const ()>,
     /// What was lent: what references lead to that are in no memory that was lent itself. All else was moved into the function.
     lent: Vec<Lent>,
-    /// Whether what is visited was lent.
+    /// Whether what is visited was lent, and has pointers in it.
     in_lent: bool,
     /// Whether only what arguments own is visited.
     owned_only: bool,
@@ -77,7 +77,7 @@ struct Run {
     place: *mut u8,
     /// The size of one.
     size: usize,
-    /// Whether they lie in memory that was lent.
+    /// Whether they lie in memory that was lent, in which there are pointers.
     in_lent: bool,
     bytes: Box<[u8]>,
 }
@@ -142,10 +142,11 @@ impl VisitFloats for Saved {
         let shadow = unsafe { pointee(primal, place) };
         // SAFETY: S23, asked of the caller, also for the time when the function has returned: both are there as long as the tape is used.
         let visit = move |saved: &mut Saved| unsafe { (*primal).floats(shadow, saved) };
-        let outer = std::mem::replace(&mut self.in_lent, true);
+        // Without pointers in it nothing can be exchanged, and what is there has its cotangents where it is.
+        let outer = self.in_lent;
+        self.in_lent |= !T::PLAIN;
         visit(self);
         self.in_lent = outer;
-        // Without pointers in it, nothing can be exchanged.
         if !outer && !T::PLAIN {
             let visit: Box<dyn Fn(&mut Saved) + '_> = Box::new(visit);
             // SAFETY: S23, it is not called when the tape has gone.
