@@ -91,6 +91,13 @@ pub struct Layout {
     pub fields: Vec<Field>,
 }
 
+impl Layout {
+    /// Whether it is that of a shared reference.
+    pub fn is_shared_reference(&self) -> bool {
+        self.name == "&"
+    }
+}
+
 /// The layouts of a request. They may refer to each other in cycles.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layouts {

@@ -242,14 +242,15 @@ pub enum Kind {
 pub struct Field {
     offset: usize,
     kind: Kind,
-    _pad: u32,
+    /// For the wrapper: of a skipped field, whether no other value of its type can be made. The driver does not read it.
+    single: u32,
     count: usize,
     layout: Option<LayoutFn>,
 }
 
 impl Field {
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
-        Field { offset, kind, _pad: 0, count, layout }
+        Field { offset, kind, single: 0, count, layout }
     }
 
     /// An `f32`.
@@ -295,6 +296,18 @@ impl Field {
     /// `bytes` bytes of a type that takes no part.
     pub const fn unknown(offset: usize, bytes: usize) -> Self {
         Self::new(offset, Kind::Unknown, bytes, None)
+    }
+
+    /// The same bytes, of which a copy can be made or not: the type is `Clone`, or is not.
+    #[must_use]
+    pub const fn with_clone(mut self, clone: bool) -> Self {
+        self.single = !clone as u32;
+        self
+    }
+
+    /// Whether these are bytes of a type of which no other value can be made.
+    pub const fn is_single(&self) -> bool {
+        self.single != 0
     }
 
     /// `bytes` bytes that may be written through a shared reference.

@@ -65,7 +65,8 @@ where
     // SAFETY: S7, the type is the same.
     unsafe { check("x", &x, &dx, None, (&congruence, 0)) };
     congruence.assert_congruent();
-    let constants = Constants::default();
+    Constants::examine_result::<Y>();
+    let mut constants = Constants::default();
     let mut out = MaybeUninit::<Y>::uninit();
     let mut tangent = MaybeUninit::<Y>::uninit();
     // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes value and tangent. Of the

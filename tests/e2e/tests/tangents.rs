@@ -675,8 +675,8 @@ fn lengths_of_vectors_that_change_places() {
 }
 
 mod skipped_cells_behind_a_reference {
-    use pullback::{Differentiable, jvp};
-    use std::cell::RefCell;
+    use pullback::{Differentiable, autodiff, jvp};
+    use std::cell::{Cell, RefCell};
 
     #[derive(Differentiable)]
     struct Named {
@@ -724,4 +724,303 @@ mod skipped_cells_behind_a_reference {
         assert_eq!((s.a.take(), s.b.take()), (None, None));
         assert_eq!((d.a.take(), d.b.take()), (Some(Box::from("of the tangent")), None));
     }
+
+    #[derive(Differentiable)]
+    struct Side {
+        x: f64,
+        #[pullback(skip)]
+        a: Cell<(usize, usize)>,
+        #[pullback(skip)]
+        b: Cell<Option<&'static str>>,
+        c: Cell<f64>,
+        d: Cell<f64>,
+    }
+
+    /// They lie side by side with cells that take part, and are filled with zeros at once.
+    #[test]
+    fn beside_cells_that_take_part() {
+        let side =
+            |x, a, b, c| Side { x, a: Cell::new((a, a)), b: Cell::new(Some(b)), c: Cell::new(c), d: Cell::new(c) };
+        let (s, d) = (side(3.0, 1, "of the primal", 2.0), side(1.0, 7, "of the tangent", 5.0));
+        let f = |s: &Side| {
+            let y = s.x * s.c.get();
+            s.a.set((0, 0));
+            s.b.set(None);
+            s.c.set(0.0);
+            s.d.set(0.0);
+            y
+        };
+        assert_eq!(jvp(f, &s, &d), (6.0, 17.0));
+        assert_eq!((s.a.get(), s.b.get(), s.c.get(), s.d.get()), ((0, 0), None, 0.0, 0.0));
+        assert_eq!((d.a.get(), d.b.get(), d.c.get(), d.d.get()), ((7, 7), Some("of the tangent"), 0.0, 0.0));
+    }
+
+    #[inline(never)]
+    fn touch(s: &Named) {
+        *s.name.borrow_mut() = (Box::from("touched"), 5);
+    }
+
+    #[autodiff(t_both, Forward, Dual, Dual, Dual)]
+    fn both(a: &Named, b: &mut Box<Named>) -> f64 {
+        *b = Box::new(Named { x: a.x * b.x, name: RefCell::default() });
+        touch(a);
+        touch(b);
+        a.x * b.x
+    }
+
+    /// What is lent and what the function makes are told apart where both come to the same place.
+    #[test]
+    fn beside_what_the_function_makes() {
+        let named = |x: f64, name: &str| Named { x, name: RefCell::new((Box::from(name), 1)) };
+        let (s, d) = (named(3.0, "of the primal"), named(1.0, "of the tangent"));
+        let (mut b, mut e) = (Box::new(named(2.0, "b")), Box::new(named(1.0, "e")));
+        assert_eq!(t_both(&s, &d, &mut b, &mut e), (18.0, 21.0));
+        assert_eq!((s.name.take().0.as_ref(), b.name.take().0.as_ref()), ("touched", "touched"));
+        assert_eq!((d.name.take().0.as_ref(), e.name.take().0.as_ref()), ("of the tangent", "touched"));
+    }
+}
+
+/// The bits of a skipped field may say whether there is something at all.
+mod skipped_fields_with_a_niche {
+    use pullback::{Differentiable, autodiff};
+
+    #[derive(Differentiable, Debug, PartialEq, Clone)]
+    struct Named {
+        x: f64,
+        #[pullback(skip)]
+        name: Box<str>,
+    }
+
+    #[derive(Differentiable, Debug, PartialEq, Clone, Copy)]
+    struct Flagged {
+        x: f64,
+        #[pullback(skip)]
+        flag: bool,
+    }
+
+    fn named(x: f64, name: &str) -> Option<Named> {
+        Some(Named { x, name: Box::from(name) })
+    }
+
+    fn flagged(x: f64, flag: bool) -> Option<Flagged> {
+        Some(Flagged { x, flag })
+    }
+
+    #[autodiff(t_emptied, Forward, Dual, Dual, Dual)]
+    fn emptied(one: &mut Option<Named>, other: &mut Option<Flagged>) -> f64 {
+        let y = one.as_ref().map_or(0.0, |one| one.x) * other.map_or(0.0, |other| other.x);
+        (*one, *other) = (None, None);
+        y
+    }
+
+    #[autodiff(t_made, Forward, Dual, Dual, Dual)]
+    fn made(x: f64, one: &mut Option<Named>, other: &mut Option<Flagged>) {
+        *one = named(x * x, "new");
+        *other = flagged(2.0 * x, x > 1.0);
+    }
+
+    #[autodiff(t_taken, Forward, Dual, Dual)]
+    fn taken(all: &mut Vec<Option<Named>>) -> (Option<Named>, Option<Named>) {
+        all.push(None);
+        let first = all[0].take();
+        all.swap(0, 1);
+        (first, all.iter().flatten().next().cloned())
+    }
+
+    #[test]
+    fn are_there_or_not_in_the_tangent_too() {
+        let (mut a, mut b) = (named(3.0, "of the primal"), flagged(5.0, true));
+        let (mut da, mut db) = (named(1.0, "of the tangent"), flagged(10.0, false));
+        assert_eq!(t_emptied(&mut a, &mut da, &mut b, &mut db), (15.0, 35.0));
+        assert_eq!((a, b, da, db), (None, None, None, None));
+        let (mut a, mut b, mut da, mut db) = (None, flagged(5.0, false), None, flagged(10.0, false));
+        t_made(3.0, 1.0, &mut a, &mut da, &mut b, &mut db);
+        assert_eq!((a, da), (named(9.0, "new"), named(6.0, "new")));
+        assert_eq!((b, db), (flagged(6.0, true), flagged(2.0, true)));
+    }
+
+    #[test]
+    fn are_taken_out_of_a_vector() {
+        let (mut all, mut tangents) = (vec![named(3.0, "a"), named(4.0, "b")], vec![named(1.0, "c"), named(2.0, "d")]);
+        let (value, tangent) = t_taken(&mut all, &mut tangents);
+        assert_eq!(value, (named(3.0, "a"), named(4.0, "b")));
+        assert_eq!(tangent, (named(1.0, "a"), named(2.0, "b")));
+        assert_eq!((all, tangents), (vec![named(4.0, "b"), None, None], vec![named(2.0, "b"), None, None]));
+    }
+}
+
+/// Where the function has made what a mutable reference leads to, nobody but the wrapper can put parts of its own there.
+mod skipped_fields_behind_a_mutable_reference {
+    use pullback::{Differentiable, autodiff};
+
+    #[derive(Differentiable, Debug, PartialEq)]
+    struct Named {
+        x: f64,
+        #[pullback(skip)]
+        name: Box<str>,
+    }
+
+    fn named(x: f64, name: &str) -> Named {
+        Named { x, name: Box::from(name) }
+    }
+
+    type Kept = (&'static mut Named, &'static mut [(f64, String)]);
+    static KEPT: std::sync::Mutex<Vec<Kept>> = std::sync::Mutex::new(Vec::new());
+
+    #[autodiff(t_leaked, Forward, Dual, Dual)]
+    fn leaked(x: f64) -> Kept {
+        (Box::leak(Box::new(named(x * x, "new"))), vec![(x, "a".to_owned()), (2.0 * x, "b".to_owned())].leak())
+    }
+
+    #[test]
+    fn that_is_never_given_back() {
+        let ((one, all), (tangent, tangents)) = t_leaked(3.0, 1.0);
+        one.name = Box::from("of the primal");
+        tangent.name = Box::from("of the tangent");
+        all[0].1 = "changed".to_owned();
+        assert_eq!((&*one, &*tangent), (&named(9.0, "of the primal"), &named(6.0, "of the tangent")));
+        assert_eq!(tangents, [(1.0, "a".to_owned()), (2.0, "b".to_owned())]);
+        // For valgrind, which looks for what is lost.
+        KEPT.lock().unwrap().extend([(one, all), (tangent, tangents)]);
+    }
+
+    #[autodiff(t_pushed, Forward, Dual, Dual)]
+    fn pushed(all: &mut Vec<Named>) -> &mut Named {
+        all.push(named(all[0].x * 2.0, "new"));
+        let last = all.len() - 1;
+        &mut all[last]
+    }
+
+    #[autodiff(t_first, Forward, Dual, Dual)]
+    fn first<'a>(all: Vec<&'a mut Named>) -> Option<&'a mut Named> {
+        all.into_iter().next()
+    }
+
+    #[test]
+    fn that_an_argument_owns_or_lends() {
+        let (mut all, mut tangents) = (vec![named(3.0, "a")], vec![named(1.0, "b")]);
+        let (one, tangent) = t_pushed(&mut all, &mut tangents);
+        one.name = Box::from("of the primal");
+        tangent.name = Box::from("of the tangent");
+        assert_eq!(all, [named(3.0, "a"), named(6.0, "of the primal")]);
+        assert_eq!(tangents, [named(1.0, "a"), named(2.0, "of the tangent")]);
+        let (mut one, mut tangent) = (named(3.0, "a"), named(1.0, "b"));
+        let (got, its) = t_first(vec![&mut one], vec![&mut tangent]);
+        got.unwrap().name = Box::from("of the primal");
+        its.unwrap().name = Box::from("of the tangent");
+        assert_eq!((one, tangent), (named(3.0, "of the primal"), named(1.0, "of the tangent")));
+    }
+}
+
+mod skipped_fields_without_clone {
+    use super::message;
+    use pullback::{Differentiable, autodiff};
+    use std::cell::RefCell;
+
+    #[derive(Default)]
+    struct Log(RefCell<String>);
+
+    #[derive(Differentiable)]
+    struct Guarded<'a> {
+        x: &'a f64,
+        #[pullback(skip)]
+        log: Log,
+    }
+
+    #[derive(Differentiable)]
+    enum Either<'a> {
+        Guarded(&'a f64, #[pullback(skip)] Log),
+        Plain(&'a f64),
+    }
+
+    fn guarded(x: &f64) -> Guarded<'_> {
+        Guarded { x, log: Log(RefCell::new("made inside".to_owned())) }
+    }
+
+    #[autodiff(t_pushed, Forward, Dual, Dual)]
+    fn pushed<'a>(all: &mut Vec<Guarded<'a>>, x: &'a f64) {
+        all.push(guarded(x));
+    }
+
+    #[autodiff(t_put, Forward, Dual, Dual)]
+    fn put<'a>(one: &mut Option<Box<Either<'a>>>, x: &'a f64) {
+        *one = Some(Box::new(Either::Guarded(x, Log::default())));
+    }
+
+    #[autodiff(t_returned, Forward, Dual, Dual)]
+    fn returned(x: &f64) -> Guarded<'_> {
+        guarded(x)
+    }
+
+    #[autodiff(t_read, Forward, Dual, Dual)]
+    fn read(all: &[Guarded<'_>]) -> f64 {
+        all.iter().map(|one| one.x * one.x + one.log.0.borrow().len() as f64).sum()
+    }
+
+    /// The function may make such values: that no argument holds one yet, says nothing.
+    #[test]
+    fn are_told_by_the_types() {
+        let (mut all, mut tangents) = (Vec::new(), Vec::new());
+        let said = message(|| t_pushed(&mut all, &mut tangents, &3.0, &1.0));
+        assert!(
+            said.contains("argument `all` cannot be differentiated in forward mode: it may hold a `Guarded`"),
+            "{said}"
+        );
+        assert_eq!((all.len(), tangents.len()), (0, 0));
+        let (mut one, mut tangent) = (Some(Box::new(Either::Plain(&2.0))), Some(Box::new(Either::Plain(&1.0))));
+        let said = message(|| t_put(&mut one, &mut tangent, &3.0, &1.0));
+        assert!(
+            said.contains("argument `one` cannot be differentiated in forward mode: it may hold a `Either`"),
+            "{said}"
+        );
+        assert!(matches!(one.as_deref(), Some(Either::Plain(2.0))));
+        let said = message(|| drop(t_returned(&3.0, &1.0)));
+        assert!(
+            said.contains("the result cannot be differentiated in forward mode: it may hold a `Guarded`"),
+            "{said}"
+        );
+    }
+
+    /// Behind a shared reference they stay what they are.
+    #[test]
+    fn are_left_alone_behind_a_reference() {
+        assert_eq!(t_read(&[guarded(&3.0)], &[guarded(&1.0)]), (20.0, 6.0));
+    }
+}
+
+/// There is no value for the shadow then, which the caller has.
+#[test]
+fn a_clone_that_panics_ends_the_program() {
+    struct Once(Box<str>);
+
+    impl Clone for Once {
+        fn clone(&self) -> Self {
+            panic!("there is but one {}", self.0)
+        }
+    }
+
+    #[derive(Differentiable)]
+    struct Holder {
+        x: f64,
+        #[pullback(skip)]
+        once: Once,
+    }
+
+    #[autodiff(t_square, Forward, Dual)]
+    fn square(of: &mut Holder) {
+        of.x *= of.x;
+    }
+
+    if std::env::var_os("E2E_CLONE_PANICS").is_some() {
+        let holder = |x| Holder { x, once: Once(Box::from("value")) };
+        let (mut of, mut tangent) = (holder(3.0), holder(1.0));
+        let _ = message(|| t_square(&mut of, &mut tangent));
+        std::process::exit(0);
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let child =
+        child.args(["a_clone_that_panics_ends_the_program", "--exact", "--nocapture"]).env("E2E_CLONE_PANICS", "1");
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("`Clone::clone` of its type has panicked"), "{said}");
 }

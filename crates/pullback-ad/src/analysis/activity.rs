@@ -646,6 +646,20 @@ impl Analysis<'_> {
         floats.any(|float| may_be_inert(&start.plus(&Residue::exact(float.offset as i64).into()), float.width))
     }
 
+    /// Whether a pointer to memory that the function makes, and that leads to skipped fields, is stored where a layout says that there is a
+    /// shared reference: the wrapper leaves alone what is behind it.
+    fn leaks_skipped(&self, id: FuncId, ptr: Value, align: u64, value: Value) -> bool {
+        let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
+        let objects = &self.facts.objects;
+        if !objects.origins(object).heap || !objects.is_lent(to, &self.facts.place(id, ptr, align)) {
+            return false;
+        }
+        let skips = |object: &ObjId| {
+            [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.is_marked(*object, *mark))
+        };
+        reached(self.facts, object).iter().any(skips)
+    }
+
     /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called, and those whose
     /// address goes somewhere together with a pointer.
     fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
@@ -793,6 +807,13 @@ impl Analysis<'_> {
             }
             Op::Store { ptr, value, align } if shadowed(*value) && self.leads_to_inert(id, *ptr, *align, *value) => {
                 Err(leads_to_skipped(data.loc))
+            }
+            Op::Store { ptr, value, align }
+                if self.request.mode == Mode::Forward
+                    && shadowed(*value)
+                    && self.leaks_skipped(id, *ptr, *align, *value) =>
+            {
+                Err(leaked_skipped(data.loc))
             }
             // Nobody would know what comes out of the aggregate.
             Op::InsertValue(_, value, _)
@@ -960,6 +981,14 @@ fn leads_to_skipped(loc: Option<SourceLoc>) -> Error {
         .label("stored here")
         .note("the field has `#[pullback(skip)]`, so the tangent that the reference would lead to is not there")
         .help("hand on the field's value, or let the field take part: remove its `#[pullback(skip)]`")
+}
+
+fn leaked_skipped(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::ActiveInConst, "a shared reference to memory that the function makes is stored in a result or an argument")
+        .at(loc)
+        .label("stored here")
+        .note("there may be a string or a field with `#[pullback(skip)]` behind it, of which the tangent would have none of its own")
+        .help("return a `&mut`, a `Box` or a `Vec`, or where the value lies; of memory that is leaked a `&'static mut`")
 }
 
 fn put_together(loc: Option<SourceLoc>) -> Error {

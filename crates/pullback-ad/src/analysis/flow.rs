@@ -492,7 +492,8 @@ impl Pass<'_> {
                 let object = match self.values().site.get(&inst) {
                     Some(object) => *object,
                     None => {
-                        let object = self.facts.objects.add(Origins { local: true, ..Origins::default() });
+                        let heap = !matches!(data.op, Op::Alloca { .. });
+                        let object = self.facts.objects.add(Origins { local: true, heap, ..Origins::default() });
                         self.values().site.insert(inst, object);
                         object
                     }

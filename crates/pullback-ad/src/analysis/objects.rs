@@ -68,6 +68,8 @@ pub struct Origins {
     pub inert: Vec<usize>,
     /// An `alloca` or heap allocation of the function itself.
     pub local: bool,
+    /// It is on the heap.
+    pub heap: bool,
     /// Globals that are never written.
     pub constants: bool,
     /// Globals that may be written.
@@ -81,7 +83,7 @@ pub struct Origins {
 impl Origins {
     /// Whether this is memory that the function made, and nothing else.
     fn is_own(&self) -> bool {
-        *self == Origins { local: true, ..Origins::default() }
+        *self == Origins { local: true, heap: self.heap, ..Origins::default() }
     }
 
     fn merge(&mut self, other: Origins) {
@@ -93,6 +95,7 @@ impl Origins {
             }
         }
         self.local |= other.local;
+        self.heap |= other.heap;
         self.constants |= other.constants;
         self.statics |= other.statics;
         self.foreign |= other.foreign;
@@ -126,6 +129,8 @@ pub struct Opaque {
     pub skips: bool,
     /// The first float behind a pointer that some variant has there.
     pub leads_to: Option<FloatAt>,
+    /// Whether some variant has a shared reference there.
+    pub lent: bool,
 }
 
 /// A float of a layout.
@@ -194,6 +199,8 @@ struct Content {
     unseen: bool,
     /// A layout says that this pointer leads to such a float.
     leads_to: Option<FloatAt>,
+    /// A layout says that this pointer is a shared reference.
+    lent: bool,
 }
 
 /// The tables.
@@ -273,6 +280,7 @@ impl Objects {
             declared: false,
             unseen: false,
             leads_to: None,
+            lent: false,
         });
         id
     }
@@ -314,6 +322,21 @@ impl Objects {
         let contents = cells.map(|cell| &self.contents[self.find_content(cell.content).0 as usize]);
         let opaque = self.opaque(id).iter().filter(|opaque| at.overlaps(8, &opaque.at.into(), opaque.bytes));
         contents.filter_map(|content| content.leads_to).chain(opaque.filter_map(|opaque| opaque.leads_to))
+    }
+
+    /// Note that a pointer is a shared reference.
+    pub fn lend(&mut self, id: ContentId) {
+        let id = self.find_content(id);
+        self.changed |= !self.contents[id.0 as usize].lent;
+        self.contents[id.0 as usize].lent = true;
+    }
+
+    /// Whether a pointer at this place of an object may be a shared reference, by layouts.
+    pub fn is_lent(&self, id: ObjId, at: &Offsets) -> bool {
+        let mut cells = self.cells(id).iter().filter(|cell| at.overlaps(8, &cell.at.into(), cell.width));
+        let mut opaque = self.opaque(id).iter().filter(|opaque| at.overlaps(8, &opaque.at.into(), opaque.bytes));
+        cells.any(|cell| self.contents[self.find_content(cell.content).0 as usize].lent)
+            || opaque.any(|opaque| opaque.lent)
     }
 
     /// Note that such data may have been moved unseen.
@@ -482,6 +505,7 @@ impl Objects {
         self.contents[a.0 as usize].declared &= merged.declared;
         self.contents[a.0 as usize].unseen |= merged.unseen;
         self.lead_to(a, merged.leads_to);
+        self.contents[a.0 as usize].lent |= merged.lent;
         self.see(a, merged.kinds);
         if let Some((object, offset)) = merged.pointee {
             self.point(a, object, offset);

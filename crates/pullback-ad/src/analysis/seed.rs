@@ -39,6 +39,9 @@ pub(super) fn fill(
                     continue;
                 };
                 facts.objects.lead_to(content, unseen::first_float(&request.layouts, pointee));
+                if request.layouts.get(id).is_shared_reference() {
+                    facts.objects.lend(content);
+                }
                 let target = match path.iter().find(|(layout, _)| *layout == pointee) {
                     Some((_, target)) => *target,
                     None => {

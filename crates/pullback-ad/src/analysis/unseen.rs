@@ -57,7 +57,8 @@ pub(super) fn opaque(layouts: &Layouts, layout: LayoutId, at: Residue, bytes: u6
         _ => false,
     });
     let leads_to = lead(layouts, layout, &mut Vec::new());
-    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips, leads_to }
+    let lent = lends(layouts, layout, &mut Vec::new());
+    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips, leads_to, lent }
 }
 
 /// The first float of a layout that is not behind a pointer, nor in an enum.
@@ -74,6 +75,19 @@ pub(super) fn first_float(layouts: &Layouts, layout: LayoutId) -> Option<FloatAt
         };
         Some(FloatAt { offset: field.offset + offset, width })
     })
+}
+
+/// Whether a value of this layout holds a shared reference.
+fn lends(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
+    if path.contains(&layout) {
+        return false;
+    }
+    path.push(layout);
+    layouts.get(layout).is_shared_reference()
+        || layouts.get(layout).fields.iter().any(|field| match field.kind {
+            FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => lends(layouts, inner, path),
+            _ => false,
+        })
 }
 
 /// Such a float behind a pointer of a variant.
@@ -243,7 +257,15 @@ mod tests {
         let id = objects.add(Origins { args: vec![0], variant: true, ..Origins::default() });
         objects.add_opaque(
             id,
-            Opaque { at: Residue::strided(0, 24), bytes: 24, kinds, floats: 3, skips: false, leads_to: None },
+            Opaque {
+                at: Residue::strided(0, 24),
+                bytes: 24,
+                kinds,
+                floats: 3,
+                skips: false,
+                leads_to: None,
+                lent: false,
+            },
         );
         (objects, id)
     }

@@ -18,6 +18,9 @@ use std::collections::BTreeSet;
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
 
+/// In larger regions than this, skipped fields that lie side by side with others are not looked for.
+const MOST_BYTES: u64 = 4096;
+
 /// How many bytes of a shared value count its owners: strong ones and weak ones.
 const COUNTS: u32 = 16;
 
@@ -110,8 +113,9 @@ impl Augmenter<'_, '_> {
         }
         let ty = self.old.ty(value).clone();
         let object = self.object(ptr).expect("a pointer with a shadow has an object");
+        // The shadow's skipped fields are not the derivative's: it does not write them.
         if self.holds_inert(ptr) && self.is_inert(object, ptr, align, ty.size()) {
-            return self.store_inert(data, ptr, value, align);
+            return Ok(());
         }
         if !self.is_forward() && self.is_mixed(object, ptr, align, ty.size()) {
             return self.store_word(data, inst, ptr, value, &ty);
@@ -235,18 +239,27 @@ impl Augmenter<'_, '_> {
         self.session.facts.objects.all_marked(object, Property::Inert, &at, width)
     }
 
-    /// Something is stored in a skipped field. In forward mode the field of a shadow that the derivative makes has the bits of the primal's while it
-    /// runs; the wrapper puts a value of its own there afterwards. The field of a shadow that the caller owns is left alone: behind a shared
-    /// reference, where a skipped cell may be written, the wrapper takes nothing out. In reverse mode nothing in a shadow but floats and
-    /// pointers is looked at.
-    fn store_inert(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
-        if self.is_forward() && !self.is_given(ptr) {
-            let value = self.get(value);
-            for place in self.shadow(ptr)? {
-                self.push(Op::Store { ptr: place, value, align }, None, data);
+    /// The bytes of a region that are not sure to be ones that take no part: where they start, and how many they are in a row.
+    fn live_bytes(&self, object: ObjId, ptr: Value, align: u64, len: u64) -> Vec<(u64, u64)> {
+        let objects = &self.session.facts.objects;
+        let at = self.session.facts.place(self.id, ptr, align);
+        if objects.all_marked(object, Property::Inert, &at, len) {
+            return Vec::new();
+        }
+        if len > MOST_BYTES || !objects.some_marked(object, Property::Inert, &at, len) {
+            return vec![(0, len)];
+        }
+        let mut rows: Vec<(u64, u64)> = Vec::new();
+        for byte in 0..len {
+            if objects.all_marked(object, Property::Inert, &at.plus(&Residue::exact(byte as i64).into()), 1) {
+                continue;
+            }
+            match rows.last_mut() {
+                Some((start, bytes)) if *start + *bytes == byte => *bytes += 1,
+                _ => rows.push((byte, 1)),
             }
         }
-        Ok(())
+        rows
     }
 
     /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float must become zero.
@@ -510,13 +523,6 @@ impl Augmenter<'_, '_> {
         self.object(ptr).is_some_and(|o| !self.session.facts.objects.origins(o).args.is_empty())
     }
 
-    /// Whether a pointer is to memory that came with the arguments, and to no other: nothing that the function makes, nor a result.
-    fn is_given(&self, ptr: Value) -> bool {
-        let result = self.session.request.args.len() - 1;
-        let origins = self.object(ptr).map(|o| self.session.facts.objects.origins(o));
-        origins.is_some_and(|o| !o.args.is_empty() && !o.args.contains(&result) && !o.local)
-    }
-
     /// The lanes of a region that starts at an old pointer.
     fn lanes(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<Lanes> {
         let at = self.session.facts.place(self.id, ptr, align);
@@ -544,9 +550,8 @@ impl Augmenter<'_, '_> {
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
         if self.is_forward() {
-            // As of a store.
-            let inert = known_len.is_some_and(|len| self.is_inert(object, dst, align.0, len));
-            if inert && self.is_given(dst) {
+            // As of a store. Where more than skipped fields is moved, they are moved along: nobody reads them.
+            if known_len.is_some_and(|len| self.live_bytes(object, dst, align.0, len).is_empty()) {
                 return Ok(());
             }
             match &from {
@@ -792,14 +797,22 @@ impl Augmenter<'_, '_> {
         if self.is_forward() {
             // Mirror the bytes; the floats among them are constants.
             let Op::Fill { byte, align, .. } = data.op else { unreachable!("this is a fill") };
-            // But skipped fields: as of a store.
-            let inert = known_len.is_some_and(|len| self.is_inert(object, dst, align, len));
-            if inert && self.is_given(dst) {
-                return Ok(());
-            }
             let byte = self.get(byte);
+            // As of a store: fields that lie side by side may be filled at once.
+            let rows = known_len.map(|len| (len, self.live_bytes(object, dst, align, len)));
             for dst in &to {
-                self.push(Op::Fill { dst: *dst, byte, len: new_len, align }, None, data);
+                match &rows {
+                    Some((len, rows)) if *rows != [(0, *len)] => {
+                        for (start, bytes) in rows {
+                            let dst = self.builder().offset(*dst, *start as i64);
+                            let len = self.func.i64(*bytes as i64);
+                            self.push(Op::Fill { dst, byte, len, align: 1 }, None, data);
+                        }
+                    }
+                    _ => {
+                        self.push(Op::Fill { dst: *dst, byte, len: new_len, align }, None, data);
+                    }
+                }
             }
             if self.func.as_int(byte) == Some(0) {
                 return Ok(());

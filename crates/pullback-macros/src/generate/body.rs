@@ -183,6 +183,11 @@ impl Body<'_> {
                 tokens.extend(quote!(unsafe { #examined }));
             }
         }
+        if matches!(self.plan.result, ResultRole::Tangent(_)) {
+            let result = &self.result;
+            tokens
+                .extend(quote_spanned!(result.span()=> ::pullback::__private::Constants::examine_result::<#result>();));
+        }
         tokens
     }
 

@@ -189,18 +189,28 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
                 FieldRole::Differentiable => quote_spanned! {ty.span()=>
                     ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)
                 },
-                FieldRole::Skipped => {
-                    quote!(::pullback::__private::Field::unknown(#offset, ::core::mem::size_of::<#ty>()))
-                }
+                FieldRole::Skipped => skipped(&offset, &quote!(::core::mem::size_of::<#ty>()), ty),
             }
         })
         .collect()
 }
 
+/// The bytes of a skipped field.
+fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type) -> TokenStream {
+    quote_spanned! {ty.span()=> {
+        #[allow(unused_imports)]
+        use ::pullback::__private::NoClone as _;
+        ::pullback::__private::Field::unknown(#offset, #bytes)
+            .with_clone(::pullback::__private::CloneOf::<#ty>::CLONE.is_some() || ::core::mem::size_of::<#ty>() == 0)
+    }}
+}
+
 /// Where the fields of variants lie is not known; what they are is.
 fn variant_fields(variants: &[Variant]) -> Vec<TokenStream> {
     let fields = variants.iter().enumerate().flat_map(|(i, variant)| variant.fields.iter().map(move |f| (i, f)));
-    let payloads = fields.map(|(variant, Field { ty, role, .. })| {
+    let skips = fields.clone().filter(|(_, field)| field.role == FieldRole::Skipped);
+    let skips = skips.map(|(_, field)| skipped(&quote!(0), &quote!(0), &field.ty));
+    let payloads = fields.clone().map(|(variant, Field { ty, role, .. })| {
         let layout = match role {
             FieldRole::Differentiable => quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>),
             FieldRole::Skipped => quote_spanned! {ty.span()=> {
@@ -212,7 +222,7 @@ fn variant_fields(variants: &[Variant]) -> Vec<TokenStream> {
         quote!(::pullback::__private::Field::payload(#variant, #layout))
     });
     let opaque = quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()));
-    [opaque].into_iter().chain(payloads).collect()
+    [opaque].into_iter().chain(payloads).chain(skips).collect()
 }
 
 fn check(definition: &TypeDef) -> TokenStream {

@@ -1,17 +1,19 @@
 //! What of a tangent carries no derivative: strings, and fields with `#[pullback(skip)]`.
 //!
-//! The engine knows nothing of such parts but where they lie. In forward mode it gives them the bits of the primal's: a derivative that lets
-//! the primal's `String` grow leaves the address of the new memory in the shadow, too. So the wrapper of a forward derivative
+//! The engine knows nothing of such parts but where they lie. In a shadow it does not write them, but for the lengths of a string, and moves them
+//! with what lies beside them: while a derivative runs, a shadow holds no value there. So the wrapper of a forward derivative
 //!
 //! - takes such parts out of each shadow that the derivative may change, before it runs ([`Constants::take`]);
 //! - puts clones of the primal's there when it is through, also by a panic, and in the tangents of results;
 //! - drops what it took out.
 //!
-//! What is behind a shared reference stays as it is, and is left alone, by the engine as well: a skipped cell may be written there. In an enum the engine does not know where a string lies, and
-//! treats it like all else: it is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
+//! What is behind a shared reference stays as it is: a skipped cell may be written there, but only the primal's. In an enum the engine does not
+//! know where a part lies, and treats it like all else: a string is the same in shadow and primal, capacity and all, which the check of the
+//! shadow sees to.
 
 use super::Differentiable;
 use super::owning::text_address;
+use crate::abi::Layout;
 use std::any::type_name;
 use std::collections::HashSet;
 use std::mem::{ManuallyDrop, needs_drop};
@@ -38,6 +40,14 @@ pub trait VisitConstants {
     /// # Safety
     /// As for [`part`](Self::part).
     unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+        let _ = (primal, shadow);
+    }
+
+    /// A `None` that is told from `Some` by bits of its content, which may be those of a skipped field.
+    ///
+    /// # Safety
+    /// As for [`part`](Self::part), and there is nothing to be dropped in such a value.
+    unsafe fn nothing<T>(&mut self, primal: *const T, shadow: *mut T) {
         let _ = (primal, shadow);
     }
 
@@ -71,6 +81,8 @@ struct Taken {
     borrowed: Vec<Later<'static>>,
     /// Shared values of shadows that came with the arguments.
     counted: HashSet<*const ()>,
+    /// The places of shadows that have got parts of their own: several ways may lead there.
+    adopted: HashSet<*const ()>,
 }
 
 /// Puts parts into a shadow when the derivative is through.
@@ -100,6 +112,15 @@ impl Constants {
         }
     }
 
+    /// Panic if there may be a part in a result of which there is no other for its tangent.
+    #[track_caller]
+    #[inline]
+    pub fn examine_result<T: Differentiable>() {
+        if T::CONSTANTS {
+            examine_type("the result", &T::LAYOUT);
+        }
+    }
+
     /// Take all parts out of the shadow of an argument, which was [examined](Self::examine).
     ///
     /// # Safety
@@ -126,7 +147,7 @@ impl Constants {
     /// `tangent` is what a derivative made of what is at `value`: `S` is `T` with other lifetimes. The value is there if `T` may have such
     /// parts.
     #[inline]
-    pub unsafe fn complete<T: Differentiable, S>(&self, value: *const T, tangent: *mut S) {
+    pub unsafe fn complete<T: Differentiable, S>(&mut self, value: *const T, tangent: *mut S) {
         if T::CONSTANTS {
             // SAFETY: S19, asked of the caller.
             unsafe { self.complete_parts(&*value, tangent.cast()) }
@@ -135,9 +156,10 @@ impl Constants {
 
     /// # Safety: as of [`complete`](Self::complete).
     #[inline(never)]
-    unsafe fn complete_parts<T: Differentiable>(&self, value: &T, tangent: *mut T) {
-        let known = self.taken.as_ref().map(|taken| &taken.counted);
-        let mut adopt = Adopt { known, met: HashSet::new(), inside: Vec::new() };
+    unsafe fn complete_parts<T: Differentiable>(&mut self, value: &T, tangent: *mut T) {
+        let Taken { counted, adopted, .. } = &mut **self.taken.get_or_insert_default();
+        let mut adopt =
+            Adopt { known: counted, adopted, borrowed: HashSet::new(), met: HashSet::new(), inside: Vec::new() };
         // SAFETY: S19, asked of the caller.
         unsafe { value.constants(tangent, &mut adopt) };
     }
@@ -152,6 +174,31 @@ unsafe fn examine_parts<T: Differentiable>(name: &str, primal: &T, shadow: *mut 
     unsafe { primal.constants(shadow, &mut examine) };
     if let Some(why) = examine.obstacle {
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
+    }
+    examine_type(&format!("argument `{name}`"), &T::LAYOUT);
+}
+
+/// What the function makes itself may have parts that no argument has yet.
+#[track_caller]
+#[inline(never)]
+fn examine_type(what: &str, layout: &'static Layout) {
+    /// A type that has a skipped field of which no other value can be made, in what `layout` owns or borrows mutably.
+    fn single(layout: &'static Layout, met: &mut Vec<*const Layout>) -> Option<&'static str> {
+        let lent = layout.name().starts_with(['&', '*']) && layout.name() != "&mut";
+        if lent || met.contains(&&raw const *layout) {
+            return None;
+        }
+        met.push(layout);
+        layout.fields().iter().find_map(|field| match field.layout() {
+            Some(inner) => single(inner(), met),
+            None => field.is_single().then(|| layout.name()),
+        })
+    }
+    if let Some(name) = single(layout, &mut Vec::new()) {
+        panic!(
+            "{what} cannot be differentiated in forward mode: it may hold a `{name}`, which has a skipped field that cannot be cloned for the \
+             tangent"
+        );
     }
 }
 
@@ -169,14 +216,30 @@ impl Constants {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
     fn finish(&mut self) {
-        if let Some(taken) = &*self.taken {
-            let mut adopt = Adopt { known: Some(&taken.counted), met: HashSet::new(), inside: Vec::new() };
-            for borrowed in &taken.borrowed {
+        if let Some(taken) = &mut *self.taken {
+            let unfinished = Unfinished;
+            let Taken { borrowed, counted, adopted, .. } = &mut **taken;
+            let mut adopt =
+                Adopt { known: counted, adopted, borrowed: HashSet::new(), met: HashSet::new(), inside: Vec::new() };
+            for borrowed in borrowed {
                 borrowed(&mut adopt);
             }
+            std::mem::forget(unfinished);
         }
         // SAFETY: S19, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.taken) };
+    }
+}
+
+/// Is dropped if a `clone` panics when the derivative is through. Then there is no value for the caller's shadow, which holds bits of the primal's,
+/// and will be dropped.
+struct Unfinished;
+
+impl Drop for Unfinished {
+    #[cold]
+    fn drop(&mut self) {
+        eprintln!("a skipped field of a tangent cannot be made, for `Clone::clone` of its type has panicked");
+        std::process::abort();
     }
 }
 
@@ -267,7 +330,7 @@ impl VisitConstants for Take<'_> {
 
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
         // SAFETY: S19, asked of the caller.
-        let adopt = move |adopt: &mut Adopt<'_>| unsafe { (*primal).constants(shadow, adopt) };
+        let adopt = move |adopt: &mut Adopt<'_>| unsafe { adopt.borrowed(primal, shadow) };
         // SAFETY: S19, it is called before the derivative returns to who lent both.
         self.taken.borrowed.push(unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) });
         // SAFETY: S19, asked of the caller.
@@ -291,16 +354,23 @@ impl VisitConstants for Take<'_> {
 /// Puts clones of a primal's parts into a shadow.
 struct Adopt<'a> {
     /// Shared values that have parts of their own.
-    known: Option<&'a HashSet<*const ()>>,
+    known: &'a HashSet<*const ()>,
+    /// Parts that were put in their places.
+    adopted: &'a mut HashSet<*const ()>,
+    /// What mutable references lead to: address and size.
+    borrowed: HashSet<(*const (), usize)>,
     met: HashSet<*const ()>,
     inside: Vec<Inside>,
 }
 
 impl VisitConstants for Adopt<'_> {
     unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, clone: Option<CloneFn<T>>) {
-        if let Some(clone) = clone {
-            // SAFETY: S19, asked of the caller. What is there are bits of the primal's.
-            unsafe { shadow.write(clone(&*primal)) }
+        if let Some(clone) = clone
+            && (size_of::<T>() == 0 || !self.adopted.contains(&shadow.cast_const().cast()))
+        {
+            // SAFETY: S19, asked of the caller. What is there is no value.
+            unsafe { shadow.write(clone(&*primal)) };
+            self.adopted.insert(shadow.cast_const().cast());
         }
     }
 
@@ -310,7 +380,7 @@ impl VisitConstants for Adopt<'_> {
             // In an enum the engine makes memory for the shadow, too, where it sees the primal's made.
             let address = text_address(shadow);
             let own = self.inside.contains(&Inside::Variant) && !address.is_null() && address != text_address(primal);
-            if !own {
+            if !own && self.adopted.insert(shadow.cast_const().cast()) {
                 shadow.write((*primal).clone());
             }
         }
@@ -321,11 +391,22 @@ impl VisitConstants for Adopt<'_> {
         unsafe { shadow.write(*primal) }
     }
 
-    // Each has its own turn.
-    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, _: *const T, _: *mut T) {}
+    unsafe fn nothing<T>(&mut self, primal: *const T, shadow: *mut T) {
+        // SAFETY: S19, asked of the caller.
+        unsafe { primal.copy_to_nonoverlapping(shadow, 1) }
+    }
+
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
+        // SAFETY: S19, asked of the caller. It may be memory that the function has made and never gives back, of which nobody else knows.
+        unsafe {
+            if self.borrowed.insert((shadow.cast_const().cast(), size_of_val(&*primal))) {
+                (*primal).constants(shadow, self);
+            }
+        }
+    }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
-        let new = self.known.is_none_or(|known| !known.contains(&shadow)) && self.met.insert(shadow);
+        let new = !self.known.contains(&shadow) && self.met.insert(shadow);
         if new {
             self.inside.push(Inside::Counted);
         }

@@ -87,7 +87,16 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
-        unsafe { visit.borrowed::<T>(&raw const **self, pointee(&raw const **self, shadow.cast())) }
+        unsafe {
+            let target = pointee(&raw const **self, shadow.cast());
+            // The engine makes no memory for the tangent there, and nobody else can make a value of the type.
+            assert!(
+                !target.is_null() || size_of_val(&**self) == 0,
+                "a function without derivative has made what a reference in a result leads to, and it has no tangent\n\
+                 help: return the value itself"
+            );
+            visit.borrowed::<T>(&raw const **self, target)
+        }
     }
 }
 

@@ -337,9 +337,15 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        let Some(value) = self else { return };
         // The layout says where the content of an option with a niche is.
         let hidden = size_of::<Self>() != size_of::<T>();
+        let Some(value) = self else {
+            if !hidden {
+                // SAFETY: S36, asked of the caller; there is nothing in it.
+                unsafe { visit.nothing(self, shadow) }
+            }
+            return;
+        };
         if hidden {
             visit.enter_variant();
         }
