@@ -184,6 +184,8 @@ fn attempt(rng: &mut Rng, structs: &[Struct], purpose: Use, depth: usize) -> Ty 
     match rng.below(20) {
         0..6 => Ty::Vec(inner(rng)),
         6..8 => Ty::Boxed(inner(rng)),
+        // A skipped field may tell whether there is something.
+        8..10 if !structs.is_empty() && rng.chance(40) => Ty::Option(Box::new(Ty::Struct(rng.below(structs.len())))),
         8..10 => Ty::Option(inner(rng)),
         10 => Ty::Pair(inner(rng), inner(rng)),
         11 => Ty::Array(inner(rng)),
@@ -244,7 +246,7 @@ pub fn a_struct(rng: &mut Rng, structs: &[Struct]) -> Struct {
     let count = rng.between(1, 4);
     let mut fields: Vec<_> = (0..count)
         .map(|_| {
-            let skipped = rng.chance(20);
+            let skipped = rng.chance(30);
             let purpose = if skipped { Use::Const } else { Use::Duplicated };
             let ty = match rng.below(10) {
                 0..3 => Ty::Float,

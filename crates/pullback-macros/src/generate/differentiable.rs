@@ -310,13 +310,13 @@ fn make_zero(definition: &TypeDef) -> TokenStream {
     }
     let (parameters, arguments, where_clause) = generics.split_for_impl();
     let value = |field: &Field, place: TokenStream| {
-        let member = &field.member;
+        let (member, ty) = (&field.member, &field.ty);
         match field.role {
             FieldRole::Differentiable => {
                 let arguments = quote!(#place, sharing);
-                quote_spanned!(field.ty.span()=> #member: ::pullback::MakeZero::zero_like(#arguments))
+                quote_spanned!(ty.span()=> #member: ::pullback::MakeZero::zero_like(#arguments))
             }
-            FieldRole::Skipped => quote_spanned!(field.ty.span()=> #member: ::core::clone::Clone::clone(#place)),
+            FieldRole::Skipped => quote_spanned!(ty.span()=> #member: <#ty as ::core::clone::Clone>::clone(#place)),
         }
     };
     let body = match &definition.shape {
