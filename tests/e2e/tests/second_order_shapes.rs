@@ -232,3 +232,45 @@ fn sums_beside_a_gradient_that_is_differentiated() {
     let said = panicked.downcast_ref::<String>().map(String::as_str).or(panicked.downcast_ref::<&str>().copied());
     assert!(said.unwrap().contains("help: give a shadow of zeros"), "{said:?}");
 }
+
+/// Strings and skipped fields in the tangents of a derivative that is differentiated itself.
+mod parts_of_their_own {
+    use pullback::{Differentiable, autodiff, jvp};
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Named {
+        x: f64,
+        #[pullback(skip)]
+        name: Box<str>,
+        text: String,
+    }
+
+    fn named(x: f64, name: &str) -> Named {
+        Named { x, name: Box::from(name), text: name.to_owned() }
+    }
+
+    #[autodiff(t_changed, Forward, Dual, Dual)]
+    fn changed(of: &mut Named) -> Option<Named> {
+        of.x *= of.x;
+        of.name = Box::from("changed");
+        of.text.push_str(" text");
+        Some(of.clone())
+    }
+
+    #[autodiff(t_outer, Forward, Dual, Dual)]
+    fn outer(x: f64) -> (f64, Named) {
+        let (mut of, mut tangent) = (named(x * x, "a"), named(x, "a"));
+        let (y, dy) = t_changed(&mut of, &mut tangent);
+        let (z, dz) = jvp(|x: &f64| named(x * x * x, "inner"), &x, &x);
+        (y.unwrap().x * dy.unwrap().x + z.x * dz.x, tangent)
+    }
+
+    #[test]
+    fn are_put_in_inside_and_outside() {
+        let ((y, of), (dy, tangent)) = t_outer(2.0, 1.0);
+        // 2 x⁷ + 3 x⁶
+        assert_eq!((y, dy), (448.0, 896.0 + 576.0));
+        let like = |x| Named { x, name: Box::from("changed"), text: "a text".to_owned() };
+        assert_eq!((of, tangent), (like(16.0), like(24.0)));
+    }
+}

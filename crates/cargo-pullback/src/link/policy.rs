@@ -75,6 +75,7 @@ const BOOKKEEPING: &[&str] = &[
     "pullback::differentiable::congruence::Congruence::finish",
     "pullback::differentiable::congruence::Congruence>::finish",
     "pullback::differentiable::constants::examine_parts",
+    "pullback::differentiable::constants::examine_type",
     "pullback::differentiable::constants::Constants::take_parts",
     "pullback::differentiable::constants::Constants>::take_parts",
     "pullback::differentiable::constants::Constants::complete_parts",

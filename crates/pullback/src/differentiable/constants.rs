@@ -138,7 +138,7 @@ impl Constants {
     #[inline(never)]
     unsafe fn take_parts<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
         // SAFETY: S19, asked of the caller.
-        unsafe { primal.constants(shadow, &mut Take { taken: self.taken.get_or_insert_default(), variants: 0 }) };
+        unsafe { primal.constants(shadow, &mut Take { taken: &mut self.taken, variants: 0 }) };
     }
 
     /// Put parts of its own into the tangent of a result.
@@ -304,7 +304,7 @@ impl VisitConstants for Examine {
 
 /// Takes parts out of a shadow. Where they were are the bits of the primal's.
 struct Take<'a> {
-    taken: &'a mut Taken,
+    taken: &'a mut Option<Box<Taken>>,
     variants: usize,
 }
 
@@ -315,7 +315,10 @@ impl VisitConstants for Take<'_> {
             unsafe {
                 let part: Box<dyn Erased> = Box::new(shadow.read());
                 // SAFETY: S19, a value that was part of a shadow is dropped before the derivative returns to who lent the shadow.
-                self.taken.parts.push(std::mem::transmute::<Box<dyn Erased + '_>, Box<dyn Erased>>(part));
+                self.taken
+                    .get_or_insert_default()
+                    .parts
+                    .push(std::mem::transmute::<Box<dyn Erased + '_>, Box<dyn Erased>>(part));
                 primal.copy_to_nonoverlapping(shadow, 1);
             }
         }
@@ -332,13 +335,16 @@ impl VisitConstants for Take<'_> {
         // SAFETY: S19, asked of the caller.
         let adopt = move |adopt: &mut Adopt<'_>| unsafe { adopt.borrowed(primal, shadow) };
         // SAFETY: S19, it is called before the derivative returns to who lent both.
-        self.taken.borrowed.push(unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) });
+        self.taken
+            .get_or_insert_default()
+            .borrowed
+            .push(unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) });
         // SAFETY: S19, asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
     }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
-        self.taken.counted.insert(shadow);
+        self.taken.get_or_insert_default().counted.insert(shadow);
         false
     }
 

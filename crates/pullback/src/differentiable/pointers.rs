@@ -86,6 +86,9 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        if !T::CONSTANTS {
+            return;
+        }
         // SAFETY: S36, asked of the caller.
         unsafe {
             let target = pointee(&raw const **self, shadow.cast());
