@@ -385,6 +385,134 @@ mod beside_floats {
     }
 }
 
+/// What a reference leads to is there for the caller, whatever becomes of the reference.
+mod what_was_lent {
+    use super::*;
+
+    #[autodiff(d_popped, Reverse, Duplicated, Duplicated)]
+    fn popped(v: &mut Vec<&mut [f64]>, p: &mut Box<f64>) {
+        v[1][0] *= 3.0;
+        v.pop();
+        *p = Box::new(0.0);
+    }
+
+    #[autodiff(d_taken, Reverse, Duplicated)]
+    fn taken(v: &mut Option<&mut f64>) {
+        if let Some(x) = v.take() {
+            *x *= 3.0;
+        }
+    }
+
+    #[autodiff(d_first, Reverse, Duplicated)]
+    fn first(rest: &mut &mut [f64]) {
+        let (first, others) = take(rest).split_at_mut(1);
+        first[0] *= 3.0;
+        *rest = others;
+    }
+
+    #[autodiff(d_first_row, Reverse, Duplicated)]
+    fn first_row(rest: &mut &mut [Vec<f64>]) {
+        let (first, others) = take(rest).split_at_mut(1);
+        first[0] = vec![first[0][0] * 3.0];
+        swap(&mut first[0], &mut others[0]);
+        *rest = others;
+    }
+
+    #[test]
+    fn and_let_go() {
+        let (mut a, mut b, mut da, mut db) = ([2.0], [3.0], [1.0], [10.0]);
+        let (mut v, mut d) = (vec![&mut a[..], &mut b], vec![&mut da[..], &mut db]);
+        d_popped(&mut v, &mut d, &mut Box::new(0.0), &mut Box::new(0.0));
+        assert_eq!((a, b, da, db), ([2.0], [9.0], [1.0], [30.0]));
+        let (mut a, mut da) = (2.0, 10.0);
+        d_taken(&mut Some(&mut a), &mut Some(&mut da));
+        assert_eq!((a, da), (6.0, 30.0));
+        let (mut a, mut da) = ([2.0, 5.0], [1.0, 10.0]);
+        d_first(&mut &mut a[..], &mut &mut da[..]);
+        assert_eq!((a, da), ([6.0, 5.0], [3.0, 10.0]));
+        let (mut a, mut da) = ([vec![2.0], vec![5.0]], [vec![1.0], vec![10.0]]);
+        d_first_row(&mut &mut a[..], &mut &mut da[..]);
+        assert_eq!((a, da), ([vec![5.0], vec![6.0]], [vec![30.0], vec![1.0]]));
+    }
+
+    #[autodiff(d_one_way, Reverse, Duplicated, Duplicated)]
+    fn one_way<'a>(a: Vec<&'a mut Vec<f64>>, b: &mut Vec<&'a mut Vec<f64>>) {
+        *b = a;
+        b[0][0] *= 3.0;
+    }
+
+    #[autodiff(d_other_way, Reverse, Duplicated, Duplicated)]
+    fn other_way<'a>(b: &mut Vec<&'a mut Vec<f64>>, a: Vec<&'a mut Vec<f64>>) {
+        *b = a;
+        b[0][0] *= 3.0;
+    }
+
+    #[test]
+    fn and_lent_on() {
+        let given = || (vec![2.0], vec![3.0], vec![1.0], vec![10.0]);
+        let (mut a, mut b, mut da, mut db) = given();
+        d_one_way(vec![&mut a], &mut vec![&mut da], &mut vec![&mut b], &mut vec![&mut db]);
+        assert_eq!((a, b, da, db), (vec![6.0], vec![3.0], vec![3.0], vec![10.0]));
+        let (mut a, mut b, mut da, mut db) = given();
+        d_other_way(&mut vec![&mut b], &mut vec![&mut db], vec![&mut a], &mut vec![&mut da]);
+        assert_eq!((a, b, da, db), (vec![6.0], vec![3.0], vec![3.0], vec![10.0]));
+    }
+}
+
+/// What has several owners has its cotangents as long as one of them has it.
+mod what_is_shared {
+    use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[autodiff(d_first, Reverse, Duplicated, Duplicated, Active)]
+    fn first(a: &mut Rc<Cell<f64>>, b: &Rc<Cell<f64>>, x: f64) {
+        *a = Rc::new(Cell::new(x * 2.0));
+        b.set(b.get() * 3.0);
+    }
+
+    #[autodiff(d_second, Reverse, Duplicated, Duplicated, Active)]
+    fn second(b: &Rc<Cell<f64>>, a: &mut Rc<Cell<f64>>, x: f64) {
+        *a = Rc::new(Cell::new(x * 2.0));
+        b.set(b.get() * 3.0);
+    }
+
+    #[autodiff(d_alone, Reverse, Duplicated, Active)]
+    fn alone(a: &mut Rc<Cell<f64>>, x: f64) {
+        *a = Rc::new(Cell::new(a.get() * x));
+    }
+
+    #[test]
+    fn by_arguments_in_either_order() {
+        let given = || (Rc::new(Cell::new(2.0)), Rc::new(Cell::new(10.0)));
+        let (c, d) = given();
+        assert_eq!(d_first(&mut c.clone(), &mut d.clone(), &c, &mut d.clone(), 5.0), 0.0);
+        assert_eq!((c.get(), d.get()), (6.0, 30.0));
+        let (c, d) = given();
+        assert_eq!(d_second(&c, &mut d.clone(), &mut c.clone(), &mut d.clone(), 5.0), 0.0);
+        assert_eq!((c.get(), d.get()), (6.0, 30.0));
+    }
+
+    #[test]
+    fn by_one_that_gets_another() {
+        let (mut c, mut d) = (Rc::new(Cell::new(2.0)), Rc::new(Cell::new(10.0)));
+        assert_eq!(d_alone(&mut c, &mut d, 5.0), 20.0);
+        assert_eq!((c.get(), d.get()), (10.0, 50.0));
+    }
+}
+
+#[autodiff(d_exchanged, Reverse, Duplicated, Duplicated)]
+fn exchanged(a: &mut Vec<f64>, b: &mut Vec<f64>) {
+    swap(a, b);
+}
+
+#[test]
+fn cotangents_that_are_not_finite() {
+    let (mut da, mut db) = (vec![f64::INFINITY, f64::NAN], vec![1.0, 2.0]);
+    d_exchanged(&mut vec![1.0, 1.0], &mut da, &mut vec![2.0, 2.0], &mut db);
+    assert_eq!((da, db[0], db[1].is_nan()), (vec![1.0, 2.0], f64::INFINITY, true));
+}
+
 mod taken_to_another_place {
     use super::*;
 

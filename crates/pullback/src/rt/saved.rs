@@ -38,10 +38,12 @@ pub(super) struct Saved {
     pointers: Vec<Pointer>,
     /// Shadows of shared values that were met.
     met: HashSet<*const ()>,
-    /// What was lent: what references lead to that are in no memory that was lent itself. All else was moved into the function.
+    /// What was lent: what references lead to, if there are pointers in it. All else was moved into the function.
     lent: Vec<Lent>,
     /// Whether what is visited was lent, and has pointers in it.
     in_lent: bool,
+    /// Whether what references lead to is left out.
+    stays: bool,
     /// Whether only what arguments own is visited.
     owned_only: bool,
     /// What is added to shadows when the derivative is through: sums in memory that the function was given, and changes, and cotangents of what
@@ -56,14 +58,29 @@ pub(super) struct Saved {
 struct Pointer {
     place: *mut *mut (),
     to: *mut (),
+    kind: Kind,
     /// Whether it lies in memory that was lent.
     in_lent: bool,
-    /// It is that of an empty vector.
-    to_nothing: bool,
+}
+
+/// What a pointer is to what it leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Its owner.
+    Owner,
+    /// One of its owners.
+    Counted,
+    /// A reference: what it leads to is there whatever becomes of it.
+    Reference,
+    /// It is that of an empty vector, and leads to nothing.
+    Empty,
 }
 
 /// Visits something that was lent.
-struct Lent(Box<dyn Fn(&mut Saved)>);
+struct Lent {
+    shadow: *const (),
+    visit: Box<dyn Fn(&mut Saved)>,
+}
 
 impl std::fmt::Debug for Lent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -119,22 +136,21 @@ impl VisitFloats for Saved {
 
     unsafe fn pointer(&mut self, place: *mut *mut (), to_nothing: bool) -> bool {
         // SAFETY: S23, asked of the caller.
-        let to = unsafe { place.read() };
-        if !self.owned_only {
-            self.pointers.push(Pointer { place, to, in_lent: self.in_lent, to_nothing });
-        }
-        // What a function without derivative has made has no shadow.
-        !to.is_null()
+        unsafe { self.pointer_of(place, if to_nothing { Kind::Empty } else { Kind::Owner }) }
     }
 
     unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
         // SAFETY: S23, asked of the caller.
-        !self.owned_only && unsafe { self.pointer(place, false) } && self.is_new(address)
+        !self.owned_only && unsafe { self.pointer_of(place, Kind::Counted) } && self.is_new(address)
     }
 
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        if self.owned_only || self.stays {
+            return;
+        }
+        let kind = if size_of_val(primal) == 0 { Kind::Empty } else { Kind::Reference };
         // SAFETY: S23, asked of the caller.
-        if self.owned_only || !unsafe { self.pointer(place, size_of_val(primal) == 0) } {
+        if !unsafe { self.pointer_of(place, kind) } {
             return;
         }
         let primal = &raw const *primal;
@@ -143,22 +159,35 @@ impl VisitFloats for Saved {
         // SAFETY: S23, asked of the caller, also for the time when the function has returned: both are there as long as the tape is used.
         let visit = move |saved: &mut Saved| unsafe { (*primal).floats(shadow, saved) };
         // Without pointers in it nothing can be exchanged, and what is there has its cotangents where it is.
-        let outer = self.in_lent;
-        self.in_lent |= !T::PLAIN;
+        let outer = std::mem::replace(&mut self.in_lent, !T::PLAIN);
         visit(self);
         self.in_lent = outer;
-        if !outer && !T::PLAIN {
+        if !T::PLAIN {
             let visit: Box<dyn Fn(&mut Saved) + '_> = Box::new(visit);
             // SAFETY: S23, it is not called when the tape has gone.
-            self.lent.push(Lent(unsafe {
-                std::mem::transmute::<Box<dyn Fn(&mut Saved) + '_>, Box<dyn Fn(&mut Saved)>>(visit)
-            }));
+            let visit = unsafe { std::mem::transmute::<Box<dyn Fn(&mut Saved) + '_>, Box<dyn Fn(&mut Saved)>>(visit) };
+            self.lent.push(Lent { shadow: shadow.cast_const().cast(), visit });
         }
     }
 
     fn is_new(&mut self, _: *const ()) -> bool {
         // By its shadow, which the last pointer leads to: in a batch a value has several.
         self.pointers.last().is_none_or(|last| self.met.insert(last.to.cast_const()))
+    }
+}
+
+impl Saved {
+    /// Note a pointer; whether it leads somewhere. What a function without derivative has made has no shadow.
+    ///
+    /// # Safety
+    /// As asked by [`note`].
+    unsafe fn pointer_of(&mut self, place: *mut *mut (), kind: Kind) -> bool {
+        // SAFETY: S23, asked of the caller.
+        let to = unsafe { place.read() };
+        if !self.owned_only {
+            self.pointers.push(Pointer { place, to, kind, in_lent: self.in_lent });
+        }
+        !to.is_null()
     }
 }
 
@@ -249,15 +278,13 @@ impl Tape {
         if saved.pointers.iter().all(|pointer| unsafe { pointer.place.read() } == pointer.to) {
             return;
         }
-        // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is reached as it was before.
-        let outside = saved.pointers.iter().filter(|pointer| !pointer.in_lent);
-        let pointers = outside.copied().collect();
-        let mut now = Saved { pointers, in_lent: true, ..Saved::default() };
+        // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is where it was.
+        let mut now = Saved { in_lent: true, stays: true, ..Saved::default() };
         for lent in &saved.lent {
-            lent.0(&mut now);
+            (lent.visit)(&mut now);
         }
-        let mut paths = Paths::new(self.noted().map(|noted| noted.shadow.addr()));
-        let (before, after) = (paths.of(saved), paths.of(&now));
+        let mut paths = Paths::new(saved.lent.iter().map(|lent| lent.shadow.addr()));
+        let (before, after) = (paths.before(saved), paths.after(&now));
         let moves = paths::moves(&before, &after);
         assert!(
             moves.is_empty() || !nested,

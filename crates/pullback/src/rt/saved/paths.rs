@@ -1,10 +1,12 @@
-//! Where floats lie in shadows, by the way that leads to them.
+//! Where floats lie in shadows of what was lent, by the way that leads to them.
 //!
-//! A *block* is memory that a pointer leads to, or the place of a shadow itself. Its path is the path of the block with that pointer, and where
-//! in it the pointer lies. So a block has the same path before and after a function if it is reached in the same way, wherever it is.
+//! A *block* is memory that was lent, which stays where it is, or memory that it owns. The path of the latter is the path of the block with the pointer
+//! to it, and where in that the pointer lies. So a block has the same path before and after a function if it is owned by the same place, wherever
+//! it is. What has several owners is known by its address, as long as one of them has it.
 
-use super::{Pointer, Run, Saved};
-use std::collections::{BTreeMap, HashMap};
+use super::{Kind, Pointer, Run, Saved};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Sub;
 
 /// The number of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -12,10 +14,13 @@ struct Path(usize);
 
 /// The paths that were met.
 pub(super) struct Paths {
-    /// The places of shadows.
+    /// Memory that was lent.
     roots: BTreeMap<usize, Path>,
     /// By the path of a block, and where in it there is a pointer.
     known: HashMap<(Path, usize), Path>,
+    /// Memory that had several owners, or could have, before.
+    counted: HashMap<usize, Path>,
+    next: usize,
 }
 
 /// Floats in a row, and the block they are in.
@@ -40,35 +45,68 @@ enum Value {
 }
 
 impl Paths {
-    /// Of shadows at these addresses.
+    /// Of what was lent, at these addresses.
     pub(super) fn new(roots: impl Iterator<Item = usize>) -> Self {
-        let roots = roots.enumerate().map(|(number, root)| (root, Path(number))).collect();
-        Paths { roots, known: HashMap::new() }
+        let mut paths = Paths { roots: BTreeMap::new(), known: HashMap::new(), counted: HashMap::new(), next: 0 };
+        for root in roots {
+            let path = paths.fresh();
+            paths.roots.insert(root, path);
+        }
+        paths
     }
 
-    /// The floats of shadows, with their paths; what is reached otherwise is left out.
-    pub(super) fn of<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
-        let mut blocks: BTreeMap<usize, (Path, bool)> =
-            self.roots.iter().map(|(root, path)| (*root, (*path, false))).collect();
-        for &Pointer { place, to, in_lent, to_nothing } in &saved.pointers {
-            let Some((block, at)) = block_of(&blocks, place.addr()) else { continue };
-            let new = Path(self.roots.len() + self.known.len());
-            let path = *self.known.entry((block, at)).or_insert(new);
+    fn fresh(&mut self) -> Path {
+        self.next += 1;
+        Path(self.next)
+    }
+
+    /// The floats of shadows before the function, with their paths.
+    pub(super) fn before<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
+        self.of(saved, |paths, pointer, owned| match pointer.kind {
+            Kind::Counted => *paths.counted.entry(pointer.to.addr()).or_insert(owned),
+            _ => owned,
+        })
+    }
+
+    /// The floats of shadows after the function, with their paths.
+    pub(super) fn after<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
+        let still = saved.pointers.iter().filter(|pointer| pointer.kind == Kind::Counted);
+        let still: HashSet<Path> = still.filter_map(|pointer| self.counted.get(&pointer.to.addr()).copied()).collect();
+        self.of(saved, |paths, pointer, owned| match pointer.kind {
+            Kind::Counted => match paths.counted.get(&pointer.to.addr()) {
+                Some(path) => *path,
+                None if still.contains(&owned) => paths.fresh(),
+                None => owned,
+            },
+            _ => owned,
+        })
+    }
+
+    /// The floats of shadows, with their paths, as `name` says of what a pointer leads to that is known by this path, if by its owner.
+    fn of<'a>(&mut self, saved: &'a Saved, name: impl Fn(&mut Self, &Pointer, Path) -> Path) -> Vec<Located<'a>> {
+        let mut blocks = self.roots.clone();
+        for pointer in saved.pointers.iter().filter(|pointer| pointer.in_lent) {
             // Who has taken what was in a vector has left the shadow's pointer as it was.
-            if to_nothing || to.addr() <= LOWEST {
+            if matches!(pointer.kind, Kind::Reference | Kind::Empty) || pointer.to.addr() <= LOWEST {
                 continue;
             }
-            // What was moved into the function may have got into what was lent, and is known by that then.
-            let known = blocks.entry(to.addr()).or_insert((path, in_lent));
-            if in_lent && !known.1 {
-                *known = (path, true);
-            }
+            let Some(place) = block_of(&blocks, pointer.place.addr()) else { continue };
+            let owned = match self.known.get(&place) {
+                Some(path) => *path,
+                None => {
+                    let path = self.fresh();
+                    self.known.insert(place, path);
+                    path
+                }
+            };
+            let path = name(self, pointer, owned);
+            blocks.entry(pointer.to.addr()).or_insert(path);
         }
         let located = |run: &'a Run| {
             let (path, start) = block_of(&blocks, run.place.addr())?;
             Some(Located { path, start, run })
         };
-        saved.floats.iter().filter_map(located).collect()
+        saved.floats.iter().filter(|run| run.in_lent).filter_map(located).collect()
     }
 }
 
@@ -76,8 +114,8 @@ impl Paths {
 const LOWEST: usize = 4096;
 
 /// The block in which an address is: the one that begins last before it, for blocks do not overlap.
-fn block_of(blocks: &BTreeMap<usize, (Path, bool)>, address: usize) -> Option<(Path, usize)> {
-    let (start, (path, _)) = blocks.range(..=address).next_back()?;
+fn block_of(blocks: &BTreeMap<usize, Path>, address: usize) -> Option<(Path, usize)> {
+    let (start, path) = blocks.range(..=address).next_back()?;
     Some((*path, address - start))
 }
 
@@ -88,7 +126,7 @@ pub(super) fn moves(before: &[Located], after: &[Located]) -> Vec<Move> {
         by_path.entry(located.path).or_default().push(located);
     }
     let mut moves = Vec::new();
-    for old in before.iter().filter(|old| old.run.in_lent) {
+    for old in before {
         let now = by_path.get(&old.path).map_or(&[][..], |now| now);
         for from in (0..old.run.bytes.len()).step_by(old.run.size) {
             let value = old.run.value(from);
@@ -129,6 +167,18 @@ impl Value {
     }
 }
 
+/// Take a part of a sum away, also one that is not finite.
+///
+/// # Safety
+/// The place may be read and written.
+unsafe fn take_from<F: Copy + Default + PartialEq + Sub<Output = F>>(place: *mut F, value: F) {
+    // SAFETY: S23, asked of the caller.
+    let sum = unsafe { place.read() };
+    let (is_all, is_nan) = (sum == value, sum != sum);
+    // SAFETY: S23, asked of the caller.
+    unsafe { place.write(if is_all || is_nan { F::default() } else { sum - value }) };
+}
+
 impl Move {
     /// Take the cotangent from where it was; what has been added to it since stays.
     ///
@@ -138,8 +188,8 @@ impl Move {
         // SAFETY: S23, asked of the caller.
         unsafe {
             match self.value {
-                Value::Single(value) => *self.from.cast::<f32>() -= value,
-                Value::Double(value) => *self.from.cast::<f64>() -= value,
+                Value::Single(value) => take_from(self.from.cast::<f32>(), value),
+                Value::Double(value) => take_from(self.from.cast::<f64>(), value),
             }
         }
     }
