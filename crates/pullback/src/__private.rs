@@ -6,8 +6,8 @@ pub use crate::abi::{
 };
 pub use crate::differentiable::{
     ActiveResult, Aside, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Mismatch, NoClone, Part, Path,
-    Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, layout_of,
-    make_zero,
+    Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, is_token,
+    layout_of, make_zero,
 };
 pub use crate::rt::{Noted, Tape, note, release_spare};
 

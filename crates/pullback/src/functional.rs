@@ -78,7 +78,7 @@ where
             );
         derivative(&f, &x, &dx, out.as_mut_ptr(), tangent.as_mut_ptr());
         let out = out.assume_init();
-        constants.complete(&raw const out, tangent.as_mut_ptr());
+        constants.complete(&raw const out, tangent.as_mut_ptr(), &congruence);
         (out, tangent.assume_init())
     }
 }

@@ -493,6 +493,34 @@ mod what_is_shared {
         assert_eq!((c.get(), d.get()), (6.0, 30.0));
     }
 
+    #[autodiff(d_swapped, Reverse, Duplicated, Duplicated)]
+    fn swapped(a: &mut [Rc<Cell<f64>>; 2], b: &Rc<Cell<f64>>) {
+        a.swap(0, 1);
+        b.set(b.get() * 3.0);
+    }
+
+    #[autodiff(d_then_swapped, Reverse, Duplicated, Duplicated)]
+    fn then_swapped(b: &Rc<Cell<f64>>, a: &mut [Rc<Cell<f64>>; 2]) {
+        a.swap(0, 1);
+        b.set(b.get() * 3.0);
+    }
+
+    #[test]
+    fn that_change_places() {
+        let cell = |x: f64| Rc::new(Cell::new(x));
+        let pair = |cells: &[Rc<Cell<f64>>; 2]| [cells[0].get(), cells[1].get()];
+        let (a, d) = ([cell(2.0), cell(5.0)], [cell(1.0), cell(10.0)]);
+        d_swapped(&mut a.clone(), &mut d.clone(), &a[0], &mut d[0].clone());
+        assert_eq!((pair(&a), pair(&d)), ([6.0, 5.0], [3.0, 10.0]));
+        let (a, d) = ([cell(2.0), cell(5.0)], [cell(1.0), cell(10.0)]);
+        d_then_swapped(&a[0], &mut d[0].clone(), &mut a.clone(), &mut d.clone());
+        assert_eq!((pair(&a), pair(&d)), ([6.0, 5.0], [3.0, 10.0]));
+        // With one owner each, they are what is in the array.
+        let (mut a, mut d) = ([cell(2.0), cell(5.0)], [cell(1.0), cell(10.0)]);
+        d_swapped(&mut a, &mut d, &cell(7.0), &mut cell(100.0));
+        assert_eq!((pair(&a), pair(&d)), ([5.0, 2.0], [10.0, 1.0]));
+    }
+
     #[test]
     fn by_one_that_gets_another() {
         let (mut c, mut d) = (Rc::new(Cell::new(2.0)), Rc::new(Cell::new(10.0)));

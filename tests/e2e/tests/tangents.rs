@@ -461,8 +461,12 @@ fn parts_that_cannot_be_taken_out() {
     assert!(said.contains("argument `of` cannot be differentiated in forward mode: it holds a"), "{said}");
     assert_eq!((of.x, of.token), (&3.0, Token(1)));
     let counted = |x: f64, name: &str| Rc::new((x, name.to_owned()));
-    let said = message(|| t_owned(counted(3.0, "ab"), counted(1.0, "ab")));
-    assert!(said.contains("it holds a `alloc::string::String` behind an `Rc`"), "{said}");
+    let (of, tangent) = (counted(3.0, "ab"), counted(1.0, "ab"));
+    let weak = (Rc::downgrade(&of), Rc::downgrade(&tangent));
+    let said = message(|| t_owned(of, tangent));
+    assert!(said.contains("it holds a `alloc::string::String` behind an `Rc` that has weak references"), "{said}");
+    assert!(weak.0.upgrade().is_none());
+    assert_eq!(t_owned(counted(3.0, "ab"), counted(1.0, "abc")), (6.0, 2.0));
     let with = |x: f64| (x, Marked::With(2.0, vec![1, 2]));
     let (mut of, mut tangent) = (with(3.0), with(1.0));
     let said = message(|| t_marked(&mut of, &mut tangent));
@@ -1023,4 +1027,251 @@ fn a_clone_that_panics_ends_the_program() {
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("`Clone::clone` of its type has panicked"), "{said}");
+}
+
+/// What is in an `Rc` that the arguments have to themselves may be changed, and has parts of its own afterwards; what others own stays as it is.
+mod parts_behind_an_rc {
+    use super::message;
+    use pullback::{Differentiable, autodiff};
+    use std::rc::Rc;
+
+    type Entries = Rc<Vec<(f64, String)>>;
+
+    #[autodiff(t_entry, Forward, Dual, Dual)]
+    fn entry(all: &mut Entries, x: f64) {
+        Rc::make_mut(all).push((x * x, "entry".to_owned()));
+    }
+
+    #[test]
+    fn that_is_changed() {
+        let (mut all, mut tangents): (Entries, Entries) = (Rc::default(), Rc::default());
+        t_entry(&mut all, &mut tangents, 3.0, 1.0);
+        t_entry(&mut all, &mut tangents, 5.0, 1.0);
+        assert_eq!(*all, [(9.0, "entry".to_owned()), (25.0, "entry".to_owned())]);
+        assert_eq!(*tangents, [(6.0, "entry".to_owned()), (10.0, "entry".to_owned())]);
+        // The function could drop other owners, for all that is known.
+        let others = (all.clone(), tangents.clone());
+        let said = message(|| t_entry(&mut all, &mut tangents, 7.0, 1.0));
+        assert!(said.contains("leads to an `Rc` with 2 owners"), "{said}");
+        drop(others);
+    }
+
+    #[derive(Differentiable)]
+    struct Flagged {
+        x: Box<f64>,
+        #[pullback(skip)]
+        flag: bool,
+    }
+
+    #[autodiff(t_emptied, Forward, Dual)]
+    fn emptied(of: &mut Rc<Option<Flagged>>) {
+        if let Some(of) = Rc::get_mut(of) {
+            *of = None;
+        }
+    }
+
+    #[test]
+    fn that_is_emptied() {
+        let flagged = |x: f64| Rc::new(Some(Flagged { x: Box::new(x), flag: true }));
+        let (mut of, mut tangent) = (flagged(3.0), flagged(1.0));
+        let (other, its) = (of.clone(), tangent.clone());
+        t_emptied(&mut of, &mut tangent);
+        assert!(of.is_some() && tangent.as_ref().as_ref().is_some_and(|t| *t.x == 1.0 && t.flag));
+        drop((other, its));
+        t_emptied(&mut of, &mut tangent);
+        assert!(of.is_none() && tangent.is_none());
+    }
+
+    #[derive(Differentiable)]
+    struct Named {
+        x: f64,
+        #[pullback(skip)]
+        name: &'static str,
+    }
+
+    #[pullback::non_differentiable]
+    fn bytes(n: usize) -> Vec<u8> {
+        vec![7; n]
+    }
+
+    #[autodiff(t_renewed, Forward, Dual, Dual, Dual)]
+    fn renewed(all: &mut Vec<Rc<Named>>, x: f64) -> f64 {
+        all.clear();
+        let bytes = bytes(40);
+        all.push(Rc::new(Named { x: x * x, name: "new" }));
+        x * bytes.len() as f64
+    }
+
+    /// A new one may lie where an old one was.
+    #[test]
+    fn that_is_made_in_the_place_of_another() {
+        let old = |x: f64| (0..4).map(|_| Rc::new(Named { x, name: "old" })).collect::<Vec<_>>();
+        let (mut all, mut tangents) = (old(1.0), old(10.0));
+        assert_eq!(t_renewed(&mut all, &mut tangents, 3.0, 1.0), (120.0, 40.0));
+        assert_eq!((all[0].name, tangents[0].name, tangents[0].x), ("new", "new", 6.0));
+    }
+
+    #[autodiff(t_shared, Forward, Dual, Dual)]
+    fn shared(of: &Rc<(f64, String)>) -> Rc<(f64, String)> {
+        of.clone()
+    }
+
+    #[test]
+    fn that_is_lent() {
+        let (of, tangent) = (Rc::new((3.0, "of the primal".to_owned())), Rc::new((1.0, "of the tangent".to_owned())));
+        let seen: &String = &tangent.1;
+        let (value, its) = t_shared(&of, &tangent);
+        assert!(Rc::ptr_eq(&value, &of) && Rc::ptr_eq(&its, &tangent));
+        assert_eq!(seen, "of the tangent");
+    }
+
+    #[autodiff(t_read, Forward, Dual, Dual)]
+    fn read(of: &(Rc<(f64, String)>, f64)) -> f64 {
+        of.0.0 * of.1 * of.0.1.len() as f64
+    }
+
+    #[test]
+    fn that_others_own() {
+        let of = (Rc::new((3.0, "ab".to_owned())), 5.0);
+        let tangent = (Rc::new((1.0, "abc".to_owned())), 1.0);
+        let others = (of.0.clone(), Rc::downgrade(&tangent.0));
+        assert_eq!(t_read(&of, &tangent), (30.0, 16.0));
+        drop(others);
+        let said = message(|| t_entry(&mut Rc::default(), &mut Rc::new(vec![(1.0, String::new())]), 3.0, 1.0));
+        assert!(said.contains("does not fit"), "{said}");
+    }
+}
+
+/// What the primal borrows may not live as long as its tangent.
+mod parts_that_borrow {
+    use pullback::{Differentiable, autodiff};
+
+    #[derive(Differentiable, Debug, PartialEq, Clone)]
+    struct Lent<'a> {
+        x: f64,
+        text: &'a str,
+        #[pullback(skip)]
+        all: &'a [String],
+    }
+
+    #[autodiff(t_squared, Forward, Dual)]
+    fn squared(of: &mut Lent<'_>) {
+        of.x *= of.x;
+        of.text = &of.text[1..];
+    }
+
+    #[autodiff(t_reordered, Forward, Dual)]
+    fn reordered(all: &mut Vec<Lent<'_>>) {
+        all.swap(0, 1);
+        let last = Lent { x: all[0].x * all[1].x, ..all[1].clone() };
+        all.push(last);
+    }
+
+    #[test]
+    fn stay_the_shadow_s_own() {
+        let mut tangent = Lent { x: 1.0, text: "of the tangent", all: &[] };
+        let mut tangents = vec![tangent.clone(), Lent { x: 10.0, text: "second", all: &[] }];
+        {
+            let (text, all) = (String::from("of the primal"), vec![String::from("a")]);
+            t_squared(&mut Lent { x: 3.0, text: &text, all: &all }, &mut tangent);
+            let mut values = vec![Lent { x: 3.0, text: &text, all: &all }, Lent { x: 5.0, text: &all[0], all: &all }];
+            t_reordered(&mut values, &mut tangents);
+        }
+        assert_eq!(tangent, Lent { x: 6.0, text: "of the tangent", all: &[] });
+        let first = Lent { x: 1.0, text: "of the tangent", all: &[] };
+        assert_eq!(tangents, [Lent { x: 10.0, text: "second", all: &[] }, first.clone(), Lent { x: 35.0, ..first }]);
+    }
+}
+
+/// Values without a size lie where others do.
+mod parts_without_a_size {
+    use super::message;
+    use pullback::{Differentiable, autodiff};
+    use std::marker::PhantomData;
+    use std::sync::atomic::{AtomicIsize, Ordering};
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Named<T: Clone> {
+        #[pullback(skip)]
+        marker: PhantomData<T>,
+        #[pullback(skip)]
+        name: Box<str>,
+        x: f64,
+    }
+
+    #[autodiff(t_both, Forward, Dual, Dual)]
+    fn both(x: f64) -> [Named<u8>; 2] {
+        [x * x, x].map(|x| Named { marker: PhantomData, name: Box::from("name"), x })
+    }
+
+    #[test]
+    fn are_no_others() {
+        let named = |x| Named { marker: PhantomData, name: Box::from("name"), x };
+        assert_eq!(t_both(3.0, 1.0), ([named(9.0), named(3.0)], [named(6.0), named(1.0)]));
+    }
+
+    static LIVING: AtomicIsize = AtomicIsize::new(0);
+
+    struct Token(());
+
+    impl Drop for Token {
+        fn drop(&mut self) {
+            LIVING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    #[derive(Differentiable)]
+    struct Holder<'a> {
+        x: &'a f64,
+        #[pullback(skip)]
+        token: Token,
+    }
+
+    #[autodiff(t_held, Forward, Dual, Dual)]
+    fn held(x: &f64) -> Holder<'_> {
+        LIVING.fetch_add(1, Ordering::Relaxed);
+        Holder { x, token: Token(()) }
+    }
+
+    #[test]
+    fn are_not_made_from_nothing() {
+        let said = message(|| drop(t_held(&3.0, &1.0)));
+        assert!(said.contains("the result cannot be differentiated in forward mode: it may hold a `Holder`"), "{said}");
+        assert_eq!(LIVING.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// A cell is written through shared references, behind which nobody puts parts.
+mod cells_of_skipped_fields {
+    use super::message;
+    use pullback::{Differentiable, autodiff, jvp};
+    use std::cell::Cell;
+
+    #[derive(Differentiable, Clone, Copy)]
+    struct Flagged {
+        x: f64,
+        #[pullback(skip)]
+        flag: bool,
+    }
+
+    #[autodiff(t_pushed, Forward, Dual, Dual)]
+    fn pushed(all: &mut Vec<Cell<Flagged>>, x: f64) {
+        all.push(Cell::new(Flagged { x, flag: true }));
+    }
+
+    #[test]
+    fn are_told() {
+        let cell = |x: f64| (Cell::new(Some(Flagged { x, flag: true })), x);
+        let f = |of: &(Cell<Option<Flagged>>, f64)| {
+            of.0.set(None);
+            of.1
+        };
+        let said = message(|| jvp(f, &cell(3.0), &cell(1.0)));
+        assert!(said.contains("`x.0` is a cell of a `core::option::Option"), "{said}");
+        let said = message(|| t_pushed(&mut Vec::new(), &mut Vec::new(), 3.0, 1.0));
+        assert!(
+            said.contains("argument `all` cannot be differentiated in forward mode: it may hold a `Cell`"),
+            "{said}"
+        );
+    }
 }

@@ -172,13 +172,13 @@ impl Body<'_> {
 
     /// Whether all that carries no derivative can be taken out of the tangents.
     fn examined(&self) -> TokenStream {
-        let mut tokens = TokenStream::new();
+        let (mut tokens, congruence) = (TokenStream::new(), &self.congruence);
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             if self.signature.shadows[index].is_some() {
                 let (label, name, lanes) = (&argument.label, &argument.name, &self.lanes[index]);
                 // SAFETY: S1 and S7, the shadow was checked.
                 let examined = quote_spanned! {argument.ty.span()=>
-                    #(::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes);)*
+                    #(::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes, &#congruence);)*
                 };
                 tokens.extend(quote!(unsafe { #examined }));
             }
@@ -243,7 +243,7 @@ impl Body<'_> {
                 (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => {
                     tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
                     taken.extend(quote_spanned! {span=>
-                        #(#constants.take(&*#place, &raw mut *#lanes);)*
+                        #(#constants.take(&*#place, &raw mut *#lanes, &#congruence);)*
                     });
                 }
                 _ => {}
@@ -412,7 +412,8 @@ impl Body<'_> {
         });
         let completed = matches!(self.plan.result, ResultRole::Tangent(_)).then(|| {
             let (lanes, constants) = (&self.lanes[arguments.len()], &self.constants);
-            quote!(#(#constants.complete(#out.as_ptr(), #lanes.as_mut_ptr());)*)
+            let congruence = &self.congruence;
+            quote!(#(#constants.complete(#out.as_ptr(), #lanes.as_mut_ptr(), &#congruence);)*)
         });
         // SAFETY: S40, the driver puts a function with this signature in the place of the marker. All shadows were checked (S1, S3 to S6); they and
         // the notes stay where they are until the tape and what is put aside are dropped below (S12, S23).

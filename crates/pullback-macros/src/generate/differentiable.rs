@@ -8,7 +8,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Generics, Member, Type, parse_quote};
+use syn::{Generics, Lifetime, Member, Type, TypeMacro, parse_quote};
 
 pub fn generate(definition: &TypeDef) -> TokenStream {
     let differentiable = differentiable(definition);
@@ -129,7 +129,9 @@ fn constants(definition: &TypeDef) -> TokenStream {
                 quote_spanned!(ty.span()=> ::pullback::Differentiable::constants(#place, #there, #visit);)
             }
             FieldRole::Skipped => {
-                quote_spanned!(ty.span()=> #visit.part::<#ty>(#place, #there, ::pullback::__private::CloneOf::<#ty>::CLONE);)
+                let borrows = may_borrow(ty, definition);
+                let clone = quote_spanned!(ty.span()=> ::pullback::__private::CloneOf::<#ty>::CLONE);
+                quote_spanned!(ty.span()=> #visit.part::<#ty>(#place, #there, #clone, #borrows);)
             }
         }
     };
@@ -201,7 +203,7 @@ fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type) -> TokenStream 
         #[allow(unused_imports)]
         use ::pullback::__private::NoClone as _;
         ::pullback::__private::Field::unknown(#offset, #bytes)
-            .with_clone(::pullback::__private::CloneOf::<#ty>::CLONE.is_some() || ::core::mem::size_of::<#ty>() == 0)
+            .with_clone(::pullback::__private::CloneOf::<#ty>::CLONE.is_some() && !::pullback::__private::is_token::<#ty>())
     }}
 }
 
@@ -404,6 +406,27 @@ fn bound_fields_with_lifetimes(definition: &TypeDef, generics: &mut Generics, bo
         let ty = &field.ty;
         generics.make_where_clause().predicates.push(parse_quote!(#ty: #bound));
     }
+}
+
+/// Whether a value of a field's type may borrow what does not live for ever.
+fn may_borrow(ty: &Type, definition: &TypeDef) -> bool {
+    struct Search<'a> {
+        definition: &'a TypeDef,
+        found: bool,
+    }
+    impl Visit<'_> for Search<'_> {
+        fn visit_lifetime(&mut self, lifetime: &Lifetime) {
+            self.found |= self.definition.generics.lifetimes().any(|known| known.lifetime == *lifetime);
+        }
+
+        // Nobody sees what it stands for.
+        fn visit_type_macro(&mut self, _: &TypeMacro) {
+            self.found |= !self.definition.generics.params.is_empty();
+        }
+    }
+    let mut search = Search { definition, found: false };
+    search.visit_type(ty);
+    search.found || !parameters_in(ty, definition).is_empty()
 }
 
 fn parameters_in<'a>(ty: &Type, definition: &'a TypeDef) -> Vec<&'a Ident> {

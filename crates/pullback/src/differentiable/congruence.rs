@@ -16,6 +16,7 @@
 //! call takes shadows with raw pointers: its caller answers for them.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 
 /// What is noted. Nothing is, and nothing is done, for arguments without cells and counts: each derivative makes one of these, so that it
@@ -165,6 +166,38 @@ impl Congruence {
     fn finish(&mut self) {
         // SAFETY: S5, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.noted) };
+    }
+}
+
+/// What others have to do with a counted value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// Others own it, too, or it is lent: the derivative never has it to itself.
+    Others,
+    /// The arguments own it, but there are weak references.
+    Weak,
+}
+
+impl Congruence {
+    /// The counted values of shadows, by their addresses, that are not the arguments' alone.
+    pub(super) fn standings(&self) -> HashMap<usize, Standing> {
+        let Some(mut noted) = self.noted.take() else { return HashMap::new() };
+        noted.owners.sort_unstable();
+        let of_arguments: HashMap<usize, bool> = (noted.owners.chunk_by(|a, b| a.value == b.value))
+            .filter_map(|owners| {
+                let known = owners.chunk_by(|a, b| a.place == b.place).count();
+                let Owner { value, counts: [strong, weak], .. } = owners[0];
+                (strong == known && owners.iter().all(|owner| owner.can_end)).then_some((value, weak > 0))
+            })
+            .collect();
+        let standing = |piece: &Piece| match of_arguments.get(&piece.primal) {
+            Some(false) => None,
+            Some(true) => Some((piece.shadow?, Standing::Weak)),
+            None => Some((piece.shadow?, Standing::Others)),
+        };
+        let standings = noted.pieces.iter().filter_map(standing).collect();
+        self.noted.set(Some(noted));
+        standings
     }
 }
 

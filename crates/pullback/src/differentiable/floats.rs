@@ -42,12 +42,14 @@ pub trait VisitFloats: Sized {
         }
     }
 
-    /// A counted pointer of the shadow at `place`, to what others may see, too; whether that is to be visited. The value is at `address`.
+    /// A counted pointer of the shadow at `place`, to what others may see, too; whether that is to be visited. The value is at `address`, and has
+    /// so many owners.
     ///
     /// # Safety
     /// As asked by [`Self::pointer`].
     #[inline(always)]
-    unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
+    unsafe fn counted(&mut self, place: *mut *mut (), address: *const (), owners: usize) -> bool {
+        let _ = owners;
         // SAFETY: S36, asked of the caller.
         unsafe { self.pointer(place, false) && self.is_new(address) }
     }

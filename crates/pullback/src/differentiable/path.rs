@@ -186,6 +186,21 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// Fails, in forward mode, where there is a cell whose content has parts without derivative: it is written through shared references, behind
+    /// which nobody puts parts of their own.
+    pub(super) fn cell_of_constants<T>(&self) -> Result<(), Mismatch> {
+        if !self.is_mirrored() {
+            return Ok(());
+        }
+        let message = format!(
+            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has skipped fields, or refers to constants\n\
+             help: put such fields beside the cell",
+            self.argument_name(),
+            std::any::type_name::<T>()
+        );
+        Err(Mismatch(message.into_boxed_str()))
+    }
+
     #[cold]
     fn unanswered(&self) -> Mismatch {
         let message = format!(

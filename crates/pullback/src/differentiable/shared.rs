@@ -104,7 +104,7 @@ macro_rules! counted {
 
             unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
                 // SAFETY: S36, asked of the caller.
-                if unsafe { visit.counted(shadow.cast(), $P::as_ptr(self).cast()) } {
+                if unsafe { visit.counted(shadow.cast(), $P::as_ptr(self).cast(), $P::strong_count(self)) } {
                     // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
                     unsafe {
                         let counted = shadow.cast::<*mut Counted<T>>().read();

@@ -258,18 +258,32 @@ unsafe impl<T: Writable> Writable for Range<T> {}
 unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Cell",
-        const { &[Field::cell(0, size_of::<Self>()), Field::nested(0, 1, layout_fn::<T>())] },
+        const {
+            if T::CONSTANTS {
+                // Nobody looks into a cell of a tangent.
+                &[
+                    Field::cell(0, size_of::<Self>()),
+                    Field::nested(0, 1, layout_fn::<T>()),
+                    Field::unknown(0, 0).with_clone(false),
+                ]
+            } else {
+                &[Field::cell(0, size_of::<Self>()), Field::nested(0, 1, layout_fn::<T>())]
+            }
+        },
     );
-    const CHECKED: bool = T::CHECKED;
+    const CHECKED: bool = T::CHECKED || T::CONSTANTS;
     const PLAIN: bool = T::PLAIN;
     const VARIANTS: bool = T::VARIANTS;
     const CELLS: bool = true;
-    const CONSTANTS: bool = false;
+    const CONSTANTS: bool = T::CONSTANTS;
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         // SAFETY: S8, the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
         let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
+        if T::CONSTANTS {
+            path.cell_of_constants::<T>()?;
+        }
         path.note_cell(primal, shadow);
         primal.check_shadow(shadow, &path.cell(T::VARIANTS)?)
     }

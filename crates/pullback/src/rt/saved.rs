@@ -68,7 +68,7 @@ struct Pointer {
 enum Kind {
     /// Its owner.
     Owner,
-    /// One of its owners.
+    /// One of several owners.
     Counted,
     /// A reference: what it leads to is there whatever becomes of it.
     Reference,
@@ -139,9 +139,10 @@ impl VisitFloats for Saved {
         unsafe { self.pointer_of(place, if to_nothing { Kind::Empty } else { Kind::Owner }) }
     }
 
-    unsafe fn counted(&mut self, place: *mut *mut (), address: *const ()) -> bool {
+    unsafe fn counted(&mut self, place: *mut *mut (), address: *const (), owners: usize) -> bool {
+        let kind = if owners > 1 { Kind::Counted } else { Kind::Owner };
         // SAFETY: S23, asked of the caller.
-        !self.owned_only && unsafe { self.pointer_of(place, Kind::Counted) } && self.is_new(address)
+        !self.owned_only && unsafe { self.pointer_of(place, kind) } && self.is_new(address)
     }
 
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
@@ -274,8 +275,7 @@ impl Tape {
     #[cold]
     unsafe fn settle(&mut self, nested: bool) {
         let Some(saved) = self.saved.as_ref() else { return };
-        // SAFETY: S23, as asked by `note`; pointers were read from there, and nothing is given back before the tape is dropped.
-        if saved.pointers.iter().all(|pointer| unsafe { pointer.place.read() } == pointer.to) {
+        if saved.floats.iter().all(|run| !run.in_lent || run.is_zero()) {
             return;
         }
         // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is where it was.

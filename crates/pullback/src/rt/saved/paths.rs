@@ -2,7 +2,7 @@
 //!
 //! A *block* is memory that was lent, which stays where it is, or memory that it owns. The path of the latter is the path of the block with the pointer
 //! to it, and where in that the pointer lies. So a block has the same path before and after a function if it is owned by the same place, wherever
-//! it is. What has several owners is known by its address, as long as one of them has it.
+//! it is. What had several owners is known by its address, as long as one of them has it.
 
 use super::{Kind, Pointer, Run, Saved};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,7 +18,7 @@ pub(super) struct Paths {
     roots: BTreeMap<usize, Path>,
     /// By the path of a block, and where in it there is a pointer.
     known: HashMap<(Path, usize), Path>,
-    /// Memory that had several owners, or could have, before.
+    /// Memory that had several owners before.
     counted: HashMap<usize, Path>,
     next: usize,
 }
@@ -70,15 +70,12 @@ impl Paths {
 
     /// The floats of shadows after the function, with their paths.
     pub(super) fn after<'a>(&mut self, saved: &'a Saved) -> Vec<Located<'a>> {
-        let still = saved.pointers.iter().filter(|pointer| pointer.kind == Kind::Counted);
-        let still: HashSet<Path> = still.filter_map(|pointer| self.counted.get(&pointer.to.addr()).copied()).collect();
-        self.of(saved, |paths, pointer, owned| match pointer.kind {
-            Kind::Counted => match paths.counted.get(&pointer.to.addr()) {
-                Some(path) => *path,
-                None if still.contains(&owned) => paths.fresh(),
-                None => owned,
-            },
-            _ => owned,
+        let still = saved.pointers.iter().filter_map(|pointer| self.counted.get(&pointer.to.addr()));
+        let still: HashSet<Path> = still.copied().collect();
+        self.of(saved, |paths, pointer, owned| match paths.counted.get(&pointer.to.addr()) {
+            Some(path) => *path,
+            None if still.contains(&owned) => paths.fresh(),
+            None => owned,
         })
     }
 
@@ -167,16 +164,10 @@ impl Value {
     }
 }
 
-/// Take a part of a sum away, also one that is not finite.
-///
-/// # Safety
-/// The place may be read and written.
-unsafe fn take_from<F: Copy + Default + PartialEq + Sub<Output = F>>(place: *mut F, value: F) {
-    // SAFETY: S23, asked of the caller.
-    let sum = unsafe { place.read() };
-    let (is_all, is_nan) = (sum == value, sum != sum);
-    // SAFETY: S23, asked of the caller.
-    unsafe { place.write(if is_all || is_nan { F::default() } else { sum - value }) };
+/// What is left of a sum when a part of it is taken away: of infinity less infinity, nothing.
+fn rest<F: Copy + Into<f64> + From<f32> + Sub<Output = F>>(sum: F, part: F) -> F {
+    let rest = sum - part;
+    if rest.into().is_nan() { F::from(0.0) } else { rest }
 }
 
 impl Move {
@@ -188,8 +179,8 @@ impl Move {
         // SAFETY: S23, asked of the caller.
         unsafe {
             match self.value {
-                Value::Single(value) => take_from(self.from.cast::<f32>(), value),
-                Value::Double(value) => take_from(self.from.cast::<f64>(), value),
+                Value::Single(value) => *self.from.cast::<f32>() = rest(*self.from.cast::<f32>(), value),
+                Value::Double(value) => *self.from.cast::<f64>() = rest(*self.from.cast::<f64>(), value),
             }
         }
     }
