@@ -1167,6 +1167,33 @@ mod parts_that_borrow {
         all.push(last);
     }
 
+    #[derive(Differentiable)]
+    struct Ranked<'a> {
+        x: f64,
+        text: &'a str,
+        ranks: Option<&'a [usize]>,
+    }
+
+    static KEPT: std::sync::Mutex<Vec<&'static [usize]>> = std::sync::Mutex::new(Vec::new());
+
+    #[autodiff(t_ranked, Forward, Dual)]
+    fn ranked(of: &mut Ranked<'_>) {
+        of.x *= of.x;
+        of.ranks = if of.ranks.is_none() { Some(&[1, 2, 3]) } else { None };
+    }
+
+    #[test]
+    fn are_made_of_others() {
+        let (mut of, mut tangent) =
+            (Ranked { x: 3.0, text: "a", ranks: None }, Ranked { x: 1.0, text: "b", ranks: None });
+        t_ranked(&mut of, &mut tangent);
+        assert_eq!((tangent.x, tangent.text, tangent.ranks), (6.0, "b", Some(&[1, 2, 3][..])));
+        // A copy for ever. For valgrind, which looks for what is lost.
+        KEPT.lock().unwrap().extend(tangent.ranks);
+        t_ranked(&mut of, &mut tangent);
+        assert_eq!((of.ranks, tangent.x, tangent.ranks), (None, 108.0, None));
+    }
+
     #[test]
     fn stay_the_shadow_s_own() {
         let mut tangent = Lent { x: 1.0, text: "of the tangent", all: &[] };

@@ -2,8 +2,10 @@
 //!
 //! The types of shadow and primal may differ in their lifetimes, so what the primal borrows cannot get into the caller's shadow. A part that may borrow
 //! is put back where it was when the derivative is through. Where there was none, there are such parts elsewhere in the shadow, or the function
-//! could not get at any that does not live for ever.
+//! could not get at any that does not live for ever. What a new reference leads to is copied.
 
+use super::super::pointers::address_comes_first;
+use std::alloc::Layout;
 use std::any::type_name;
 use std::collections::HashMap;
 
@@ -84,7 +86,17 @@ impl Own {
     /// References to something like that, but for lifetimes, were kept only of such a type.
     pub(super) unsafe fn reference<'a, T: ?Sized>(&self, primal: &T) -> Option<&'a T> {
         let part = &self.parts[*self.targets.get(&target(primal))?];
-        // SAFETY: S19, asked of the caller; it is in its box, or in its place.
+        // SAFETY: S19, asked of the caller. References are not put back, so it is in its box.
+        (part.name == type_name::<&T>()).then(|| unsafe { *part.value.cast::<&'a T>() })
+    }
+
+    /// The reference that was in this place.
+    ///
+    /// # Safety
+    /// As for [`put_back`](Self::put_back).
+    pub(super) unsafe fn at<'a, T: ?Sized>(&self, place: *mut &'a T) -> Option<&'a T> {
+        let part = &self.parts[*self.places.get(&place.addr())?];
+        // SAFETY: S19, asked of the caller. References are not put back, so it is in its box.
         (part.name == type_name::<&T>()).then(|| unsafe { *part.value.cast::<&'a T>() })
     }
 
@@ -97,6 +109,27 @@ impl Own {
     /// Whether nothing was kept.
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
+    }
+}
+
+/// A copy for ever of what a reference leads to.
+///
+/// # Safety
+/// There are neither floats nor pointers in it.
+pub(super) unsafe fn kept<'a, T: ?Sized>(of: &T) -> &'a T {
+    const { assert!(address_comes_first()) };
+    let (mut copy, layout) = (&raw const *of, Layout::for_value(of));
+    // SAFETY: S19, asked of the caller; a copy of bytes is a value. Without a size, any place is one.
+    unsafe {
+        if layout.size() > 0 {
+            let place = std::alloc::alloc(layout);
+            if place.is_null() {
+                std::alloc::handle_alloc_error(layout);
+            }
+            place.copy_from_nonoverlapping((&raw const *of).cast(), layout.size());
+            (&raw mut copy).cast::<*const u8>().write(place);
+        }
+        &*copy
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::congruence::Standing;
 use super::super::owning::text_address;
 use super::super::{Congruence, Differentiable};
 use super::examine::Inside;
-use super::own::Own;
+use super::own::{self, Own};
 use super::{CloneFn, VisitConstants};
 use std::collections::{HashMap, HashSet};
 use std::mem::needs_drop;
@@ -205,8 +205,12 @@ impl VisitConstants for Adopt<'_> {
     unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
         // SAFETY: S19, asked of the caller. Whoever has a reference may have it twice.
         unsafe {
-            let own = self.taken.own.reference(*primal);
-            shadow.write(own.unwrap_or_else(|| *self.lasting(primal)));
+            let own = self.taken.own.reference(*primal).or_else(|| self.taken.own.at(shadow));
+            shadow.write(match own {
+                Some(own) => own,
+                None if self.is_argument && !self.taken.own.is_empty() => own::kept(*primal),
+                None => *primal,
+            });
         }
     }
 
