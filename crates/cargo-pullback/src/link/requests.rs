@@ -172,7 +172,11 @@ impl<'p> Decoder<'p> {
         let mut fields = Vec::new();
         for i in 0..r.u64(24)? {
             let field = self.pointed(&r, 16, i * 32)?;
-            fields.push(self.field(&field)?);
+            let field = self.field(&field)?;
+            // Without bytes, it is for the wrapper only.
+            if field.kind != FieldKind::Unknown(0) {
+                fields.push(field);
+            }
         }
         let data = Layout { name: self.string(&r, 32)?, size: r.u64(0)?, fields };
         self.layouts.set(layout, data);
