@@ -108,6 +108,9 @@ pub struct Workshop {
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const RUN_LIMIT: Duration = Duration::from_secs(300);
 
+/// What valgrind is not to tell.
+const SUPPRESSIONS: &str = "valgrind.supp";
+
 /// What the oracle said, for the programs.
 const SAID: &str = "oracle.txt";
 
@@ -131,6 +134,7 @@ impl Workshop {
             ("Cargo.toml", workspace),
             ("harness/Cargo.toml", package("harness", "")),
             ("harness/src/lib.rs", include_str!("harness.rs.txt").to_owned()),
+            (SUPPRESSIONS, include_str!("valgrind.supp.txt").to_owned()),
             ("programs/Cargo.toml", package("programs", &format!("{harness}\npullback = {{ path = {pullback:?} }}"))),
             ("oracle/Cargo.toml", package("oracle", harness)),
         ];
@@ -277,6 +281,8 @@ impl Workshop {
         loop {
             let mut command = Command::new("valgrind");
             command.args(["--quiet", "--leak-check=no", "--exit-on-first-error=yes", "--error-exitcode=99"]);
+            let suppressions = self.directory.join(SUPPRESSIONS);
+            command.arg(format!("--suppressions={}", suppressions.display()));
             command.args(["--log-fd=1", "--num-callers=20"]).arg(&executable);
             command.arg(self.directory.join(SAID)).arg(first.to_string());
             let ran = run(command, RUN_LIMIT)?;
