@@ -16,7 +16,7 @@
 //! call takes shadows with raw pointers: its caller answers for them.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::ManuallyDrop;
 
 /// What is noted. Nothing is, and nothing is done, for arguments without cells and counts: each derivative makes one of these, so that it
@@ -46,6 +46,8 @@ pub(super) struct Owner {
     pub argument: &'static str,
     /// How many owners and weak references the value has.
     pub counts: [usize; 2],
+    /// The shared value that it is part of.
+    pub within: Option<usize>,
 }
 
 /// Memory that may have several names.
@@ -58,6 +60,8 @@ pub(super) struct Piece {
     /// `None`: it is constant.
     pub shadow: Option<usize>,
     pub bytes: usize,
+    /// Whether its owners are counted.
+    pub is_counted: bool,
 }
 
 impl Piece {
@@ -183,19 +187,40 @@ impl Congruence {
     pub(super) fn standings(&self) -> HashMap<usize, Standing> {
         let Some(mut noted) = self.noted.take() else { return HashMap::new() };
         noted.owners.sort_unstable();
-        let of_arguments: HashMap<usize, bool> = (noted.owners.chunk_by(|a, b| a.value == b.value))
-            .filter_map(|owners| {
-                let known = owners.chunk_by(|a, b| a.place == b.place).count();
-                let Owner { value, counts: [strong, weak], .. } = owners[0];
-                (strong == known && owners.iter().all(|owner| owner.can_end)).then_some((value, weak > 0))
-            })
-            .collect();
-        let standing = |piece: &Piece| match of_arguments.get(&piece.primal) {
-            Some(false) => None,
-            Some(true) => Some((piece.shadow?, Standing::Weak)),
-            None => Some((piece.shadow?, Standing::Others)),
+        let values = || noted.owners.chunk_by(|a, b| a.value == b.value);
+        let mut standings: HashMap<usize, Standing> = HashMap::new();
+        for owners in values() {
+            let known = owners.chunk_by(|a, b| a.place == b.place).count();
+            let Owner { value, counts: [strong, weak], .. } = owners[0];
+            if strong != known || !owners.iter().all(|owner| owner.can_end) {
+                standings.insert(value, Standing::Others);
+            } else if weak > 0 {
+                standings.insert(value, Standing::Weak);
+            }
+        }
+        // What is part of something that others have, they have, too.
+        loop {
+            let before = standings.len();
+            for owners in values() {
+                let of =
+                    |standing| owners.iter().any(|o| o.within.is_some_and(|w| standings.get(&w) == Some(&standing)));
+                let found = [Standing::Others, Standing::Weak].into_iter().find(|standing| of(*standing));
+                if let Some(standing) = found {
+                    standings.entry(owners[0].value).or_insert(standing);
+                }
+            }
+            if standings.len() == before {
+                break;
+            }
+        }
+        let noted_owners: HashSet<usize> = noted.owners.iter().map(|owner| owner.value).collect();
+        let standing = |piece: &Piece| match standings.get(&piece.primal) {
+            Some(standing) => Some((piece.shadow?, *standing)),
+            // Of an `Arc` no owners are noted.
+            None if !noted_owners.contains(&piece.primal) => Some((piece.shadow?, Standing::Others)),
+            None => None,
         };
-        let standings = noted.pieces.iter().filter_map(standing).collect();
+        let standings = noted.pieces.iter().filter(|piece| piece.is_counted).filter_map(standing).collect();
         self.noted.set(Some(noted));
         standings
     }
@@ -289,7 +314,7 @@ mod tests {
     use super::*;
 
     fn piece(argument: &'static str, primal: usize, shadow: impl Into<Option<usize>>, bytes: usize) -> Piece {
-        Piece { argument, lane: 0, primal, shadow: shadow.into(), bytes }
+        Piece { argument, lane: 0, primal, shadow: shadow.into(), bytes, is_counted: false }
     }
 
     #[test]
@@ -327,7 +352,7 @@ mod tests {
     fn owners_are_known_by_their_places() {
         let owner = |value, place, strong| {
             let can_end = place < 100;
-            Owner { value, place, can_end, argument: "a", counts: [strong, 0] }
+            Owner { value, place, can_end, argument: "a", counts: [strong, 0], within: None }
         };
         assert_eq!(hidden_owner(&mut [owner(500, 10, 1)]), None);
         assert_eq!(hidden_owner(&mut [owner(500, 10, 2), owner(600, 30, 1), owner(500, 20, 2)]), None);

@@ -73,8 +73,8 @@ enum Step<'a> {
     Deref,
     /// What a shared reference points to.
     Borrowed,
-    /// The shared value at an address, whose owners are counted.
-    Counted(*const ()),
+    /// The shared value at an address in the shadow, whose owners are counted; and where the primal's is.
+    Counted(*const (), usize),
 }
 
 impl<'a> Path<'a> {
@@ -128,7 +128,7 @@ impl<'a> Path<'a> {
     /// Note a cell that others may have names of, unless it is in a piece that is noted.
     pub(super) fn note_cell<T>(&self, primal: &T, shadow: &T) {
         if !self.is_noted {
-            self.piece_of(primal, shadow, size_of::<T>());
+            self.piece_of(primal, shadow, size_of::<T>(), false);
         }
     }
 
@@ -144,14 +144,14 @@ impl<'a> Path<'a> {
 
     /// Note memory that others may have names of.
     pub(super) fn piece<T: ?Sized>(&self, primal: &T, shadow: &T) {
-        self.piece_of((&raw const *primal).cast::<()>(), (&raw const *shadow).cast::<()>(), size_of_val(primal));
+        self.piece_of((&raw const *primal).cast::<()>(), (&raw const *shadow).cast::<()>(), size_of_val(primal), false);
     }
 
-    /// Note so many bytes that others may have names of.
-    pub(super) fn piece_of<T>(&self, primal: *const T, shadow: *const T, bytes: usize) {
+    /// Note so many bytes that others may have names of; whether owners of them are counted.
+    pub(super) fn piece_of<T>(&self, primal: *const T, shadow: *const T, bytes: usize, is_counted: bool) {
         if let Some(&Names { congruence, argument, lane, shadow: kind }) = self.names {
             let shadow = (kind != ShadowKind::Missing).then_some(shadow.addr());
-            congruence.note(Piece { argument, lane, primal: primal.addr(), shadow, bytes });
+            congruence.note(Piece { argument, lane, primal: primal.addr(), shadow, bytes, is_counted });
         }
     }
 
@@ -167,13 +167,23 @@ impl<'a> Path<'a> {
         if let Some(&Names { congruence, argument, .. }) = self.names {
             let (value, place) = (value.addr(), (&raw const *owner).addr());
             let can_end = self.access == Access::Exclusive;
-            congruence.note_owner(Owner { value, place, can_end, argument, counts: primal });
+            let within = self.within();
+            congruence.note_owner(Owner { value, place, can_end, argument, counts: primal, within });
         }
         if self.access == Access::Shared || primal == shadow {
             return Ok(());
         }
         let owners = |counts: [usize; 2]| format!("{} owners and {} weak references", counts[0], counts[1]);
         Err(self.mismatch("has", owners(primal), owners(shadow)))
+    }
+
+    /// The shared value through which it leads last.
+    fn within(&self) -> Option<usize> {
+        let ways = std::iter::successors(Some(self), |path| path.parent);
+        ways.map(|path| path.step).find_map(|step| match step {
+            Step::Counted(_, value) => Some(value),
+            _ => None,
+        })
     }
 
     /// Fails where there is a raw pointer that a derivative would follow in the shadow, if nobody answers for what is behind it.
@@ -250,9 +260,15 @@ impl<'a> Path<'a> {
         self.step(Step::Borrowed, Access::Shared)
     }
 
-    /// The shared value at `address` that the `Rc` or `Arc` that `self` leads to points to. There are `owners` of it, or it cannot be
+    /// The shared value at `address` that the `Rc` or `Arc` that `self` leads to points to; the primal's is at `value`. There are `owners` of it, or it cannot be
     /// told. `can_end`: the primal can find out that it has the only one. `None` if the walk has been there.
-    pub(super) fn counted(&'a self, address: *const (), owners: Option<usize>, can_end: bool) -> Option<Self> {
+    pub(super) fn counted(
+        &'a self,
+        address: *const (),
+        value: *const (),
+        owners: Option<usize>,
+        can_end: bool,
+    ) -> Option<Self> {
         if let Task::FindOwners(aside) = self.task
             && !aside.meet(address, owners)
         {
@@ -260,7 +276,7 @@ impl<'a> Path<'a> {
         }
         // Who has the only owner has the value: `Rc::get_mut`, or `try_unwrap`.
         let access = if can_end && self.is_mirrored() { self.access } else { Access::Shared };
-        Some(self.step(Step::Counted(address), access))
+        Some(self.step(Step::Counted(address, value.addr()), access))
     }
 
     /// What the cell that `self` leads to holds. Fails if `variants`, which an enum in it may have, are put aside, and something else
@@ -284,7 +300,7 @@ impl<'a> Path<'a> {
         while let Some(path) = way {
             match path.step {
                 Step::Borrowed => return Err(self.not_alone()),
-                Step::Counted(address) => aside.guard(address, self),
+                Step::Counted(address, _) => aside.guard(address, self),
                 _ => {}
             }
             way = path.parent;
@@ -364,7 +380,7 @@ impl fmt::Display for Path<'_> {
             Step::Argument(name) => f.write_str(name),
             Step::Field(name) => write!(f, ".{name}"),
             Step::Index(index) => write!(f, "[{index}]"),
-            Step::Deref | Step::Borrowed | Step::Counted(_) => Ok(()),
+            Step::Deref | Step::Borrowed | Step::Counted(..) => Ok(()),
         }
     }
 }

@@ -85,7 +85,7 @@ macro_rules! counted {
                 let counted = |owner: &Self| unsafe { (&raw const *owner).cast::<*mut Counted<T>>().read() };
                 let (ours, theirs) = (counted(self), counted(shadow));
                 if T::CELLS || path.is_mirrored() {
-                    path.piece_of(ours, theirs, size_of::<Counted<T>>());
+                    path.piece_of(ours, theirs, size_of::<Counted<T>>(), true);
                 }
                 if path.is_mirrored() && $plain {
                     path.owner(
@@ -96,7 +96,7 @@ macro_rules! counted {
                     )?;
                 }
                 let owners = if $P::weak_count(shadow) == 0 { Some($P::strong_count(shadow)) } else { None };
-                match path.counted($P::as_ptr(shadow).cast(), owners, $plain) {
+                match path.counted($P::as_ptr(shadow).cast(), ours.cast_const().cast(), owners, $plain) {
                     Some(path) => T::check_shadow(self, shadow, &path),
                     None => Ok(()),
                 }

@@ -13,6 +13,8 @@ use std::mem::needs_drop;
 pub(super) struct Taken {
     /// Parts that are dropped when the derivative is through.
     parts: Vec<Box<dyn Erased>>,
+    /// Where the texts of strings among them are.
+    texts: HashSet<*const u8>,
     /// Parts that may borrow.
     own: Own,
     /// What is borrowed by the derivative, and has other parts when it is through.
@@ -37,6 +39,7 @@ impl Taken {
     pub(super) fn of(congruence: &Congruence) -> Self {
         Taken {
             parts: Vec::new(),
+            texts: HashSet::new(),
             own: Own::default(),
             borrowed: Vec::new(),
             standings: congruence.standings(),
@@ -94,7 +97,10 @@ impl VisitConstants for Take<'_> {
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
         if !self.inside.contains(&Inside::Variant) {
             // SAFETY: S19, asked of the caller.
-            unsafe { self.part(primal, shadow, Some(String::clone), false) }
+            unsafe {
+                self.taken().texts.insert(text_address(shadow));
+                self.part(primal, shadow, Some(String::clone), false);
+            }
         }
     }
 
@@ -153,7 +159,7 @@ impl<'a> Adopt<'a> {
         Adopt { is_argument: true, ..Self::result(taken) }
     }
 
-    /// Note that there is a value at this place; whether there was none.
+    /// Whether there is no value at this place yet.
     fn is_missing<T>(&self, place: *mut T) -> bool {
         !self.taken.adopted.contains(&place.cast_const().cast())
     }
@@ -193,9 +199,10 @@ impl VisitConstants for Adopt<'_> {
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
         // SAFETY: S19, asked of the caller.
         unsafe {
-            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made.
+            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made. What was taken out may have been moved there.
             let address = text_address(shadow);
-            let own = self.inside.contains(&Inside::Variant) && !address.is_null() && address != text_address(primal);
+            let is_text = !address.is_null() && address != text_address(primal) && !self.taken.texts.contains(&address);
+            let own = self.inside.contains(&Inside::Variant) && is_text;
             if !own {
                 self.part(primal, shadow, Some(String::clone), false);
             }
