@@ -639,7 +639,9 @@ impl Analysis<'_> {
         let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
         let objects = &self.facts.objects;
         let may_be_inert = |at: &Offsets, width| {
+            let mut variants = objects.opaque(object).iter().filter(|opaque| opaque.skips);
             [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.some_marked(object, *mark, at, width))
+                || variants.any(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes))
         };
         let (place, start) = (self.facts.place(id, ptr, align), self.facts.place(id, value, 1));
         let mut floats = objects.led_to(to, &place);
