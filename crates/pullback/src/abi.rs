@@ -242,15 +242,20 @@ pub enum Kind {
 pub struct Field {
     offset: usize,
     kind: Kind,
-    /// For the wrapper: of a skipped field, whether no other value of its type can be made. The driver does not read it.
-    single: u32,
+    /// For the wrapper, of a skipped field: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED). The driver does not read it.
+    flags: u32,
     count: usize,
     layout: Option<LayoutFn>,
 }
 
 impl Field {
+    /// No other value of its type can be made.
+    const SINGLE: u32 = 1;
+    /// A value of its type has to be dropped.
+    const DROPPED: u32 = 2;
+
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
-        Field { offset, kind, single: 0, count, layout }
+        Field { offset, kind, flags: 0, count, layout }
     }
 
     /// An `f32`.
@@ -298,16 +303,28 @@ impl Field {
         Self::new(offset, Kind::Unknown, bytes, None)
     }
 
-    /// The same bytes, of which a copy can be made or not: the type is `Clone`, or is not.
+    /// The same bytes, of a type of which no other value can be made unless it is `Clone`.
     #[must_use]
     pub const fn with_clone(mut self, clone: bool) -> Self {
-        self.single = !clone as u32;
+        self.flags |= if clone { 0 } else { Self::SINGLE };
+        self
+    }
+
+    /// The same bytes, of a type whose values have to be dropped, or not.
+    #[must_use]
+    pub const fn with_drop(mut self, needs_drop: bool) -> Self {
+        self.flags |= if needs_drop { Self::DROPPED } else { 0 };
         self
     }
 
     /// Whether these are bytes of a type of which no other value can be made.
     pub const fn is_single(&self) -> bool {
-        self.single != 0
+        self.flags & Self::SINGLE != 0
+    }
+
+    /// Whether these are bytes of a skipped type whose values have to be dropped.
+    pub const fn is_dropped(&self) -> bool {
+        self.flags & Self::DROPPED != 0
     }
 
     /// `bytes` bytes that may be written through a shared reference.

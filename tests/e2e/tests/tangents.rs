@@ -453,6 +453,23 @@ fn marked(of: &mut (f64, Marked)) -> f64 {
     of.0
 }
 
+#[autodiff(t_read, Forward, Dual, Dual)]
+fn read(of: &(f64, Marked)) -> f64 {
+    of.0 * of.0
+}
+
+#[derive(Differentiable, Debug, PartialEq)]
+struct Tagged {
+    x: f64,
+    #[pullback(skip)]
+    tag: std::cell::RefCell<Box<usize>>,
+}
+
+#[autodiff(t_listed, Forward, Dual, Dual)]
+fn listed(x: f64) -> (f64, Vec<Option<Tagged>>) {
+    (x * x, Vec::new())
+}
+
 /// What the wrapper cannot take out of a tangent would be the primal's, too.
 #[test]
 fn parts_that_cannot_be_taken_out() {
@@ -472,7 +489,18 @@ fn parts_that_cannot_be_taken_out() {
     let said = message(|| t_marked(&mut of, &mut tangent));
     assert!(said.contains("it holds a `alloc::vec::Vec<u8>` in a skipped field of an enum"), "{said}");
     assert_eq!((of, tangent), (with(3.0), with(1.0)));
-    assert_eq!(t_marked(&mut (3.0, Marked::Nothing), &mut (1.0, Marked::Nothing)), (9.0, 6.0));
+    // The function may make one itself, and the shadow of what it owns would be lost.
+    let said = message(|| t_marked(&mut (3.0, Marked::Nothing), &mut (1.0, Marked::Nothing)));
+    assert!(
+        said.contains("argument `of` cannot be differentiated in forward mode: it may hold a `Marked` in an enum"),
+        "{said}"
+    );
+    let said = message(|| t_listed(3.0, 1.0));
+    assert!(
+        said.contains("the result cannot be differentiated in forward mode: it may hold a `Tagged` in an enum"),
+        "{said}"
+    );
+    assert_eq!(t_read(&(3.0, Marked::Nothing), &(1.0, Marked::Nothing)), (9.0, 6.0));
 }
 
 #[pullback::non_differentiable]

@@ -204,6 +204,7 @@ fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type) -> TokenStream 
         use ::pullback::__private::NoClone as _;
         ::pullback::__private::Field::unknown(#offset, #bytes)
             .with_clone(::pullback::__private::CloneOf::<#ty>::CLONE.is_some() && !::pullback::__private::is_token::<#ty>())
+            .with_drop(::core::mem::needs_drop::<#ty>())
     }}
 }
 

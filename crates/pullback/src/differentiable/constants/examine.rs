@@ -3,7 +3,7 @@
 use super::super::congruence::Standing;
 use super::super::{Congruence, Differentiable};
 use super::{CloneFn, VisitConstants, is_token};
-use crate::abi::Layout;
+use crate::abi::{Kind, Layout};
 use std::any::type_name;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Arguments;
@@ -22,30 +22,52 @@ pub(super) unsafe fn parts<T: Differentiable>(name: &str, primal: &T, shadow: *m
     types(format_args!("argument `{name}`"), &T::LAYOUT);
 }
 
+/// A type of which the function may make values that can have no tangent.
+enum Unfit {
+    /// A cell with skipped fields in it.
+    Cell,
+    /// It has a skipped field of a type that is not `Clone`.
+    Single(&'static str),
+    /// It has a skipped field that has to be dropped, and lies in an enum.
+    Dropped(&'static str),
+}
+
+impl Unfit {
+    /// One in what `layout` owns or borrows mutably.
+    fn find(layout: &'static Layout, in_variant: bool, met: &mut Vec<(*const Layout, bool)>) -> Option<Self> {
+        let lent = layout.name().starts_with(['&', '*']) && layout.name() != "&mut";
+        let here = (&raw const *layout, in_variant);
+        if lent || met.contains(&here) {
+            return None;
+        }
+        met.push(here);
+        // The skipped fields of its variants are fields of an enum's own layout.
+        let in_variant = in_variant || layout.fields().iter().any(|field| field.kind() == Kind::Opaque);
+        layout.fields().iter().find_map(|field| match field.layout() {
+            Some(inner) => Self::find(inner(), in_variant, met),
+            None if field.is_single() && layout.name() == "Cell" => Some(Unfit::Cell),
+            None if field.is_single() => Some(Unfit::Single(layout.name())),
+            None => (in_variant && field.is_dropped()).then(|| Unfit::Dropped(layout.name())),
+        })
+    }
+}
+
 /// What the function makes itself may have parts that no argument has yet.
 #[track_caller]
 #[inline(never)]
 pub(super) fn types(what: Arguments<'_>, layout: &'static Layout) {
-    /// A type that has a skipped field of which no other value can be made, in what `layout` owns or borrows mutably.
-    fn single(layout: &'static Layout, met: &mut Vec<*const Layout>) -> Option<&'static str> {
-        let lent = layout.name().starts_with(['&', '*']) && layout.name() != "&mut";
-        if lent || met.contains(&&raw const *layout) {
-            return None;
-        }
-        met.push(layout);
-        layout.fields().iter().find_map(|field| match field.layout() {
-            Some(inner) => single(inner(), met),
-            None => field.is_single().then(|| layout.name()),
-        })
-    }
-    match single(layout, &mut Vec::new()) {
+    match Unfit::find(layout, false, &mut Vec::new()) {
         None => {}
-        Some("Cell") => {
+        Some(Unfit::Cell) => {
             panic!("{what} cannot be differentiated in forward mode: it may hold a `Cell` with skipped fields in it")
         }
-        Some(name) => panic!(
+        Some(Unfit::Single(name)) => panic!(
             "{what} cannot be differentiated in forward mode: it may hold a `{name}`, which has a skipped field that cannot be cloned for the \
              tangent"
+        ),
+        Some(Unfit::Dropped(name)) => panic!(
+            "{what} cannot be differentiated in forward mode: it may hold a `{name}` in an enum, which has a skipped field that has to be dropped\n\
+             help: keep the field outside of the enum, or let it take part: remove its `#[pullback(skip)]`"
         ),
     }
 }

@@ -164,6 +164,11 @@ impl<'a> Adopt<'a> {
         !self.taken.adopted.contains(&place.cast_const().cast())
     }
 
+    /// Whether there is text of a shadow at this address: not the primal's, and not one that was taken out and moved there.
+    fn is_text(&self, address: *const u8, primal: *const u8) -> bool {
+        !address.is_null() && address != primal && !self.taken.texts.contains(&address)
+    }
+
     /// A value of a type that may borrow, of which another one may be made for this place in a shadow.
     fn lasting<T>(&self, primal: *const T) -> *const T {
         let own = &self.taken.own;
@@ -199,10 +204,9 @@ impl VisitConstants for Adopt<'_> {
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
         // SAFETY: S19, asked of the caller.
         unsafe {
-            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made. What was taken out may have been moved there.
-            let address = text_address(shadow);
-            let is_text = !address.is_null() && address != text_address(primal) && !self.taken.texts.contains(&address);
-            let own = self.inside.contains(&Inside::Variant) && is_text;
+            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made. Elsewhere it writes no string.
+            let own =
+                self.inside.contains(&Inside::Variant) && self.is_text(text_address(shadow), text_address(primal));
             if !own {
                 self.part(primal, shadow, Some(String::clone), false);
             }
