@@ -3,9 +3,9 @@
 //!
 //! Every program is `@f(v0: ptr, v1: ptr)`: so many `f64` at `v0`, the result at `v1`.
 
-use pullback_ad::analysis::flow;
-use pullback_ad::analysis::objects::Kinds;
-use pullback_ad::analysis::residue::Residue;
+use pullback_ad::analysis::points_to::flow;
+use pullback_ad::analysis::points_to::objects::Kinds;
+use pullback_ad::analysis::points_to::strided::Strided;
 use pullback_ad::analysis::scope::OnPanic;
 use pullback_ad::{Activity, Argument, ErrorKind, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
 use pullback_ir::interp::{Interp, Val};
@@ -88,7 +88,7 @@ fn words_of(text: &str, value: usize, bytes: u64) -> Vec<Kinds> {
     let id = module.find("f").expect("the program has @f");
     let facts = flow::analyse(&module, id, &request(Mode::Reverse, 2), OnPanic::Leave);
     let object = facts.object(id, Value::from_index(value)).expect("the value is a pointer");
-    let at = |offset: u64| Residue::exact(offset as i64);
+    let at = |offset: u64| Strided::exact(offset as i64);
     let seen = |offset: u64| {
         let cells = facts.objects.cells(object).iter().filter(move |c| c.at.overlaps(c.width, at(offset), 8));
         cells.fold(Kinds::NONE, |all, c| all.union(facts.objects.kinds(c.content)))

@@ -6,20 +6,20 @@
 //!
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
-use super::effects::{Change, Deed, Place};
-use super::flow::{Facts, may_carry};
-use super::objects::{Kinds, ObjId, Property};
-use super::offsets::Offsets;
-use super::pieces::{self, Lost};
-use super::repacked;
-use super::residue::Residue;
-use super::scope::{OnPanic, Scope};
-use super::unseen::{handed_on, is_part, may_hide_floats};
+use crate::analysis::effects::{Change, Deed, Place};
+use crate::analysis::points_to::flow::{Facts, may_carry};
+use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::points_to::strided::Strided;
+use crate::analysis::scope::{OnPanic, Scope};
+use crate::analysis::types::pieces::{self, Lost};
+use crate::analysis::types::repacked;
+use crate::analysis::types::unseen::{handed_on, is_part, may_hide_floats};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{FieldKind, Mode, Request};
 use crate::rules::rule;
-use crate::transform::memory::TapeUse;
+use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{
     Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
@@ -408,7 +408,7 @@ impl Analysis<'_> {
                 if self.active.shadowed.contains(&object) {
                     continue;
                 }
-                let reaches = |c: &super::objects::Cell| {
+                let reaches = |c: &crate::analysis::points_to::objects::Cell| {
                     objects.kinds(c.content).contains(Kinds::PTR)
                         && !objects.is_inert(object, c)
                         && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
@@ -645,7 +645,7 @@ impl Analysis<'_> {
         };
         let (place, start) = (self.facts.place(id, ptr, align), self.facts.place(id, value, 1));
         let mut floats = objects.led_to(to, &place);
-        floats.any(|float| may_be_inert(&start.plus(&Residue::exact(float.offset as i64).into()), float.width))
+        floats.any(|float| may_be_inert(&start.plus(&Strided::exact(float.offset as i64).into()), float.width))
     }
 
     /// Whether a pointer to memory that the function makes, and that leads to skipped fields, is stored where a layout says that there is a
@@ -715,7 +715,7 @@ impl Analysis<'_> {
             },
             Op::Store { ptr, .. } => {
                 let objects = &self.facts.objects;
-                let before = self.facts.offset(id, *ptr).plus(&Offsets::from(Residue::exact(-8)));
+                let before = self.facts.offset(id, *ptr).plus(&Offsets::from(Strided::exact(-8)));
                 let cells = self.facts.object(id, *ptr).into_iter().flat_map(|o| objects.cells(o).to_vec());
                 let there = cells.filter(|c| before.overlaps(8, &c.at.into(), c.width));
                 Together::Objects(there.filter_map(|c| objects.pointee(c.content)).map(|(o, _)| o).collect())
@@ -736,7 +736,7 @@ impl Analysis<'_> {
         let is_known = |o: ObjId| objects.origins(o).local || objects.origins(o).args.iter().any(|arg| *arg != result);
         let reaches =
             |o: ObjId| active.is_shadowed(o) && (follows && is_known(o) || active.reaches_active(self.facts, o));
-        let pointee = |c: &super::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
+        let pointee = |c: &crate::analysis::points_to::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
         let bad = match &change.place {
             Place::At(at, width) if change.deed != Deed::HandsBack => {
                 let (at, width) = match width {
@@ -744,7 +744,7 @@ impl Analysis<'_> {
                     None => (Offsets::any(), 1),
                 };
                 let touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width));
-                let spoils = |c: &super::objects::Cell| {
+                let spoils = |c: &crate::analysis::points_to::objects::Cell| {
                     let kinds = objects.kinds(c.content);
                     let float = kinds.has_float() && active.is_active_object(object);
                     float || kinds.contains(Kinds::PTR) && pointee(c).is_some_and(reaches)
@@ -1023,7 +1023,7 @@ fn bit_trick(loc: Option<SourceLoc>) -> Error {
 /// Whether `width` bytes at `at` may touch a float cell.
 pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
     let objects = &facts.objects;
-    let is_float = |c: &super::objects::Cell| objects.kinds(c.content).has_float();
+    let is_float = |c: &crate::analysis::points_to::objects::Cell| objects.kinds(c.content).has_float();
     objects.live_cells(object).any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
 }
 

@@ -312,17 +312,17 @@ impl TripCount {
         let index = match self.exit_when {
             IntPred::Eq => divide(b, distance),
             strict @ (IntPred::Ugt | IntPred::Sgt | IntPred::Ult | IntPred::Slt) => {
-                let at_once = b.icmp(strict, start, bound);
+                let joint_loops = b.icmp(strict, start, bound);
                 let whole = divide(b, distance);
                 let more = b.add(whole, one);
-                b.select(at_once, zero, more)
+                b.select(joint_loops, zero, more)
             }
             weak => {
-                let at_once = b.icmp(weak, start, bound);
+                let joint_loops = b.icmp(weak, start, bound);
                 let less = b.sub(distance, one);
                 let whole = divide(b, less);
                 let more = b.add(whole, one);
-                b.select(at_once, zero, more)
+                b.select(joint_loops, zero, more)
             }
         };
         let index = if width == Type::I64 { index } else { b.cast(CastOp::ZExt, index, Type::I64) };
@@ -332,7 +332,7 @@ impl TripCount {
 }
 
 /// The comparison that holds when this one does not.
-pub(super) fn inverse(pred: IntPred) -> IntPred {
+pub(crate) fn inverse(pred: IntPred) -> IntPred {
     use IntPred::*;
     match pred {
         Eq => Ne,
@@ -349,7 +349,7 @@ pub(super) fn inverse(pred: IntPred) -> IntPred {
 }
 
 /// The comparison with its operands swapped.
-pub(super) fn swapped(pred: IntPred) -> IntPred {
+pub(crate) fn swapped(pred: IntPred) -> IntPred {
     use IntPred::*;
     match pred {
         Eq => Eq,

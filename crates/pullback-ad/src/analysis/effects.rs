@@ -7,13 +7,13 @@
 //! Given a module in which the function has a body, and all that it calls as far as that is known, it hands on [`Effects`]. It promises that
 //! memory which is not in them holds the same floats and pointers after a call.
 
-use super::activity::reached;
-use super::computed::Numbers;
-use super::flow::{self, Facts};
-use super::objects::{Kinds, ObjId};
-use super::offsets::Offsets;
-use super::residue::Residue;
-use super::scope::OnPanic;
+use crate::analysis::activity::reached;
+use crate::analysis::points_to::flow::{self, Facts};
+use crate::analysis::points_to::objects::{Kinds, ObjId};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::points_to::strided::Strided;
+use crate::analysis::scope::OnPanic;
+use crate::analysis::types::computed::Numbers;
 use crate::custom::CustomRules;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
 use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Terminator, Type, Value};
@@ -42,7 +42,7 @@ pub enum Place {
     /// So many bytes that far from where the parameter points to; an unknown number where there is none.
     At(Offsets, Option<u64>),
     /// Somewhere behind the pointer that lies that far from there.
-    Behind(Residue),
+    Behind(Strided),
     /// Anywhere.
     Anywhere,
 }

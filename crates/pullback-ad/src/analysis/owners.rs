@@ -9,11 +9,11 @@
 //! A panic calls a hook, which may drop anything, and then the clean-ups. That matters if a clean-up looks at a count. If it only drops
 //! owners and the last one is not the last one of the shadow, the run-time support ends the program.
 
-use super::activity::ActiveSet;
-use super::flow::Facts;
-use super::objects::Property;
+use crate::analysis::activity::ActiveSet;
+use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::objects::Property;
 use crate::request::Request;
-use crate::transform::memory::TapeUse;
+use crate::runtime::TapeUse;
 use pullback_ir::{BinOp, Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
 
 /// Whether owners without a shadow may come or go while the program runs, of values that have shadows with counts.

@@ -7,7 +7,7 @@
 //! written that is not the function's own, are in scope too: shadow pointers have to be right there, and lengths and capacities in
 //! shadows. Tangents do not: whatever is computed on the way to a panic has no derivative.
 
-use crate::transform::memory::TapeUse;
+use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table, Type};
 

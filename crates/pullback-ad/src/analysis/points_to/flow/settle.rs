@@ -1,0 +1,68 @@
+//! What is decided only when nothing more is to be learnt: until then something unknown may become known, and what was said of it
+//! too early could not be taken back.
+
+use crate::analysis::points_to::flow::{Facts, Origins};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::points_to::shape::Shape;
+use pullback_ir::{CastOp, FuncId, Module, Op, Value};
+
+/// Decide what is still open. Whether anything was: more may follow from it.
+pub(crate) fn settle(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
+    settle_addresses(facts, module, shapes) || settle_numbers(facts, module, shapes)
+}
+
+/// Addresses that were integers, and their distances.
+fn settle_addresses(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
+    let mut found = false;
+    for (id, shape) in facts.functions.clone().into_iter().zip(shapes) {
+        let func = module.func(id);
+        for inst in shape.scope.blocks.iter().flat_map(|block| &func.block(*block).insts) {
+            let data = func.inst(*inst);
+            let Some(result) = data.result else { continue };
+            match &data.op {
+                Op::Cast(CastOp::IntToPtr, from) if func.as_const(*from).is_none() => {
+                    found |= is_foreign(facts, id, result);
+                }
+                op if shape.subtracted(func, op).is_some() => found |= is_any_number(facts, id, result),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// An integer of which nothing became known may be any number; so a pointer that it was added to may be anywhere in its object.
+fn settle_numbers(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
+    let mut found = false;
+    for (id, shape) in facts.functions.clone().into_iter().zip(shapes) {
+        let func = module.func(id);
+        for block in shape.scope.blocks.iter().map(|block| func.block(*block)) {
+            let results = block.insts.iter().filter_map(|inst| func.inst(*inst).result);
+            for value in block.params.iter().copied().chain(results).filter(|value| func.ty(*value).is_int()) {
+                found |= is_any_number(facts, id, value);
+            }
+        }
+    }
+    found
+}
+
+/// A pointer made from an integer of which nothing became known reaches foreign memory. Whether this is one.
+fn is_foreign(facts: &mut Facts, id: FuncId, pointer: Value) -> bool {
+    if facts.object(id, pointer).is_some() {
+        return false;
+    }
+    let object = facts.objects.add(Origins { foreign: true, ..Origins::default() });
+    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
+    values.object[pointer.index()] = Some(object);
+    values.offset[pointer.index()] = Some(Offsets::zero());
+    true
+}
+
+/// A number that is still open, such as the distance of addresses that never came to be in one object, may be any. Whether this is one.
+fn is_any_number(facts: &mut Facts, id: FuncId, number: Value) -> bool {
+    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
+    let known = &mut values.offset[number.index()];
+    let open = known.is_none();
+    known.get_or_insert_with(Offsets::any);
+    open
+}

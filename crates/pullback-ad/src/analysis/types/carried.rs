@@ -1,0 +1,71 @@
+//! Which integers are passed on as what they carry, and which are only computed with.
+//!
+//! An integer that is read from where a float lies in another variant, and then only compared, added or used as an index, is a
+//! number and nothing else. One whose bits become a float or a pointer, or are stored or passed on, may be either.
+
+use crate::analysis::points_to::flow::may_carry;
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Op, Terminator, Value};
+use std::collections::HashSet;
+
+/// The integers of the live blocks of a function that are passed on. `group` are the functions that are looked at.
+pub(crate) fn passed_on(func: &Function, blocks: &[Block], group: &[FuncId]) -> HashSet<Value> {
+    let mut found: HashSet<Value> = HashSet::new();
+    for block in blocks {
+        for inst in &func.block(*block).insts {
+            let op = &func.inst(*inst).op;
+            found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
+            match op {
+                Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => {
+                    found.insert(*from);
+                }
+                Op::Store { value, .. } => {
+                    found.insert(*value);
+                }
+                Op::Call(Callee::Direct(callee), args, _) if group.contains(callee) => found.extend(args),
+                Op::InsertValue(_, value, _) => {
+                    found.insert(*value);
+                }
+                _ => {}
+            }
+        }
+        if let Terminator::Return(Some(value)) = &func.block(*block).term {
+            found.insert(*value);
+        }
+    }
+    with_sources(func, blocks, found)
+}
+
+/// The integers of these blocks that become pointers there, or are handed to a clean-up, which may make them pointers.
+pub(crate) fn to_cleanups(func: &Function, blocks: &[Block]) -> HashSet<Value> {
+    let mut found: HashSet<Value> = HashSet::new();
+    for inst in blocks.iter().flat_map(|block| &func.block(*block).insts) {
+        let op = &func.inst(*inst).op;
+        found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
+        if let Op::Cast(CastOp::IntToPtr, from) = op {
+            found.insert(*from);
+        }
+    }
+    with_sources(func, blocks, found)
+}
+
+/// The integers among these values that may carry something, and those that may have become one of them in these blocks.
+fn with_sources(func: &Function, blocks: &[Block], mut found: HashSet<Value>) -> HashSet<Value> {
+    let mut passed: Vec<(Value, Value)> = Vec::new();
+    for block in blocks {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            match &data.op {
+                Op::Select(_, a, b) => passed.extend(data.result.into_iter().flat_map(|r| [(r, *a), (r, *b)])),
+                Op::Freeze(a) => passed.extend(data.result.map(|r| (r, *a))),
+                _ => {}
+            }
+        }
+        for target in func.block(*block).term.targets() {
+            let params = &func.block(target.block).params;
+            passed.extend(params.iter().copied().zip(target.args.iter().copied()));
+        }
+    }
+    found.retain(|v| may_carry(func.ty(*v)));
+    while passed.iter().any(|(to, from)| found.contains(to) && may_carry(func.ty(*from)) && found.insert(*from)) {}
+    found
+}

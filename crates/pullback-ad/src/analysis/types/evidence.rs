@@ -1,0 +1,167 @@
+//! Where numbers lie: said by the numbers that are stored, once it is known where floats are.
+//!
+//! An integer that is loaded from where floats lie is a float's bits, unless numbers lie there too. What is computed from a
+//! float's bits is no evidence for that: else every trick with bits would vouch for itself.
+
+use crate::analysis::points_to::flow::{Facts, may_carry};
+use crate::analysis::points_to::objects::{ContentId, Kinds};
+use crate::analysis::types::computed::Numbers;
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Module, Op, Terminator, Value};
+use std::collections::HashSet;
+
+/// How far to look for what a number was computed from.
+pub(crate) const DEPTH: u32 = 8;
+
+/// Note the numbers that the live blocks of a function store or pass on.
+pub(crate) fn find(facts: &mut Facts, module: &Module, id: FuncId, blocks: &[Block], numbers: &Numbers) {
+    let func = module.func(id);
+    let is_number = |v: Value| may_carry(func.ty(v)) && numbers.contains(func, v);
+    let number = |facts: &Facts, v: Value| Number {
+        dangling: dangles(func, v),
+        independent: is_independent(facts, func, id, v, DEPTH),
+    };
+    for block in blocks {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            match &data.op {
+                Op::Store { ptr, value, align } if is_number(*value) => {
+                    let number = number(facts, *value);
+                    let Some(object) = facts.object(id, *ptr) else { continue };
+                    for at in facts.place(id, *ptr, *align).iter() {
+                        let content = facts.objects.cell(object, at, func.ty(*value).size());
+                        see(facts, content, number);
+                    }
+                }
+                Op::Select(_, a, b) => {
+                    for from in [*a, *b].into_iter().filter(|v| is_number(*v)) {
+                        let number = number(facts, from);
+                        see_number(facts, id, data.result, number);
+                    }
+                }
+                Op::Call(Callee::Direct(callee), args, _) if facts.functions.contains(callee) => {
+                    let params = module.func(*callee).param_values().to_vec();
+                    for (arg, param) in args.iter().zip(params) {
+                        if is_number(*arg) {
+                            let number = number(facts, *arg);
+                            see_number(facts, *callee, Some(param), number);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let term = &func.block(*block).term;
+        for target in term.targets() {
+            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                if is_number(*arg) {
+                    let number = number(facts, *arg);
+                    see_number(facts, id, Some(*param), number);
+                }
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
+            && is_number(*value)
+            && let Some(content) = facts.returned_content(id)
+        {
+            let number = number(facts, *value);
+            see(facts, content, number);
+        }
+    }
+}
+
+/// Memory of an argument whose layout depends on a variant may hold numbers that this function never stores.
+pub(crate) fn variants(facts: &mut Facts) {
+    for object in facts.objects.all().collect::<Vec<_>>() {
+        let origins = facts.objects.origins(object);
+        if !origins.variant || origins.args.is_empty() {
+            continue;
+        }
+        for cell in facts.objects.cells(object).to_vec() {
+            if facts.objects.kinds(cell.content).has_float() {
+                facts.objects.see(cell.content, Kinds::INT);
+            }
+        }
+    }
+}
+
+/// A number that is loaded as if it were a float, and passed on as one, is still a number when its bits are used.
+pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: &[Block]) {
+    let mut passed: Vec<(Value, Value)> = Vec::new();
+    let mut numbers: HashSet<Value> = HashSet::new();
+    let mut casts: Vec<(Value, Value)> = Vec::new();
+    for block in blocks {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            let Some(result) = data.result else { continue };
+            match &data.op {
+                Op::Load { ptr, align } if func.ty(result).is_float() => {
+                    let Some(object) = facts.object(id, *ptr) else { continue };
+                    let (at, width) = (facts.place(id, *ptr, *align), func.ty(result).size());
+                    let mut cells = facts.objects.cells(object).iter();
+                    if cells.any(|c| {
+                        facts.objects.kinds(c.content).contains(Kinds::INT) && at.overlaps(width, &c.at.into(), c.width)
+                    }) {
+                        numbers.insert(result);
+                    }
+                }
+                Op::Select(_, a, b) => passed.extend([(result, *a), (result, *b)]),
+                Op::Freeze(a) => passed.push((result, *a)),
+                Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => casts.push((result, *from)),
+                _ => {}
+            }
+        }
+        for target in func.block(*block).term.targets() {
+            let params = &func.block(target.block).params;
+            passed.extend(params.iter().copied().zip(target.args.iter().copied()));
+        }
+    }
+    while passed.iter().any(|(to, from)| numbers.contains(from) && numbers.insert(*to)) {}
+    for (bits, from) in casts {
+        if numbers.contains(&from) {
+            see_number(facts, id, Some(bits), Number { dangling: false, independent: true });
+        }
+    }
+}
+
+/// What is known of a number that is stored or passed on.
+#[derive(Clone, Copy)]
+struct Number {
+    /// It may be a dangling pointer.
+    dangling: bool,
+    /// It was not computed from what may be a float's bits.
+    independent: bool,
+}
+
+fn see_number(facts: &mut Facts, func: FuncId, value: Option<Value>, number: Number) {
+    if let Some(content) = value.and_then(|value| facts.content(func, value)) {
+        see(facts, content, number);
+    }
+}
+
+/// What may be a dangling pointer is one where only pointers lie; what may be made of a float's bits says nothing where floats lie.
+fn see(facts: &mut Facts, content: ContentId, number: Number) {
+    let kinds = facts.objects.kinds(content);
+    let says = if kinds.has_float() { number.independent } else { !(number.dangling && kinds.contains(Kinds::PTR)) };
+    if says {
+        facts.objects.see(content, Kinds::INT);
+    }
+}
+
+/// Whether a constant may be the pointer of an empty `Vec`: the alignment of its elements.
+fn dangles(func: &Function, value: Value) -> bool {
+    func.as_int(value).is_some_and(|n| matches!(n, 1 | 2 | 4 | 8 | 16 | 32 | 64))
+}
+
+/// Whether a number was not computed from what may be a float's bits.
+pub(crate) fn is_independent(facts: &Facts, func: &Function, id: FuncId, value: Value, depth: u32) -> bool {
+    if facts.kinds(id, value).has_float() {
+        return false;
+    }
+    let Some(inst) = func.def_inst(value) else { return true };
+    let op = &func.inst(inst).op;
+    if !matches!(op, Op::Bin(..) | Op::Cast(..) | Op::Intrinsic(..) | Op::Select(..) | Op::Freeze(_)) {
+        return true;
+    }
+    let operands = op.operands();
+    operands.iter().all(|o| !func.ty(*o).is_int() || depth > 0 && is_independent(facts, func, id, *o, depth - 1))
+}

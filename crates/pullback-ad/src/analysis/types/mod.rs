@@ -1,0 +1,22 @@
+//! Is an integer a number, the bits of a float, or a pointer?
+//!
+//! The optimiser moves floats and pointers as integers, and the payload of an enum is one of the three by its variant. Each module
+//! answers for one side:
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`computed`] | which integers are computed as numbers, and so are no bits of a float? |
+//! | [`plain`] | which integers are numbers for sure, so that forward mode may copy them to a shadow? |
+//! | `evidence` | in which memory do numbers lie, where floats lie too? |
+//! | `carried` | which integers are passed on as what they carry, and which only computed with? |
+//! | [`pieces`] | which pointers are moved in halves, and which floats as part of a pointer? |
+//! | `repacked` | which floats are put together from the bits of others? |
+//! | [`unseen`] | what may lie in an enum that is moved without a look at its variant? |
+
+pub(crate) mod carried;
+pub mod computed;
+pub(crate) mod evidence;
+pub mod pieces;
+pub mod plain;
+pub(crate) mod repacked;
+pub mod unseen;

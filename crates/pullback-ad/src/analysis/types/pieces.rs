@@ -1,0 +1,266 @@
+//! Pointers that are moved in pieces, and floats that are moved in pointers.
+//!
+//! The payload of an enum is a pointer in one variant, and an `f32` or two in another. The optimiser moves it by whatever type it likes: a
+//! pointer as two halves, an `f32` as the low half of a pointer. A half of a pointer has no shadow, and what is stored as a pointer has no
+//! cotangent. So neither may arrive where it is what it was before.
+//!
+//! ```text
+//! v2 = ptrtoint i64 v1         v7 = load ptr v6     ; or an f32
+//! v3 = trunc i32 v2            store v8, v7
+//! store v6, v3                 v9 = load f32 v8     ; whose derivative is lost
+//! v4 = lshr v2, 32:i64
+//! …
+//! v5 = load ptr v6             ; whose shadow is lost
+//! ```
+//! Given [`Facts`] and the [`ActiveSet`], it finds such an arrival. It follows bits through values and cells, in one direction; through
+//! arithmetic, other than what takes words apart and puts them together, it does not: what comes out of that is a number.
+
+use crate::analysis::activity::ActiveSet;
+use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::points_to::strided::Strided;
+use pullback_ir::{
+    BinOp, Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
+};
+use std::collections::HashMap;
+
+/// What bits may be.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Bits(u8);
+
+impl Bits {
+    /// The lower half of a pointer that has a shadow.
+    const LOW: Bits = Bits(1);
+    /// The upper half.
+    const HIGH: Bits = Bits(2);
+    /// All of it, as an integer.
+    const WHOLE: Bits = Bits(4);
+    /// Floats that are narrower than the word.
+    const FLOATS: Bits = Bits(8);
+
+    fn with(self, other: Bits) -> Bits {
+        Bits(self.0 | other.0)
+    }
+
+    fn has(self, other: Bits) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    fn both_halves(self) -> bool {
+        self.has(Bits::LOW.with(Bits::HIGH))
+    }
+
+    /// What is left of them in the lower half of a word.
+    fn truncated(self) -> Bits {
+        let low = if self.has(Bits::WHOLE) { Bits::LOW } else { Bits::default() };
+        Bits(self.0 & !Bits::WHOLE.0).with(low)
+    }
+
+    /// What is left of them when the upper half of a word is shifted to the lower one.
+    fn shifted(self) -> Bits {
+        let high = if self.has(Bits::WHOLE) { Bits::HIGH } else { Bits::default() };
+        Bits(self.0 & !Bits::WHOLE.0).with(high)
+    }
+}
+
+/// What was lost, where it arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// The shadow of a pointer that came in pieces.
+    Pointer(Option<SourceLoc>),
+    /// The derivative of a float that came in a pointer.
+    Float(Option<SourceLoc>),
+}
+
+/// Find something that is lost, in the live blocks of these functions.
+pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &[(FuncId, Vec<Block>)]) -> Option<Lost> {
+    let objects = &facts.objects;
+    // Mostly no pointer shares its place with anything narrower.
+    let shares = |object: ObjId| {
+        let pointers = objects.live_cells(object).filter(|c| is_pointer(facts, c));
+        let narrow = || objects.live_cells(object).filter(|c| c.width < 8);
+        pointers.into_iter().any(|p| narrow().any(|n| p.at.overlaps(p.width, n.at, n.width)))
+    };
+    if !objects.all().any(shares) {
+        return None;
+    }
+    let mut search = Search {
+        module,
+        facts,
+        active,
+        values: HashMap::new(),
+        contents: HashMap::new(),
+        returned: HashMap::new(),
+        arrived: HashMap::new(),
+        changed: false,
+        lost: None,
+    };
+    loop {
+        search.changed = false;
+        for (id, blocks) in live {
+            for block in blocks {
+                search.block(*id, *block);
+            }
+        }
+        if !search.changed || search.lost.is_some() {
+            return search.lost;
+        }
+    }
+}
+
+fn is_pointer(facts: &Facts, cell: &Cell) -> bool {
+    cell.width == 8 && facts.objects.kinds(cell.content).contains(Kinds::PTR)
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    active: &'a ActiveSet,
+    values: HashMap<(FuncId, Value), Bits>,
+    contents: HashMap<ContentId, Bits>,
+    returned: HashMap<FuncId, Bits>,
+    /// The halves that were stored where a pointer lies, by the pointer's content.
+    arrived: HashMap<(ObjId, Strided), Bits>,
+    changed: bool,
+    lost: Option<Lost>,
+}
+
+impl Search<'_> {
+    fn bits(&self, id: FuncId, value: Value) -> Bits {
+        self.values.get(&(id, value)).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, id: FuncId, value: Value, bits: Bits) {
+        // Flags are computed.
+        if bits != Bits::default() && *self.module.func(id).ty(value) != Type::Int(1) {
+            let all = self.values.entry((id, value)).or_default();
+            self.changed |= !all.has(bits);
+            *all = all.with(bits);
+        }
+    }
+
+    fn block(&mut self, id: FuncId, block: Block) {
+        let func = self.module.func(id);
+        for inst in &func.block(block).insts {
+            self.instruction(id, func, *inst);
+        }
+        let term = &func.block(block).term;
+        for target in term.targets() {
+            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                self.add(id, *param, self.bits(id, *arg));
+            }
+        }
+        if let Terminator::Return(Some(value)) = term {
+            let bits = self.bits(id, *value);
+            let all = self.returned.entry(id).or_default();
+            self.changed |= !all.has(bits);
+            *all = all.with(bits);
+        }
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
+        let data = func.inst(inst);
+        if let Op::Store { ptr, value, align } = data.op {
+            return self.store(id, func, (ptr, align), value, data.loc);
+        }
+        if let Op::Call(Callee::Direct(callee), args, _) = &data.op
+            && self.facts.functions.contains(callee)
+        {
+            for (arg, param) in args.iter().zip(self.module.func(*callee).param_values()) {
+                self.add(*callee, *param, self.bits(id, *arg));
+            }
+        }
+        let Some(result) = data.result else { return };
+        let bits = match &data.op {
+            Op::Load { ptr, align } => self.loaded(id, func, (*ptr, *align), result),
+            Op::Cast(CastOp::PtrToInt, from) => {
+                let shadowed = self.facts.object(id, *from).is_some_and(|o| self.active.is_shadowed(o));
+                self.bits(id, *from).with(if shadowed { Bits::WHOLE } else { Bits::default() })
+            }
+            Op::Cast(CastOp::IntToPtr, from) => {
+                if self.bits(id, *from).both_halves() {
+                    self.lost.get_or_insert(Lost::Pointer(data.loc));
+                }
+                self.bits(id, *from)
+            }
+            Op::Cast(CastOp::Trunc, from) => self.bits(id, *from).truncated(),
+            Op::Cast(CastOp::ZExt, from) => self.bits(id, *from),
+            Op::Cast(CastOp::Bitcast, from) => {
+                if self.bits(id, *from).has(Bits::FLOATS) && func.ty(result).is_float() {
+                    self.lost.get_or_insert(Lost::Float(data.loc));
+                }
+                self.bits(id, *from)
+            }
+            Op::Bin(BinOp::LShr | BinOp::AShr, from, _) => self.bits(id, *from).shifted(),
+            Op::Bin(BinOp::Shl, from, _) => self.bits(id, *from),
+            Op::Bin(BinOp::Or, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
+            Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
+            Op::Freeze(a) | Op::ExtractValue(a, _) => self.bits(id, *a),
+            Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.bits(id, *b)),
+            Op::Call(Callee::Direct(callee), ..) => self.returned.get(callee).copied().unwrap_or_default(),
+            _ => Bits::default(),
+        };
+        self.add(id, result, bits);
+    }
+
+    /// What is loaded.
+    fn loaded(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> Bits {
+        let Some(object) = self.facts.object(id, ptr) else { return Bits::default() };
+        let (at, width) = (self.facts.place(id, ptr, align), func.ty(result).size());
+        let objects = &self.facts.objects;
+        let mut all = Bits::default();
+        for cell in objects.live_cells(object).filter(|c| at.overlaps(width, &c.at.into(), c.width)) {
+            let kinds = objects.kinds(cell.content);
+            if cell.width == width {
+                let content = objects.find_content(cell.content);
+                all = all.with(self.contents.get(&content).copied().unwrap_or_default());
+            }
+            if width == 8 && cell.width < 8 && kinds.has_float() && self.active.is_active_object(object) {
+                all = all.with(Bits::FLOATS);
+            }
+            let shadowed = objects.pointee(cell.content).is_some_and(|(o, _)| self.active.is_shadowed(o));
+            if width < 8 && is_pointer(self.facts, cell) && shadowed {
+                all = all.with(halves(&at, width, cell));
+            }
+            if width == 8 && func.ty(result).is_int() && is_pointer(self.facts, cell) && shadowed {
+                all = all.with(Bits::WHOLE);
+            }
+        }
+        all
+    }
+
+    fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
+        let bits = self.bits(id, value);
+        let Some(object) = self.facts.object(id, ptr).filter(|_| bits != Bits::default()) else { return };
+        let (at, width) = (self.facts.place(id, ptr, align), func.ty(value).size());
+        let facts = self.facts;
+        for cell in facts.objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width)) {
+            if cell.width == width {
+                let all = self.contents.entry(facts.objects.find_content(cell.content)).or_default();
+                self.changed |= !all.has(bits);
+                *all = all.with(bits);
+            }
+            if bits.has(Bits::FLOATS) && cell.width < 8 && facts.objects.kinds(cell.content).has_float() {
+                self.lost.get_or_insert(Lost::Float(loc));
+            }
+            if is_pointer(facts, cell) && !bits.has(Bits::WHOLE) {
+                let there = Bits(bits.0 & halves(&at, width, cell).0);
+                let all = self.arrived.entry((object, cell.at)).or_default();
+                *all = all.with(there);
+                if all.both_halves() {
+                    self.lost.get_or_insert(Lost::Pointer(loc));
+                }
+            }
+        }
+    }
+}
+
+/// Which halves of a pointer so many bytes may touch.
+fn halves(at: &Offsets, width: u64, pointer: &Cell) -> Bits {
+    let touches = |start: i64, half: Bits| {
+        let place = pointer.at.plus(Strided::exact(start));
+        if at.overlaps(width, &place.into(), 4) { half } else { Bits::default() }
+    };
+    touches(0, Bits::LOW).with(touches(4, Bits::HIGH))
+}

@@ -1,0 +1,97 @@
+//! Which integers are plain numbers, sure not to be the bits of a float.
+//!
+//! In forward mode the shadow of a number is a copy of it, for it may be the length of a tangent's `Vec`; the shadow of a constant
+//! float is zero. Where an integer is stored that floats lie in at other times, the two have to be told apart.
+
+use crate::analysis::activity::float_cells;
+use crate::analysis::points_to::flow::Facts;
+use crate::analysis::types::computed::Numbers;
+use crate::analysis::types::evidence::{DEPTH, is_independent};
+use pullback_ir::{Callee, CastOp, Constant, FuncId, Module, Op, Terminator, Type, Value, ValueDef};
+use std::collections::HashSet;
+
+/// Whether `value`, an integer of the function `id`, is a number. `numbers` are those of the function.
+pub fn is_number(module: &Module, facts: &Facts, id: FuncId, numbers: &Numbers, value: Value) -> bool {
+    let undefined = matches!(module.func(id).as_const(value), Some(Constant::Undef | Constant::Poison));
+    !undefined && Search { module, facts, seen: HashSet::new() }.is_number(id, numbers, value)
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    /// Values that are numbers if all others that are looked at are.
+    seen: HashSet<(FuncId, Value)>,
+}
+
+impl Search<'_> {
+    fn is_number(&mut self, id: FuncId, numbers: &Numbers, value: Value) -> bool {
+        if !self.seen.insert((id, value)) {
+            return true;
+        }
+        let func = self.module.func(id);
+        if numbers.contains(func, value) && func.as_const(value).is_none() {
+            return is_independent(self.facts, func, id, value, DEPTH);
+        }
+        match &func.value(value).def {
+            ValueDef::Const(Constant::Int(bits)) => is_small(func.ty(value), *bits),
+            ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
+            ValueDef::Param(block, index) if *block != func.entry() => {
+                func.passed_to(*block, *index).all(|arg| self.is_number(id, numbers, arg))
+            }
+            ValueDef::Param(..) => !self.facts.kinds(id, value).has_float(),
+            ValueDef::Inst(inst) => self.computes_number(id, numbers, value, &func.inst(*inst).op),
+        }
+    }
+
+    fn computes_number(&mut self, id: FuncId, numbers: &Numbers, value: Value, op: &Op) -> bool {
+        match op {
+            Op::Cast(CastOp::PtrToInt, _) => true,
+            Op::Cast(CastOp::Bitcast, _) => false,
+            Op::Load { ptr, align } => {
+                let at = self.facts.place(id, *ptr, *align);
+                let width = self.module.func(id).ty(value).size();
+                let object = self.facts.object(id, *ptr);
+                object.is_some_and(|object| !float_cells(self.facts, object, &at, width))
+            }
+            Op::Select(_, a, b) => self.is_number(id, numbers, *a) && self.is_number(id, numbers, *b),
+            Op::Freeze(a) => self.is_number(id, numbers, *a),
+            Op::Call(Callee::Direct(callee), ..) => self.returns_numbers(*callee),
+            _ => !self.facts.kinds(id, value).has_float(),
+        }
+    }
+
+    fn returns_numbers(&mut self, callee: FuncId) -> bool {
+        let func = self.module.func(callee);
+        let numbers = Numbers::new(func);
+        func.blocks().all(|block| match func.block(block).term {
+            Terminator::Return(Some(value)) => self.is_number(callee, &numbers, value),
+            _ => true,
+        })
+    }
+}
+
+/// Whether a constant float is a small number: as a tangent it is next to nothing.
+pub fn is_number_as_float(constant: &Constant) -> bool {
+    match constant {
+        Constant::F64(bits) => (1..1 << 32).contains(bits),
+        Constant::F32(bits) => (1..1 << 23).contains(bits),
+        _ => false,
+    }
+}
+
+/// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program writes, and as a
+/// tangent either is harmless. The tags of some enums are such numbers with the first bit set.
+fn is_small(ty: &Type, bits: u128) -> bool {
+    let without_sign = u128::MAX >> (129 - 8 * ty.size());
+    largest_number(ty).is_none_or(|largest| bits & without_sign <= largest)
+}
+
+/// The largest integer of a type that is no bits of a float that a program computes with.
+pub fn largest_number(ty: &Type) -> Option<u128> {
+    match ty {
+        Type::Int(64) => Some((1 << 32) - 1),
+        // The floats below 1e-38.
+        Type::Int(32) => Some((1 << 23) - 1),
+        _ => None,
+    }
+}

@@ -1,0 +1,151 @@
+//! Floats whose bits are taken apart and put together again.
+//!
+//! Where another variant of an enum has a number or a flag in the place of a float, the optimiser may move the float in parts: its lowest byte
+//! and the other seven, joined by shifts and masks. To the analyses of numbers such a joint is a number like others, and the float that is read
+//! from it would have no derivative. So what shifts, masks and extensions make of the bits of an active float must not become a float, nor go to
+//! where floats lie; it is an error. Sums and products are left alone: those are of numbers that lie there in another variant. So is a part
+//! of the bits with something else beside it, which is no float any more. Halves of words that are floats are taken apart before
+//! (`prepare::split_wide_ints`).
+//!
+//! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.
+
+use crate::analysis::activity::{ActiveSet, float_cells};
+use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::objects::Kinds;
+use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value};
+use std::collections::HashMap;
+
+/// What an integer has of the bits of a float.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Bits {
+    /// Some of an `f64`: with something else beside them, they are no float any more.
+    Part,
+    /// Those of an `f64`.
+    Double,
+    /// Those of an `f32`, or an integer of which they may be a half.
+    Narrow,
+    /// All of them, but moved, or put together again.
+    Repacked,
+}
+
+impl Bits {
+    /// What is left after a shift or a mask.
+    fn cut(self) -> Bits {
+        if matches!(self, Bits::Part | Bits::Double) { Bits::Part } else { Bits::Repacked }
+    }
+
+    /// What they are beside something else.
+    fn moved(self) -> Bits {
+        if self == Bits::Part { Bits::Part } else { Bits::Repacked }
+    }
+}
+
+/// Where a float is put together of an active float's bits, in these blocks of functions.
+pub(crate) fn find(
+    module: &Module,
+    facts: &Facts,
+    active: &ActiveSet,
+    live: &[(FuncId, Vec<Block>)],
+) -> Option<Option<SourceLoc>> {
+    live.iter().find_map(|(id, blocks)| Search { facts, active, id: *id, func: module.func(*id) }.find(blocks))
+}
+
+struct Search<'a> {
+    facts: &'a Facts,
+    active: &'a ActiveSet,
+    id: FuncId,
+    func: &'a Function,
+}
+
+impl Search<'_> {
+    fn find(&self, blocks: &[Block]) -> Option<Option<SourceLoc>> {
+        let found = self.all_bits(blocks);
+        let is_repacked = |value: &Value| found.get(value) == Some(&Bits::Repacked);
+        let insts = blocks.iter().flat_map(|block| &self.func.block(*block).insts).map(|inst| self.func.inst(*inst));
+        let mut joints = insts.filter(|data| match &data.op {
+            Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
+            Op::Store { ptr, value, align } => is_repacked(value) && self.is_float_place(*ptr, *align, *value),
+            _ => false,
+        });
+        joints.next().map(|data| data.loc)
+    }
+
+    /// What the integers of these blocks have of the bits of active floats.
+    fn all_bits(&self, blocks: &[Block]) -> HashMap<Value, Bits> {
+        let func = self.func;
+        let mut found: HashMap<Value, Bits> = HashMap::new();
+        loop {
+            let mut changed = false;
+            let mut see = |found: &mut HashMap<Value, Bits>, value: Value, bits: Option<Bits>| {
+                let known = found.get(&value).copied();
+                let new = known.max(bits);
+                changed |= new != known;
+                found.extend(new.map(|new| (value, new)));
+            };
+            for data in blocks.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst)) {
+                let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { continue };
+                let of = |v: &Value| found.get(v).copied();
+                let bits = match &data.op {
+                    Op::Bin(BinOp::Or, a, b) => match (of(a), of(b)) {
+                        (Some(Bits::Part), Some(Bits::Part)) => Some(Bits::Repacked),
+                        (a, b) => a.max(b).map(Bits::moved),
+                    },
+                    Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => {
+                        of(a).max(of(b)).map(Bits::cut)
+                    }
+                    Op::Cast(CastOp::ZExt | CastOp::SExt, a) => of(a).map(Bits::moved),
+                    Op::Cast(CastOp::Trunc, a) => of(a).map(Bits::cut),
+                    Op::Select(_, a, b) => of(a).max(of(b)),
+                    Op::Freeze(a) => of(a),
+                    op => self.made(op, result),
+                };
+                see(&mut found, result, bits);
+            }
+            for target in blocks.iter().flat_map(|block| func.block(*block).term.targets()) {
+                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                    let bits = found.get(arg).copied();
+                    see(&mut found, *param, bits);
+                }
+            }
+            if !changed {
+                return found;
+            }
+        }
+    }
+
+    /// What an integer has of the bits of an active float, by what makes it.
+    fn made(&self, op: &Op, value: Value) -> Option<Bits> {
+        let (func, id) = (self.func, self.id);
+        let of_kinds = |kinds: Kinds| {
+            let narrow = kinds.contains(Kinds::F32) || *func.ty(value) != Type::I64;
+            kinds.has_float().then_some(if narrow { Bits::Narrow } else { Bits::Double })
+        };
+        let is_word = || self.active.is_active(id, value) && self.facts.is_word(id, func.ty(value), value);
+        if self.active.has_active_bits(id, value) || is_word() {
+            return of_kinds(self.facts.kinds(id, value));
+        }
+        match op {
+            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() && self.active.is_active(id, *from) => {
+                Some(if *func.ty(*from) == Type::F64 { Bits::Double } else { Bits::Narrow })
+            }
+            Op::Load { ptr, align } => of_kinds(self.unseen_floats(*ptr, *align, value)?),
+            _ => None,
+        }
+    }
+
+    /// Whether what is stored may be read as a float.
+    fn is_float_place(&self, ptr: Value, align: u64, value: Value) -> bool {
+        let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
+        let seen = self.facts.object(self.id, ptr).is_some_and(|object| float_cells(self.facts, object, &at, width));
+        seen || self.unseen_floats(ptr, align, value).is_some()
+    }
+
+    /// What may lie in the place of `value` by its layout, which does not say where, if that may be an active float.
+    fn unseen_floats(&self, ptr: Value, align: u64, value: Value) -> Option<Kinds> {
+        let object = self.facts.object(self.id, ptr).filter(|object| self.active.is_active_object(*object))?;
+        let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
+        let opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
+        let there = opaque.filter(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes));
+        there.map(|opaque| opaque.kinds).reduce(Kinds::union)
+    }
+}

@@ -1,0 +1,324 @@
+//! What lies in an argument's enum that is moved without a look at its variant.
+//!
+//! A layout says what the variants of an enum hold, not where. Mostly the program says that, for it reads floats as floats. But a
+//! function that swaps two enums moves words. If floats of one width are all that its variants hold beside numbers, each word that
+//! is moved may be such a float, or a number; and either is moved as a float is, for the shadow of a number is zero in reverse mode
+//! (the caller's wrapper sees to that) and a copy in forward mode.
+
+use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::objects::{FloatAt, Kinds, ObjId, Objects, Opaque};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::points_to::strided::Strided;
+use crate::request::{FieldKind, LayoutId, Layouts};
+use pullback_ir::{CastOp, FuncId, Function, Op, Terminator, Value};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What may lie in the opaque bytes of a layout, as far as it is said.
+pub(crate) fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
+    let mut kinds = Kinds::NONE;
+    let mut seen = vec![layout];
+    let mut next = 0;
+    while let Some(id) = seen.get(next).copied() {
+        next += 1;
+        for field in &layouts.get(id).fields {
+            // The fields of the first layout that are not in its opaque bytes lie elsewhere.
+            let inner = match field.kind {
+                FieldKind::Payload(inner) => Some(inner),
+                _ if next == 1 => None,
+                FieldKind::Nested(inner, _) => Some(inner),
+                FieldKind::F32 => {
+                    kinds = kinds.union(Kinds::F32);
+                    None
+                }
+                FieldKind::F64 => {
+                    kinds = kinds.union(Kinds::F64);
+                    None
+                }
+                FieldKind::Pointer(_) => {
+                    kinds = kinds.union(Kinds::PTR);
+                    None
+                }
+                FieldKind::Int(_)
+                | FieldKind::Opaque(_)
+                | FieldKind::Unknown(_)
+                | FieldKind::Cell(_)
+                | FieldKind::Owners(_) => None,
+            };
+            seen.extend(inner.filter(|inner| !seen.contains(inner)));
+        }
+    }
+    kinds
+}
+
+/// The opaque bytes of a layout, which lie at a place of an object.
+pub(crate) fn opaque(layouts: &Layouts, layout: LayoutId, at: Strided, bytes: u64) -> Opaque {
+    let skips = layouts.get(layout).fields.iter().any(|field| match field.kind {
+        FieldKind::Payload(inner) => may_skip_floats(layouts, inner, &mut vec![layout]),
+        _ => false,
+    });
+    let leads_to = lead(layouts, layout, &mut Vec::new());
+    let lent = lends(layouts, layout, &mut Vec::new());
+    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips, leads_to, lent }
+}
+
+/// The first float of a layout that is not behind a pointer, nor in an enum.
+pub(crate) fn first_float(layouts: &Layouts, layout: LayoutId) -> Option<FloatAt> {
+    layouts.get(layout).fields.iter().find_map(|field| {
+        let (offset, width) = match field.kind {
+            FieldKind::F32 => (0, 4),
+            FieldKind::F64 => (0, 8),
+            FieldKind::Nested(inner, count) if count > 0 => {
+                let first = first_float(layouts, inner)?;
+                (first.offset, first.width)
+            }
+            _ => return None,
+        };
+        Some(FloatAt { offset: field.offset + offset, width })
+    })
+}
+
+/// Whether a value of this layout holds a shared reference.
+fn lends(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
+    if path.contains(&layout) {
+        return false;
+    }
+    path.push(layout);
+    layouts.get(layout).is_shared_reference()
+        || layouts.get(layout).fields.iter().any(|field| match field.kind {
+            FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => lends(layouts, inner, path),
+            _ => false,
+        })
+}
+
+/// Such a float behind a pointer of a variant.
+fn lead(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> Option<FloatAt> {
+    if path.contains(&layout) {
+        return None;
+    }
+    path.push(layout);
+    layouts.get(layout).fields.iter().find_map(|field| match field.kind {
+        FieldKind::Pointer(Some(pointee)) if path.len() > 1 => first_float(layouts, pointee),
+        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => lead(layouts, inner, path),
+        _ => None,
+    })
+}
+
+/// Whether a value of this layout has bytes that take no part, in which a float may lie.
+fn may_skip_floats(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
+    if path.contains(&layout) {
+        return false;
+    }
+    path.push(layout);
+    layouts.get(layout).fields.iter().any(|field| match field.kind {
+        FieldKind::Unknown(bytes) => bytes >= 4,
+        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => may_skip_floats(layouts, inner, path),
+        _ => false,
+    })
+}
+
+/// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats have them at the
+/// same places, one after the other; where those of another variant lie is anyone's guess.
+pub(crate) fn float_places(layouts: &Layouts, layout: LayoutId) -> u64 {
+    let mut variants: BTreeMap<u64, Leaves> = BTreeMap::new();
+    for field in &layouts.get(layout).fields {
+        if let FieldKind::Payload(inner) = field.kind {
+            let leaves = variants.entry(field.offset).or_default();
+            leaves.add(layouts, inner, 1, &mut vec![layout]);
+        }
+    }
+    let alone = variants.values().filter(|v| !v.others).map(|v| v.floats).max().unwrap_or(0);
+    alone + variants.values().filter(|v| v.others).map(|v| v.floats).sum::<u64>()
+}
+
+/// What a variant holds in its own bytes.
+#[derive(Default)]
+struct Leaves {
+    floats: u64,
+    others: bool,
+}
+
+impl Leaves {
+    fn add(&mut self, layouts: &Layouts, layout: LayoutId, count: u64, path: &mut Vec<LayoutId>) {
+        if path.contains(&layout) {
+            return;
+        }
+        path.push(layout);
+        for field in &layouts.get(layout).fields {
+            match field.kind {
+                FieldKind::F32 | FieldKind::F64 => self.floats += count,
+                FieldKind::Nested(inner, n) => self.add(layouts, inner, count.saturating_mul(n), path),
+                FieldKind::Payload(inner) => self.add(layouts, inner, count, path),
+                FieldKind::Pointer(_)
+                | FieldKind::Int(_)
+                | FieldKind::Opaque(_)
+                | FieldKind::Unknown(_)
+                | FieldKind::Owners(_) => self.others = true,
+                FieldKind::Cell(_) => {}
+            }
+        }
+        path.pop();
+    }
+}
+
+/// Whether so many bytes (`None`: unknown) at places of an object may hold floats that the program never looks at: then nobody can tell
+/// which of them are floats, and they must not be moved.
+pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Option<u64>) -> bool {
+    let len = len.unwrap_or(i64::MAX as u64);
+    objects.opaque(object).iter().filter(|opaque| !opaque.is_clear() && opaque.kinds.has_float()).any(|opaque| {
+        let place = |start: u64| opaque.at.plus(Strided::exact(start as i64));
+        let touched = at.iter().any(|at| at.overlaps(len, opaque.at, opaque.bytes));
+        let floats = || objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
+        let seen = (0..opaque.bytes).step_by(4).filter(|start| floats().any(|c| c.at.overlaps(1, place(*start), 1)));
+        touched && (seen.count() as u64) < opaque.floats
+    })
+}
+
+/// The values of a function that are stored, returned or put into an aggregate, as they are.
+pub fn handed_on(func: &Function) -> HashSet<Value> {
+    let mut found: HashSet<Value> = HashSet::new();
+    let mut sources: HashMap<Value, Vec<Value>> = HashMap::new();
+    for block in func.blocks() {
+        for inst in &func.block(block).insts {
+            let data = func.inst(*inst);
+            match (&data.op, data.result) {
+                (Op::Store { value, .. } | Op::InsertValue(_, value, _), _) => found.extend([*value]),
+                (Op::Select(_, a, b), Some(result)) => sources.entry(result).or_default().extend([*a, *b]),
+                (Op::Freeze(a) | Op::Cast(CastOp::PtrToInt | CastOp::IntToPtr | CastOp::Bitcast, a), Some(result)) => {
+                    sources.entry(result).or_default().push(*a);
+                }
+                _ => {}
+            }
+        }
+        let term = &func.block(block).term;
+        if let Terminator::Return(Some(value)) = term {
+            found.insert(*value);
+        }
+        for target in term.targets() {
+            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                sources.entry(*param).or_default().push(*arg);
+            }
+        }
+    }
+    let mut work: Vec<Value> = found.iter().copied().collect();
+    while let Some(value) = work.pop() {
+        work.extend(sources.get(&value).into_iter().flatten().copied().filter(|source| found.insert(*source)));
+    }
+    found
+}
+
+impl Opaque {
+    /// The width of the floats that are all it holds beside numbers; `None` if it holds none, or other things too.
+    fn float(&self) -> Option<u64> {
+        match self.kinds {
+            Kinds::F32 => Some(4),
+            Kinds::F64 => Some(8),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be moved unseen.
+    pub fn is_clear(&self) -> bool {
+        self.kinds == Kinds::NONE || self.float().is_some()
+    }
+}
+
+/// Note that so many bytes (`None`: unknown) at a place of an object are moved unseen.
+pub(crate) fn moved(objects: &mut Objects, object: ObjId, at: Strided, len: Option<u64>) {
+    let len = len.unwrap_or(i64::MAX as u64);
+    for opaque in objects.opaque(object).to_vec() {
+        let Some(width) = opaque.float() else { continue };
+        for start in (0..opaque.bytes / width).map(|k| k * width) {
+            let word = opaque.at.plus(Strided::exact(start as i64));
+            if at.overlaps(len, word, width) {
+                let content = objects.cell(object, word, width);
+                objects.see_unseen(content, opaque.kinds.union(Kinds::INT));
+            }
+        }
+    }
+}
+
+/// Whether so many bytes at a pointer are part of wider words that are moved unseen, and touch no other float.
+pub fn is_part(facts: &Facts, func: FuncId, ptr: Value, align: u64, width: u64) -> bool {
+    let Some(object) = facts.object(func, ptr) else { return false };
+    let (at, objects) = (facts.place(func, ptr, align), &facts.objects);
+    let floats = objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
+    let mut touched = floats.filter(|cell| at.overlaps(width, &cell.at.into(), cell.width)).peekable();
+    touched.peek().is_some() && touched.all(|cell| cell.width > width && objects.is_unseen(cell.content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::points_to::objects::Origins;
+    use crate::request::{Activity, Argument, Field, Layout, Layouts, Mode, Request};
+
+    fn object(kinds: Kinds) -> (Objects, ObjId) {
+        let mut objects = Objects::default();
+        let id = objects.add(Origins { args: vec![0], variant: true, ..Origins::default() });
+        objects.add_opaque(
+            id,
+            Opaque {
+                at: Strided::strided(0, 24),
+                bytes: 24,
+                kinds,
+                floats: 3,
+                skips: false,
+                leads_to: None,
+                lent: false,
+            },
+        );
+        (objects, id)
+    }
+
+    #[test]
+    fn words_that_are_moved_are_floats_or_numbers() {
+        let (mut objects, id) = object(Kinds::F64);
+        moved(&mut objects, id, Strided::strided(8, 24), Some(8));
+        let [cell] = objects.cells(id) else { panic!("one word was moved") };
+        assert_eq!((cell.at, cell.width), (Strided::strided(8, 24), 8));
+        assert_eq!(objects.kinds(cell.content), Kinds::F64.union(Kinds::INT));
+        assert!(objects.is_unseen(cell.content));
+        moved(&mut objects, id, Strided::strided(0, 24), None);
+        assert_eq!(objects.cells(id).len(), 3);
+
+        let (mut objects, id) = object(Kinds::F32);
+        moved(&mut objects, id, Strided::strided(8, 24), Some(8));
+        assert_eq!(objects.cells(id).iter().map(|cell| cell.width).collect::<Vec<_>>(), [4, 4]);
+    }
+
+    #[test]
+    fn pointers_and_floats_of_two_widths_have_to_be_seen() {
+        for kinds in [Kinds::PTR, Kinds::F64.union(Kinds::PTR), Kinds::F64.union(Kinds::F32)] {
+            let (mut objects, id) = object(kinds);
+            moved(&mut objects, id, Strided::strided(0, 24), Some(24));
+            assert!(objects.cells(id).is_empty());
+            assert!(!objects.opaque(id)[0].is_clear());
+        }
+    }
+
+    /// What a list's variants hold, by way of itself; the field beside the enum is not in it.
+    #[test]
+    fn a_layout_says_what_variants_hold() {
+        let mut layouts = Layouts::default();
+        let field = |kind| Field { offset: 0, kind };
+        let float = layouts.add(Layout { name: "f64".to_owned(), size: 8, fields: vec![field(FieldKind::F64)] });
+        let list = layouts.add(Layout::default());
+        let link = vec![field(FieldKind::Pointer(Some(list)))];
+        let link = layouts.add(Layout { name: "Box".to_owned(), size: 8, fields: link });
+        let kinds = [FieldKind::Opaque(16), FieldKind::Payload(float), FieldKind::Payload(link), FieldKind::F32];
+        layouts.set(list, Layout { name: "List".to_owned(), size: 24, fields: kinds.map(field).to_vec() });
+        let request = Request {
+            mode: Mode::Reverse,
+            width: 1,
+            strong_zero: false,
+            runtime_activity: false,
+            split: false,
+            nested: false,
+            name: "f".to_owned(),
+            args: vec![Argument::new("list", Activity::Duplicated, list)],
+            layouts,
+            rules: Default::default(),
+        };
+        assert_eq!(payload(&request.layouts, list), Kinds::F64.union(Kinds::PTR));
+    }
+}

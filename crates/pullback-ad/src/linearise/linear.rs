@@ -1,0 +1,194 @@
+//! The linear operations on tangents.
+//!
+//! Linearising an instruction gives an operation that is linear in the tangents of its operands; its coefficients are
+//! ordinary values of the augmented primal. Forward mode runs these operations beside the primal
+//! (`forward`); reverse mode runs their transposes backwards (`reverse`). Each derivative rule is
+//! thus written once.
+//!
+//! What is chosen is not multiplied: the tangent of a minimum is that of the operand that was taken (`Select`), and where a rule says that a
+//! partial is zero, so is the product, whatever the tangent is ([`Support`](crate::rules::Support)). With the request's `strong_zero` a tangent or
+//! cotangent that is zero stays zero, whatever it is multiplied with.
+//!
+//! | linear operation | transposed |
+//! |---|---|
+//! | `ṙ = Σ cᵢ·ẋᵢ` | `x̄ᵢ += cᵢ·r̄` |
+//! | `ṙ = load p'` | `p' += r̄` |
+//! | `store ẇ → p'` | `w̄ += load p'; store 0 → p'` |
+//! | `copy src' → dst'` | `src' += dst'; dst' = 0` |
+//! | a user's rule | its pullback |
+//! | `store w → p'`, a word | `if w is a float { w̄ += load p' }; store what was there → p'` |
+
+use crate::analysis::points_to::lanes::{Lane, Lanes};
+use crate::linearise::rule_call::Pullback;
+use crate::rules::Coefficient;
+use pullback_ir::{CastOp, FuncId, Type, Value};
+
+/// A linear operation; values are those of the augmented primal. `None` stands for an operand whose tangent is zero.
+/// Shadow pointers come in a list, one for each direction of the batch.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Linear {
+    /// `ṙ = Σ cᵢ·ẋᵢ`.
+    Sum(Value, Vec<(Value, Coefficient)>),
+    /// `r = x / y`: `ṙ = (ẋ − r·ẏ) / y`.
+    Quotient {
+        /// `r`.
+        result: Value,
+        /// `x`, if active.
+        x: Option<Value>,
+        /// `y`, if active.
+        y: Option<Value>,
+        /// `y` itself; none if `x` is the number 1, for then `r` is by what to multiply instead.
+        divisor: Option<Value>,
+    },
+    /// A change of precision.
+    Cast(Value, CastOp, Value),
+    /// `ṙ = cond ? ȧ : ḃ`.
+    Select(Value, Value, Option<Value>, Option<Value>),
+    /// `ṙ = load p'`.
+    Load(Value, Vec<Value>),
+    /// `store ẇ → p'`, of a float or aggregate type.
+    Store {
+        /// The stored value, if active.
+        value: Option<Value>,
+        /// Its type.
+        ty: Type,
+        /// Where.
+        shadow: Vec<Value>,
+    },
+    /// The float lanes of a copied region. `src` is `None` if the source is constant.
+    Copy {
+        /// Target.
+        dst: Vec<Value>,
+        /// Source.
+        src: Option<Vec<Value>>,
+        /// Bytes.
+        len: Value,
+        /// Where the floats are.
+        lanes: Lanes,
+    },
+    /// A shadow pointer was stored over another one in memory the caller sees; the reverse sweep puts it back.
+    Restore {
+        /// Where.
+        shadow: Vec<Value>,
+        /// What was there.
+        old: Vec<Value>,
+    },
+    /// An `f32` is stored over a part of what may be a pointer; the reverse sweep puts its shadow back, if there was one.
+    Uncover {
+        /// Where the pointer's shadow was.
+        shadow: Vec<Value>,
+        /// What was there, zero if it was no pointer.
+        old: Vec<Value>,
+    },
+    /// The same bits as another type: a word that is a float, or a float that becomes a word.
+    Bits(Value, Value),
+    /// A word is read; its shadow is zero unless it is a pointer.
+    WordLoad {
+        /// The word.
+        result: Value,
+        /// Where its shadows lie.
+        shadow: Vec<Value>,
+        /// The shadows.
+        words: Vec<Value>,
+    },
+    /// A value is stored where floats lie at one time and pointers at another. The shadow there was `old`, and became `word`.
+    WordStore {
+        /// The stored value, if it is an active float or a word that may be one.
+        value: Option<Value>,
+        /// Which direction of the batch this is.
+        lane: usize,
+        /// Where.
+        shadow: Value,
+        /// The new shadow, zero for a float.
+        word: Value,
+        /// What was there.
+        old: Value,
+    },
+    /// Such words are copied, as if all were read before any is written.
+    WordCopy(Vec<CopiedWord>),
+    /// Many such words are copied, or overwritten where `src` is `None`: what their shadows were is on the tape.
+    WordCopies {
+        /// Target.
+        dst: Value,
+        /// Source.
+        src: Option<Value>,
+        /// Bytes.
+        len: Value,
+        /// Where the words are.
+        lane: Lane,
+    },
+    /// A call whose reverse is a function of its own. `args` are the active float arguments.
+    Call {
+        /// The active result.
+        result: Option<Value>,
+        /// The reverse function.
+        reverse: FuncId,
+        /// The active float arguments, in the order in which the reverse function returns their cotangents.
+        args: Vec<Value>,
+    },
+    /// The cotangents that a call in one go gave back for an active argument, by lane; the forward sweep has them already.
+    Given(Value, Vec<Value>),
+    /// A call of a function with a rule of the user's (reverse mode).
+    Rule(Box<Pullback>),
+    /// `ṙ = ȧ.i`.
+    Extract(Value, Value, u32),
+    /// `ṙ = ȧ` with field `i` replaced.
+    Insert(Value, Option<Value>, Option<Value>, u32),
+}
+
+/// A word that is copied where floats lie at one time and pointers at another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CopiedWord {
+    /// Target.
+    pub dst: Value,
+    /// Source.
+    pub src: Value,
+    /// The shadow that was copied, zero unless it is a pointer.
+    pub word: Value,
+    /// What was in the target.
+    pub old: Value,
+}
+
+impl Linear {
+    /// Whether the forward sweep reads shadows that may hold cotangents.
+    pub fn reads_words(&self) -> bool {
+        matches!(self, Linear::WordLoad { .. }) || self.changes_shadow_pointers()
+    }
+
+    /// Whether the transpose does no more to memory than to add to it.
+    pub fn only_adds(&self) -> bool {
+        match self {
+            Linear::Sum(..)
+            | Linear::Quotient { .. }
+            | Linear::Cast(..)
+            | Linear::Select(..)
+            | Linear::Load(..)
+            | Linear::Given(..)
+            | Linear::Extract(..)
+            | Linear::Insert(..) => true,
+            Linear::Store { .. }
+            | Linear::Copy { .. }
+            | Linear::Restore { .. }
+            | Linear::Uncover { .. }
+            | Linear::Bits(..)
+            | Linear::WordLoad { .. }
+            | Linear::WordStore { .. }
+            | Linear::WordCopy(_)
+            | Linear::WordCopies { .. }
+            | Linear::Call { .. }
+            | Linear::Rule(_) => false,
+        }
+    }
+
+    /// Whether the transpose puts back shadow pointers: it can be done once.
+    pub fn changes_shadow_pointers(&self) -> bool {
+        matches!(
+            self,
+            Linear::Restore { .. }
+                | Linear::Uncover { .. }
+                | Linear::WordStore { .. }
+                | Linear::WordCopy(_)
+                | Linear::WordCopies { .. }
+        )
+    }
+}

@@ -1,0 +1,19 @@
+//! Linearising: the augmented primal, and a linear operation on tangents for each active instruction.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`linear`] | the linear operations |
+//! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
+//! | `memory` | … for instructions that read, write, make or free memory |
+//! | [`rule_call`] | … for calls of functions with a rule of the user's |
+//! | `cleanup` | what calls of the augmented primal do when they panic |
+//! | `inner_tape` | what an inner derivative does with its tape |
+//! | `forward` | forward mode: the linear operations, emitted as they stand |
+
+pub mod augment;
+mod cleanup;
+pub(crate) mod forward;
+mod inner_tape;
+pub mod linear;
+pub(crate) mod memory;
+pub mod rule_call;

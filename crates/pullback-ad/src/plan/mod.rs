@@ -1,0 +1,352 @@
+//! What the reverse sweep needs of the forward sweep, and how it gets it.
+//!
+//! The linear operations use values of the augmented primal: coefficients, conditions, shadow addresses, lengths; the reversed
+//! control flow uses trip counts and the conditions of branches. Each is *at hand* (a constant, a parameter), or *made again*
+//! from what is at hand, or *kept* in a slot. A value belongs to the innermost loop around its definition; a kept value is
+//! saved once per iteration of that loop. A value that is used outside its loop is seen from there as what it was last: it is
+//! got a second time, at the level of its use.
+//!
+//! Making a value again needs its operands, which are themselves kept or made again. Which values to keep is a smallest cut
+//! between those that cannot be made again and those that are needed (`cut`); outside of loops there is nothing to decide, a
+//! slot there costs nothing to speak of.
+//!
+//! What is seen from outside its loop may be made again there from its operands as they were last. Each way out of the loop
+//! runs through the value's definition (it dominates its use), so the last value was made in the last iteration, after its
+//! operands.
+
+mod cut;
+mod decide;
+mod max_flow;
+pub(crate) mod preheader;
+pub(crate) mod recomputable;
+mod walk;
+
+pub use decide::Decision;
+pub use walk::{Place, Walks};
+
+use crate::analysis::counted::{Affine, Counted, Step, argument};
+use crate::linearise::augment::Augmented;
+use crate::linearise::linear::Linear;
+use crate::plan::recomputable::Stability;
+use crate::session::Form;
+use pullback_ir::cfg::{Cfg, edges_from};
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::Loops;
+use pullback_ir::table::Table;
+use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// A value at the level of a loop; `None` is the function itself.
+pub type Key = (Value, Option<Loop>);
+
+/// How the reverse sweep gets a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// It is there: a constant, or a parameter or stack address of the same function.
+    AtHand,
+    /// From a slot.
+    Kept,
+    /// By the instruction that made it, on operands got in the same way.
+    Again,
+    /// From the iteration number.
+    Counter(Affine),
+    /// From the iteration number of the last iteration: one less than this count.
+    Last(Affine, Value),
+    /// By a load, with this alignment, from the address that the iteration number gives.
+    Walk(Affine, u64),
+    /// It is another value: a block parameter that is always given the same.
+    Same(Value),
+}
+
+/// The plan of one function.
+pub struct Plan {
+    sources: HashMap<Key, Source>,
+    /// The values to keep, in order.
+    pub kept: BTreeSet<Key>,
+    /// Blocks whose predecessor follows from a condition.
+    pub decisions: HashMap<Block, Decision>,
+    blocks: Table<Value, Option<Block>>,
+}
+
+impl Plan {
+    /// How a value is got.
+    pub fn source(&self, key: Key) -> Source {
+        self.sources.get(&key).copied().unwrap_or(Source::AtHand)
+    }
+
+    /// Where a value is made; a constant nowhere.
+    pub fn block(&self, value: Value) -> Option<Block> {
+        self.blocks[value]
+    }
+
+    /// The level at which `value` is seen from inside loop `user`.
+    pub fn key(&self, loops: &Loops, value: Value, user: Option<Loop>) -> Key {
+        (value, self.blocks[value].and_then(|b| common(loops, loops.innermost(b), user)))
+    }
+}
+
+/// The innermost loop that is around both.
+fn common(loops: &Loops, mut a: Option<Loop>, mut b: Option<Loop>) -> Option<Loop> {
+    while a != b {
+        let depth = |l: Option<Loop>| l.map_or(0, |l| loops.get(l).depth);
+        let outwards = |l: Option<Loop>| l.and_then(|l| loops.get(l).parent);
+        if depth(a) >= depth(b) {
+            a = outwards(a);
+        } else {
+            b = outwards(b);
+        }
+    }
+    a
+}
+
+/// The control flow of a function, as the plan sees it.
+#[derive(Clone, Copy)]
+pub struct Shape<'a> {
+    /// Its blocks.
+    pub cfg: &'a Cfg,
+    /// Who comes before whom.
+    pub doms: &'a Dominators,
+    /// Its loops.
+    pub loops: &'a Loops,
+    /// How often the counted ones run: a value made on entry.
+    pub trips: &'a HashMap<Loop, Value>,
+    /// Those whose iterations are reversed one by one, as soon as they are through.
+    pub passed: &'a HashSet<Loop>,
+}
+
+/// Make the plan.
+pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
+    let counted = Counted::new(&aug.func, shape.cfg, shape.doms, shape.loops);
+    let stability = Stability::new(aug, shape.cfg, form);
+    let mut blocks = Table::new(aug.func.value_bound(), None);
+    for value in (0..aug.func.value_bound()).map(Value::from_index) {
+        blocks[value] = counted.block(value);
+    }
+    let plan =
+        Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(&aug.func, shape), blocks };
+    let mut planner = Planner { aug, shape, form, counted, stability, plan };
+    let needed = planner.needed();
+    let recipes = planner.recipes(&needed);
+    let kept = cut::choose(&recipes, &needed, |key| planner.weight(*key));
+    planner.settle(&needed, &recipes, &kept);
+    planner.plan
+}
+
+/// The values of the augmented primal that the transpose of a linear operation uses.
+pub fn uses(linear: &Linear) -> Vec<Value> {
+    match linear {
+        Linear::Sum(_, terms) => terms.iter().flat_map(|(_, c)| c.values()).collect(),
+        Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
+        Linear::Select(_, cond, ..) => vec![*cond],
+        Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),
+        Linear::Copy { dst, src, len, .. } => {
+            let mut all = dst.clone();
+            all.extend(src.iter().flatten());
+            all.push(*len);
+            all
+        }
+        Linear::WordLoad { shadow, words, .. } => shadow.iter().chain(words).copied().collect(),
+        Linear::WordStore { shadow, word, old, .. } => vec![*shadow, *word, *old],
+        Linear::WordCopy(words) => words.iter().flat_map(|w| [w.dst, w.src, w.word, w.old]).collect(),
+        Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
+        Linear::Rule(pullback) => pullback.values(),
+        Linear::Given(_, given) => given.clone(),
+        Linear::Restore { shadow, old } | Linear::Uncover { shadow, old } => {
+            shadow.iter().chain(old).copied().collect()
+        }
+        Linear::Cast(..) | Linear::Bits(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => {
+            vec![]
+        }
+    }
+}
+
+/// The ways to get a value.
+pub(crate) enum Recipe {
+    /// There is nothing to decide.
+    Given(Source),
+    /// It has to be kept.
+    Keep,
+    /// It is kept, or made in this way from these values, with so much work.
+    Make { source: Source, from: Vec<Key>, effort: u64 },
+}
+
+struct Planner<'a> {
+    aug: &'a Augmented,
+    shape: Shape<'a>,
+    form: Form,
+    counted: Counted<'a>,
+    stability: Stability<'a>,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    fn func(&self) -> &Function {
+        &self.aug.func
+    }
+
+    fn walks(&self) -> Walks<'_> {
+        Walks { func: self.func(), counted: &self.counted, stability: &self.stability }
+    }
+
+    fn key(&self, value: Value, user: Option<Loop>) -> Key {
+        self.plan.key(self.shape.loops, value, user)
+    }
+
+    /// What the reverse sweep uses.
+    fn needed(&self) -> Vec<Key> {
+        let mut needed = BTreeSet::new();
+        let (cfg, loops) = (self.shape.cfg, self.shape.loops);
+        for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
+            let level = loops.innermost(*block);
+            let insts = self.func().block(*block).insts.iter();
+            let linear = insts.flat_map(|inst| self.aug.linear.get(inst).into_iter().flatten());
+            needed.extend(linear.flat_map(uses).map(|value| self.key(value, level)));
+            needed.extend(self.plan.decisions.get(block).map(|decision| self.key(decision.on, level)));
+        }
+        for (id, count) in self.shape.trips {
+            needed.insert(self.key(*count, loops.get(*id).parent));
+        }
+        needed.into_iter().collect()
+    }
+
+    /// How to get what is needed, and what that is made from.
+    fn recipes(&self, needed: &[Key]) -> HashMap<Key, Recipe> {
+        let mut recipes = HashMap::new();
+        let mut work = needed.to_vec();
+        while let Some(key) = work.pop() {
+            if recipes.contains_key(&key) {
+                continue;
+            }
+            let recipe = self.recipe(key);
+            if let Recipe::Make { from, .. } = &recipe {
+                work.extend(from);
+            }
+            recipes.insert(key, recipe);
+        }
+        recipes
+    }
+
+    fn recipe(&self, (value, level): Key) -> Recipe {
+        if self.at_hand(value) {
+            return Recipe::Given(Source::AtHand);
+        }
+        // Outside of loops a slot costs nothing to speak of in one function, nor does one that is read in the same iteration.
+        if level.is_none_or(|id| self.shape.passed.contains(&id)) && self.form == Form::Whole {
+            return Recipe::Given(Source::Kept);
+        }
+        let make = |source: Source, from: &[Value], effort: u64| {
+            let from = from.iter().map(|v| self.key(*v, level)).collect();
+            Recipe::Make { source, from, effort }
+        };
+        if let Some(affine) = self.counted.affine(value) {
+            let mut from = vec![affine.init];
+            from.extend(match affine.step {
+                Step::Constant(_) => None,
+                Step::Plus(step) | Step::Minus(step) => Some(step),
+            });
+            if level == Some(affine.id) {
+                return make(Source::Counter(affine), &from, 1);
+            }
+            return match self.shape.trips.get(&affine.id) {
+                Some(count) => {
+                    from.push(*count);
+                    make(Source::Last(affine, *count), &from, 2)
+                }
+                None => Recipe::Keep,
+            };
+        }
+        if let Some((walk, align)) = self.walks().walk(value)
+            && level == Some(walk.id)
+        {
+            return make(Source::Walk(walk, align), &[walk.init], LOAD);
+        }
+        if let Some(same) = self.same(value) {
+            return make(Source::Same(same), &[same], 0);
+        }
+        let Some(inst) = self.func().def_inst(value) else { return Recipe::Keep };
+        let data = self.func().inst(inst);
+        let effort = match &data.op {
+            Op::Load { .. } if self.stability.is_stable(inst) => LOAD,
+            // With leave to be inexact the same operation may come out differently a second time, and a branch go another way.
+            Op::Math(MathFn::FmulAdd, _) => return Recipe::Keep,
+            op if op.is_pure() && data.flags.fast_math().0 == 0 => effort(op),
+            _ => return Recipe::Keep,
+        };
+        make(Source::Again, &data.op.operands(), effort)
+    }
+
+    fn at_hand(&self, value: Value) -> bool {
+        match self.func().value(value).def {
+            ValueDef::Const(_) => true,
+            ValueDef::Param(block, _) if block == self.func().entry() => {
+                self.form == Form::Whole || Some(value) == self.aug.tape
+            }
+            _ => self.form == Form::Whole && self.aug.stack.contains(&value),
+        }
+    }
+
+    /// The value that a block parameter is given by all edges into its block.
+    fn same(&self, value: Value) -> Option<Value> {
+        let ValueDef::Param(block, position) = self.func().value(value).def else { return None };
+        if block == self.func().entry() || self.shape.loops.headed_by(block).is_some() {
+            return None;
+        }
+        let cfg = self.shape.cfg;
+        let from = cfg.predecessors(block).iter().filter(|p| cfg.can_return(**p));
+        let edges = from.flat_map(|p| edges_from(self.func(), *p)).filter(|e| e.to == block);
+        let mut given = edges.map(|e| argument(self.func(), e, position));
+        let first = given.next()?;
+        given.all(|other| other == first).then_some(first)
+    }
+
+    /// How often the level of a key runs, compared to the function's own, and what keeping it costs there each time.
+    fn weight(&self, (value, level): Key) -> cut::Weight {
+        let depth = level.map_or(0, |l| self.shape.loops.get(l).depth);
+        let ty = self.func().ty(value);
+        cut::Weight { depth, bytes: can_keep(ty).then(|| ty.size()) }
+    }
+
+    /// Go through what is needed once more, now that it is known what is kept.
+    fn settle(&mut self, needed: &[Key], recipes: &HashMap<Key, Recipe>, kept: &BTreeSet<Key>) {
+        let mut work = needed.to_vec();
+        while let Some(key) = work.pop() {
+            if self.plan.sources.contains_key(&key) {
+                continue;
+            }
+            let source = match &recipes[&key] {
+                _ if kept.contains(&key) => Source::Kept,
+                Recipe::Given(source) => *source,
+                Recipe::Keep => Source::Kept,
+                Recipe::Make { source, from, .. } => {
+                    work.extend(from);
+                    *source
+                }
+            };
+            self.plan.sources.insert(key, source);
+            if source == Source::Kept {
+                self.plan.kept.insert(key);
+            }
+        }
+    }
+}
+
+/// What a load costs, where an addition costs 1.
+const LOAD: u64 = 2;
+
+/// How much work an instruction is.
+fn effort(op: &Op) -> u64 {
+    match op {
+        Op::Bin(BinOp::FDiv | BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..) => 6,
+        Op::Bin(BinOp::FRem, ..) => 20,
+        Op::Math(MathFn::Fabs | MathFn::Copysign | MathFn::Fma | MathFn::MinNum | MathFn::MaxNum, _) => 1,
+        Op::Math(MathFn::Sqrt, _) => 8,
+        Op::Math(..) => 20,
+        Op::Opaque(_) => 20,
+        _ => 1,
+    }
+}
+
+/// Whether a type can be kept in a slot.
+pub fn can_keep(ty: &Type) -> bool {
+    !matches!(ty, Type::Opaque(..))
+}

@@ -1,0 +1,198 @@
+//! An access by way of a selected pointer becomes an access in each arm of a branch.
+//!
+//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Flow analysis has one object for all that a
+//! pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object; if their floats and pointers lie at
+//! different places, it can no longer tell them apart. Where a derivative cannot be had for that reason, it is tried again after this:
+//!
+//! ```text
+//! v3 = select v2, v0, v1              branch v2, b1, b2
+//! v4 = ptradd v3, 8:i64        ▶    b1: v6 = ptradd v0, 8:i64;  v7 = load f64 v6;  jump b3(v7)
+//! v5 = load f64 v4                  b2: v8 = ptradd v1, 8:i64;  v9 = load f64 v8;  jump b3(v9)
+//!                                   b3(v5):
+//! ```
+//! A selection stays whose pointer is used in any other way, or whose two pointers are into the same memory by what they are made of.
+
+use pullback_ir::{Block, BlockCall, Function, Inst, InstData, Op, Terminator, Type, Value};
+use std::collections::HashMap;
+
+/// Rewrite `func`. Whether anything changed.
+pub fn access_to_branch(func: &mut Function) -> bool {
+    let mut changed = false;
+    // An arm may be a selection too: its accesses are taken apart then.
+    while let Some(selection) = find(func) {
+        let mut replaced = HashMap::new();
+        for access in &selection.accesses {
+            split(func, &selection, access, &mut replaced);
+        }
+        func.map_values(|value| replaced.get(&value).copied().unwrap_or(value));
+        for block in func.blocks().collect::<Vec<_>>() {
+            func.block_mut(block).insts.retain(|inst| !selection.unused.contains(inst));
+        }
+        changed = true;
+    }
+    changed
+}
+
+/// A selected pointer, and all that is done with it.
+struct Selection {
+    cond: Value,
+    arms: [Value; 2],
+    accesses: Vec<Access>,
+    /// What is not used once the accesses are taken apart: the selection, and addresses made from it.
+    unused: Vec<Inst>,
+}
+
+/// A load or store, and the additions that lead from the selected pointer to its address.
+struct Access {
+    inst: Inst,
+    additions: Vec<Inst>,
+}
+
+fn find(func: &Function) -> Option<Selection> {
+    let all: Vec<Inst> = func.blocks().flat_map(|block| func.block(block).insts.clone()).collect();
+    let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
+    for inst in &all {
+        func.inst(*inst).op.operands().into_iter().for_each(|value| users.entry(value).or_default().push(*inst));
+    }
+    let mut passed_on: Vec<Value> = Vec::new();
+    for block in func.blocks() {
+        let term = &func.block(block).term;
+        passed_on.extend(term.targets().iter().flat_map(|target| &target.args));
+        if let Terminator::Return(Some(value)) = term {
+            passed_on.push(*value);
+        }
+    }
+    all.iter().find_map(|inst| {
+        let data = func.inst(*inst);
+        let (Op::Select(cond, a, b), Some(result)) = (&data.op, data.result) else { return None };
+        if *func.ty(result) != Type::Ptr || root(func, *a) == root(func, *b) {
+            return None;
+        }
+        let mut found = Selection { cond: *cond, arms: [*a, *b], accesses: Vec::new(), unused: vec![*inst] };
+        let mut work = vec![(result, Vec::new())];
+        while let Some((pointer, additions)) = work.pop() {
+            if passed_on.contains(&pointer) {
+                return None;
+            }
+            for user in users.get(&pointer).into_iter().flatten() {
+                match (&func.inst(*user).op, func.inst(*user).result) {
+                    (Op::Load { .. }, _) => {}
+                    (Op::Store { value, .. }, _) if *value != pointer => {}
+                    (Op::PtrAdd(base, offset), Some(sum)) if *base == pointer && *offset != pointer => {
+                        work.push((sum, additions.iter().copied().chain([*user]).collect()));
+                        found.unused.push(*user);
+                        continue;
+                    }
+                    _ => return None,
+                }
+                found.accesses.push(Access { inst: *user, additions: additions.clone() });
+            }
+        }
+        (!found.accesses.is_empty()).then_some(found)
+    })
+}
+
+/// What a pointer was before numbers were added to it.
+fn root(func: &Function, mut pointer: Value) -> Value {
+    while let Some(Op::PtrAdd(base, _)) = func.def_inst(pointer).map(|inst| &func.inst(inst).op) {
+        pointer = *base;
+    }
+    pointer
+}
+
+/// Split the block of an access: it happens in one of two blocks, and the rest in a third one.
+fn split(func: &mut Function, selection: &Selection, access: &Access, replaced: &mut HashMap<Value, Value>) {
+    let holds = |block: &Block| func.block(*block).insts.contains(&access.inst);
+    let block = func.blocks().find(holds).expect("the access is in a block");
+    let at = func.block(block).insts.iter().position(|inst| *inst == access.inst).expect("it is in this block");
+    let after = func.block_mut(block).insts.split_off(at);
+    let (term, loc) = (func.block(block).term.clone(), func.block(block).term_loc);
+    let data = func.inst(access.inst).clone();
+    let join = func.add_block();
+    let arms = selection.arms.map(|pointer| arm(func, pointer, access, &data, join));
+    let rest = func.block_mut(join);
+    (rest.insts, rest.term, rest.term_loc) = (after[1..].to_vec(), term, loc);
+    let first = func.block_mut(block);
+    let [then, otherwise] = arms.map(|arm| BlockCall::new(arm, vec![]));
+    (first.term, first.term_loc) = (Terminator::Branch(selection.cond, then, otherwise), data.loc);
+    if let Some(result) = data.result {
+        let param = func.add_param(join, func.ty(result).clone());
+        replaced.insert(result, param);
+    }
+}
+
+/// A block with the access by way of one of the pointers.
+fn arm(func: &mut Function, mut pointer: Value, access: &Access, data: &InstData, join: Block) -> Block {
+    let block = func.add_block();
+    for addition in &access.additions {
+        let addition = func.inst(*addition).clone();
+        let Op::PtrAdd(_, offset) = addition.op else { unreachable!("it was found as one") };
+        let inst = func.make_inst(Op::PtrAdd(pointer, offset), Some(Type::Ptr), addition.flags, addition.loc);
+        func.block_mut(block).insts.push(inst);
+        pointer = func.inst(inst).result.expect("an address has a result");
+    }
+    let op = match data.op {
+        Op::Load { align, .. } => Op::Load { ptr: pointer, align },
+        Op::Store { value, align, .. } => Op::Store { ptr: pointer, value, align },
+        _ => unreachable!("an access is a load or a store"),
+    };
+    let ty = data.result.map(|result| func.ty(result).clone());
+    let inst = func.make_inst(op, ty, data.flags, data.loc);
+    func.block_mut(block).insts.push(inst);
+    let loaded = func.inst(inst).result.into_iter().collect();
+    func.block_mut(block).term = Terminator::Jump(BlockCall::new(join, loaded));
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::rewritten;
+
+    #[test]
+    fn a_load_goes_into_each_arm() {
+        let before = "fn @f(v0: ptr, v1: ptr, v2: i1) -> f64 {
+b0:
+  v3 = select v2, v0, v1
+  v4 = ptradd v3, 8:i64
+  v5 = load f64 v4
+  v6 = fadd v5, v5
+  return v6
+}
+";
+        let after = "fn @f(v0: ptr, v1: ptr, v2: i1) -> f64 {
+b0:
+  branch v2, b2, b3
+b1(v12: f64):
+  v6 = fadd v12, v12
+  return v6
+b2:
+  v8 = ptradd v0, 8:i64
+  v9 = load f64 v8
+  jump b1(v9)
+b3:
+  v10 = ptradd v1, 8:i64
+  v11 = load f64 v10
+  jump b1(v11)
+}
+";
+        assert_eq!(rewritten(before, |func| _ = access_to_branch(func)), after);
+    }
+
+    #[test]
+    fn pointers_that_are_used_otherwise_or_into_the_same_memory_stay() {
+        for (other, rest) in [("v1", "store v5, v5\n  v6 = load f64 v5"), ("v4", "v6 = load f64 v5")] {
+            let text = format!(
+                "fn @f(v0: ptr, v1: ptr, v2: i1) -> f64 {{
+b0:
+  v4 = ptradd v0, 8:i64
+  v5 = select v2, v0, {other}
+  {rest}
+  return v6
+}}
+"
+            );
+            assert_eq!(rewritten(&text, |func| assert!(!access_to_branch(func))), text);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The working copies of the primal are brought into a form that the analyses understand. Each pass keeps what the program computes.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`access_to_branch`] | accesses by way of selected pointers become branches, where objects could not be told apart otherwise |
+//! | [`select_to_branch`] | selections between computed values become branches again |
+//! | [`extremum`] | the largest of a loop's values is looked up after the loop |
+//! | [`unpack`] | aggregates with pointers are read and written field by field |
+//! | [`rejoin`] | a pointer that is stored in two halves is stored as a pointer |
+//! | [`split_wide_ints`] | wide integers that carry several floats or pointers are taken apart |
+//! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
+//! | [`hoist`] | loops that compute the same in each iteration of the loop around them go in front of it |
+//! | [`words`] | floats and pointers that may be either become plain words |
+//! | `change_types` | how values of a function change their types |
+
+pub mod access_to_branch;
+mod change_types;
+pub mod extremum;
+pub mod hoist;
+pub mod rejoin;
+pub mod retype;
+pub mod select_to_branch;
+pub mod split_wide_ints;
+pub mod unpack;
+pub mod words;

@@ -1,0 +1,530 @@
+//! Wide integers that carry several floats or pointers are taken apart.
+//!
+//! A struct of two `f32` moves as one `i64`, a pair of `f64` as one `i128`. Where the memory behind holds narrower floats or
+//! pointers, such an integer is loaded, passed on and stored in halves; [`crate::prepare::retype`] then gives the halves their
+//! true types.
+//!
+//! ```text
+//! v2 = load i64 v0            lo = load i32 v0; hi = load i32 v0+4
+//! store v1, v2         ▶      store v1, lo;     store v1+4, hi
+//! v3 = trunc i32 v2           v3 = lo
+//! ```
+//! Where the whole integer is still wanted it is put together again, and the meaning of the program does not change.
+
+use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::objects::{Kinds, ObjId};
+use crate::analysis::points_to::offsets::Offsets;
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Inst, Op, Type, Value, ValueDef};
+use std::collections::{HashMap, HashSet};
+
+/// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
+pub fn split_wide_ints(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
+    let cfg = Cfg::new(func);
+    let order: Vec<Block> = cfg.reverse_postorder().to_vec();
+    let wide = find_wide(func, id, facts, &order);
+    if wide.is_empty() {
+        return false;
+    }
+    let mut pass = Pass { func, wide, parts: HashMap::new(), whole: HashMap::new() };
+    pass.add_params(&order);
+    for block in &order {
+        pass.block(*block);
+    }
+    true
+}
+
+/// The values to take apart: loads and stored values over narrower floats or pointers, and what passes them on.
+fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> HashSet<Value> {
+    let mut wide = HashSet::new();
+    for block in order {
+        for inst in &func.block(*block).insts {
+            let data = func.inst(*inst);
+            let (ptr, value, align) = match (&data.op, data.result) {
+                (Op::Load { ptr, align }, Some(result)) => (*ptr, result, *align),
+                (Op::Store { ptr, value, align }, _) => (*ptr, *value, *align),
+                _ => continue,
+            };
+            let at = facts.place(id, ptr, align);
+            if matches!(data.op, Op::Store { .. }) && is_wide(func.ty(value)) && holds_half_float(func, value) {
+                wide.insert(value);
+            }
+            if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), &at, func.ty(value).size()) {
+                wide.insert(value);
+            }
+        }
+    }
+    wide.extend(order.iter().flat_map(|block| &func.block(*block).insts).filter_map(|inst| halved_float(func, *inst)));
+    // Parameters and selections between them are taken apart together.
+    loop {
+        let before = wide.len();
+        for block in order {
+            for target in func.block(*block).term.targets() {
+                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                    join(&mut wide, *arg, *param);
+                }
+            }
+            for inst in &func.block(*block).insts {
+                let data = func.inst(*inst);
+                match (&data.op, data.result) {
+                    (Op::Select(_, a, b), Some(result)) => {
+                        join(&mut wide, *a, result);
+                        join(&mut wide, *b, result);
+                    }
+                    (Op::Freeze(a), Some(result)) => join(&mut wide, *a, result),
+                    _ => {}
+                }
+            }
+        }
+        if wide.len() == before {
+            return wide;
+        }
+    }
+}
+
+/// The wide integer of which an instruction takes a half to be a float: where the memory behind it says nothing, as in an enum that is passed in.
+fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
+    let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
+    let Op::Cast(CastOp::Bitcast, bits) = func.inst(inst).op else { return None };
+    let half = func.ty(bits);
+    let Some(Op::Cast(CastOp::Trunc, from)) = made_by(bits) else { return None };
+    let wide = match made_by(*from) {
+        Some(Op::Bin(BinOp::LShr, wide, by)) if func.as_int(*by) == Some(half.size() as i128 * 8) => *wide,
+        _ => *from,
+    };
+    let is_load = matches!(made_by(wide), Some(Op::Load { .. }));
+    (is_load && is_wide(func.ty(wide)) && func.ty(wide).size() == 2 * half.size()).then_some(wide)
+}
+
+/// Whether a wide integer is put together of halves of which one may be a float's bits.
+fn holds_half_float(func: &Function, value: Value) -> bool {
+    let Some(inst) = func.def_inst(value) else { return false };
+    match func.inst(inst).op {
+        Op::Bin(BinOp::Or, a, b) => holds_half_float(func, a) || holds_half_float(func, b),
+        Op::Bin(BinOp::Shl, from, _) => holds_half_float(func, from),
+        Op::Cast(CastOp::ZExt, half) => {
+            2 * func.ty(half).size() == func.ty(value).size() && is_from_float(func, half, &mut HashSet::new())
+        }
+        _ => false,
+    }
+}
+
+/// Whether an integer may be the bits of a float, on some way here.
+fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bool {
+    if !seen.insert(value) {
+        return false;
+    }
+    match &func.value(value).def {
+        ValueDef::Inst(inst) => match &func.inst(*inst).op {
+            Op::Cast(CastOp::Bitcast, from) => func.ty(*from).is_float(),
+            Op::Select(_, a, b) => is_from_float(func, *a, seen) || is_from_float(func, *b, seen),
+            Op::Freeze(a) => is_from_float(func, *a, seen),
+            _ => false,
+        },
+        ValueDef::Param(block, index) if *block != func.entry() => {
+            func.passed_to(*block, *index).any(|arg| is_from_float(func, arg, seen))
+        }
+        _ => false,
+    }
+}
+
+fn join(wide: &mut HashSet<Value>, a: Value, b: Value) {
+    if wide.contains(&a) || wide.contains(&b) {
+        wide.extend([a, b]);
+    }
+}
+
+fn is_wide(ty: &Type) -> bool {
+    matches!(ty, Type::Int(64 | 128))
+}
+
+fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64) -> bool {
+    let Some(object) = object else { return false };
+    facts.objects.cells(object).iter().any(|cell| {
+        let kinds = facts.objects.kinds(cell.content).without_int();
+        kinds != Kinds::NONE && cell.width < width && at.overlaps(width, &cell.at.into(), cell.width)
+    })
+}
+
+/// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about. `seen` are those that have if all others have.
+fn is_below(func: &Function, value: Value, bits: u32, seen: &mut HashSet<Value>) -> bool {
+    if !seen.insert(value) {
+        return true;
+    }
+    match &func.value(value).def {
+        ValueDef::Const(Constant::Int(n)) => n >> bits == 0,
+        ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
+        ValueDef::Param(block, _) if *block == func.entry() => false,
+        ValueDef::Param(block, index) => func.passed_to(*block, *index).all(|arg| is_below(func, arg, bits, seen)),
+        ValueDef::Inst(inst) => match &func.inst(*inst).op {
+            Op::Cast(CastOp::ZExt, from) => func.ty(*from).size() * 8 <= u64::from(bits),
+            Op::Select(_, a, b) => is_below(func, *a, bits, seen) && is_below(func, *b, bits, seen),
+            Op::Freeze(a) => is_below(func, *a, bits, seen),
+            _ => false,
+        },
+    }
+}
+
+struct Pass<'a> {
+    func: &'a mut Function,
+    wide: HashSet<Value>,
+    parts: HashMap<Value, [Value; 2]>,
+    /// The integer put together again, to be used for the old one.
+    whole: HashMap<Value, Value>,
+}
+
+impl Pass<'_> {
+    fn half(&self, value: Value) -> Type {
+        match self.func.ty(value) {
+            Type::Int(128) => Type::I64,
+            _ => Type::I32,
+        }
+    }
+
+    /// Each wide block parameter gets two halves beside it.
+    fn add_params(&mut self, order: &[Block]) {
+        for block in order.iter().filter(|b| **b != self.func.entry()).copied().collect::<Vec<_>>() {
+            for param in self.func.block(block).params.clone() {
+                if self.wide.contains(&param) {
+                    let ty = self.half(param);
+                    let halves = [self.func.add_param(block, ty.clone()), self.func.add_param(block, ty)];
+                    self.parts.insert(param, halves);
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block) {
+        let insts = std::mem::take(&mut self.func.block_mut(block).insts);
+        for param in self.func.block(block).params.clone() {
+            if self.parts.contains_key(&param) {
+                self.put_together(block, param);
+            }
+        }
+        for inst in insts {
+            self.instruction(block, inst);
+        }
+        let mut term = self.func.block(block).term.clone();
+        if let pullback_ir::Terminator::Branch(v, ..)
+        | pullback_ir::Terminator::Switch(v, ..)
+        | pullback_ir::Terminator::Return(Some(v)) = &mut term
+        {
+            *v = self.now(*v);
+        }
+        for target in term.targets_mut() {
+            let params = self.func.block(target.block).params.clone();
+            let mut halves = Vec::new();
+            for (arg, param) in target.args.iter_mut().zip(params) {
+                if self.parts.contains_key(&param) && self.wide.contains(&param) {
+                    halves.extend(self.parts_of(block, *arg));
+                    let ty = self.func.ty(param).clone();
+                    *arg = self.func.constant(ty, Constant::Undef);
+                } else {
+                    *arg = self.now(*arg);
+                }
+            }
+            target.args.extend(halves);
+        }
+        self.func.block_mut(block).term = term;
+    }
+
+    /// What stands for an old value now.
+    fn now(&self, value: Value) -> Value {
+        self.whole.get(&value).copied().unwrap_or(value)
+    }
+
+    fn instruction(&mut self, block: Block, inst: pullback_ir::Inst) {
+        let data = self.func.inst(inst).clone();
+        let wide = data.result.filter(|r| self.wide.contains(r));
+        let place = |b: &mut Builder, ptr: Value, ty: &Type| b.offset(ptr, ty.size() as i64);
+        match (&data.op, wide) {
+            (Op::Load { ptr, align }, Some(result)) => {
+                let (ty, ptr) = (self.half(result), self.now(*ptr));
+                let mut b = Builder::new(self.func, block);
+                b.loc = data.loc;
+                let high = place(&mut b, ptr, &ty);
+                let low = b.value(Op::Load { ptr, align: *align }, ty.clone());
+                let high = b.value(Op::Load { ptr: high, align: (*align).min(ty.size()) }, ty);
+                self.parts.insert(result, [low, high]);
+                self.put_together(block, result);
+            }
+            (Op::Select(c, a, b), Some(result)) => {
+                let (a, b) = (self.parts_of(block, *a), self.parts_of(block, *b));
+                let mut build = Builder::new(self.func, block);
+                let halves = [build.select(*c, a[0], b[0]), build.select(*c, a[1], b[1])];
+                self.parts.insert(result, halves);
+                self.put_together(block, result);
+            }
+            (Op::Freeze(a), Some(result)) => {
+                let halves = self.parts_of(block, *a);
+                self.parts.insert(result, halves);
+                self.put_together(block, result);
+            }
+            (Op::Store { ptr, value, align }, _) if self.wide.contains(value) => {
+                let (ty, halves, ptr) = (self.half(*value), self.parts_of(block, *value), self.now(*ptr));
+                let mut b = Builder::new(self.func, block);
+                b.loc = data.loc;
+                let high = place(&mut b, ptr, &ty);
+                b.push(Op::Store { ptr, value: halves[0], align: *align }, None);
+                b.push(Op::Store { ptr: high, value: halves[1], align: (*align).min(ty.size()) }, None);
+            }
+            (Op::Cast(CastOp::Trunc, from), _)
+                if self.parts.contains_key(from) && data.result.map(|r| self.func.ty(r)) == Some(&self.half(*from)) =>
+            {
+                self.func.inst_mut(inst).op = Op::Freeze(self.parts[from][0]);
+                self.func.block_mut(block).insts.push(inst);
+            }
+            (Op::Bin(BinOp::LShr, from, by), _)
+                if self.parts.contains_key(from)
+                    && self.func.as_int(*by) == Some(self.half(*from).size() as i128 * 8) =>
+            {
+                let (high, ty) = (self.parts[from][1], self.half(*from));
+                let zero = self.func.int(ty, 0);
+                self.func.inst_mut(inst).op = Op::Cast(CastOp::ZExt, high);
+                self.func.inst_mut(inst).flags = pullback_ir::Flags::NONE;
+                self.func.block_mut(block).insts.push(inst);
+                if let Some(result) = data.result {
+                    self.parts.insert(result, [high, zero]);
+                }
+            }
+            (op, _) => {
+                let op = op.clone().map_operands(|v| self.now(v));
+                self.func.inst_mut(inst).op = op;
+                self.func.block_mut(block).insts.push(inst);
+            }
+        }
+    }
+
+    /// The integer from its halves, for uses as a whole.
+    fn put_together(&mut self, block: Block, value: Value) {
+        let [low, high] = self.parts[&value];
+        let (ty, bits) = (self.func.ty(value).clone(), self.half(value).size() as i128 * 8);
+        let mut b = Builder::new(self.func, block);
+        let low = b.cast(CastOp::ZExt, low, ty.clone());
+        let high = b.cast(CastOp::ZExt, high, ty.clone());
+        let by = b.func.int(ty, bits);
+        let high = b.bin(BinOp::Shl, high, by);
+        let whole = b.bin(BinOp::Or, high, low);
+        self.whole.insert(value, whole);
+    }
+
+    /// The halves of a value, found in how it was made or cut from it at the end of `block`.
+    fn parts_of(&mut self, block: Block, value: Value) -> [Value; 2] {
+        if let Some(parts) = self.parts.get(&value) {
+            return *parts;
+        }
+        let ty = self.half(value);
+        let bits = ty.size() as i128 * 8;
+        if let Some(constant) = self.func.as_const(value).cloned() {
+            return match constant {
+                Constant::Int(n) => [self.func.int(ty.clone(), n as i128), self.func.int(ty, (n >> bits) as i128)],
+                other @ (Constant::Undef | Constant::Poison) => [self.func.constant(ty, other); 2],
+                _ => [self.func.int(ty, 0); 2],
+            };
+        }
+        let zero = self.func.int(ty.clone(), 0);
+        if let ValueDef::Inst(inst) = self.func.value(value).def {
+            match self.func.inst(inst).op.clone() {
+                Op::Cast(CastOp::ZExt, from) if *self.func.ty(from) == ty => return [from, zero],
+                Op::Bin(BinOp::Shl, from, by) if self.func.as_int(by) == Some(bits) => {
+                    return [zero, self.parts_of(block, from)[0]];
+                }
+                Op::Bin(BinOp::Or, a, b) => {
+                    let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
+                    return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
+                }
+                _ => {}
+            }
+        }
+        let is_small = is_below(self.func, value, bits as u32, &mut HashSet::new());
+        let value = self.now(value);
+        let wide = self.func.ty(value).clone();
+        let mut b = Builder::new(self.func, block);
+        let low = b.cast(CastOp::Trunc, value, ty.clone());
+        if is_small {
+            return [low, zero];
+        }
+        let by = b.func.int(wide, bits);
+        let shifted = b.bin(BinOp::LShr, value, by);
+        [low, b.cast(CastOp::Trunc, shifted, ty)]
+    }
+
+    fn or(&mut self, block: Block, a: Value, b: Value) -> Value {
+        match (self.func.as_int(a), self.func.as_int(b)) {
+            (Some(0), _) => b,
+            (_, Some(0)) => a,
+            _ => Builder::new(self.func, block).bin(BinOp::Or, a, b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::FieldKind;
+    use crate::testing::rewritten_with_facts;
+
+    const PAIR: &[FieldKind] = &[FieldKind::F32, FieldKind::F32];
+
+    /// The body of `fn @f(v0: ptr, v1: ptr)` before and after; both parameters point to such memory.
+    #[track_caller]
+    fn check(memory: &[FieldKind], before: &str, after: &str) {
+        let function = |body: &str| format!("fn @f(v0: ptr, v1: ptr) {{\n{}\n}}\n", body.trim_matches('\n'));
+        assert_eq!(rewritten_with_facts(&function(before), &[memory, memory], split_wide_ints), function(after));
+    }
+
+    #[test]
+    fn a_pair_of_floats_is_moved_in_halves() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v4 = ptradd v0, 4:i64
+  v5 = load i32 v0 align 8
+  v6 = load i32 v4
+  v7 = zext i64 v5
+  v8 = zext i64 v6
+  v10 = shl v8, 32:i64
+  v11 = or v10, v7
+  v12 = ptradd v1, 4:i64
+  store v1, v5 align 8
+  store v12, v6
+  return",
+        );
+    }
+
+    #[test]
+    fn two_doubles_in_128_bits() {
+        check(
+            &[FieldKind::F64, FieldKind::F64],
+            "
+b0:
+  v2 = load i128 v0
+  store v1, v2
+  return",
+            "
+b0:
+  v4 = ptradd v0, 8:i64
+  v5 = load i64 v0 align 16
+  v6 = load i64 v4
+  v7 = zext i128 v5
+  v8 = zext i128 v6
+  v10 = shl v8, 64:i128
+  v11 = or v10, v7
+  v12 = ptradd v1, 8:i64
+  store v1, v5 align 16
+  store v12, v6
+  return",
+        );
+    }
+
+    #[test]
+    fn an_integer_of_its_own_width_stays_whole() {
+        for memory in [FieldKind::Int(8), FieldKind::F64, FieldKind::Pointer(None)] {
+            let body = "
+b0:
+  v2 = load i64 v0
+  store v1, v2
+  return";
+            check(&[memory], body, body);
+        }
+    }
+
+    #[test]
+    fn halves_that_the_program_takes_are_those() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  v3: i32 = trunc v2
+  v4 = lshr v2, 32:i64
+  v5: i32 = trunc v4
+  v6 = ptradd v1, 4:i64
+  store v1, v5
+  store v6, v3
+  return",
+            "
+b0:
+  v9 = ptradd v0, 4:i64
+  v10 = load i32 v0 align 8
+  v11 = load i32 v9
+  v12 = zext i64 v10
+  v13 = zext i64 v11
+  v14 = shl v13, 32:i64
+  v15 = or v14, v12
+  v3 = freeze v10
+  v4 = zext i64 v11
+  v5 = freeze v11
+  v6 = ptradd v1, 4:i64
+  store v1, v5
+  store v6, v3
+  return",
+        );
+    }
+
+    #[test]
+    fn halves_that_the_program_puts_together_are_those() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i32 v0
+  v3: i64 = zext v2
+  v4 = shl v3, 32:i64
+  v5 = or v4, v3
+  store v1, v5
+  return",
+            "
+b0:
+  v2 = load i32 v0
+  v3 = zext i64 v2
+  v4 = shl v3, 32:i64
+  v5 = or v4, v3
+  v9 = ptradd v1, 4:i64
+  store v1, v2 align 8
+  store v9, v2
+  return",
+        );
+    }
+
+    #[test]
+    fn parameters_and_constants_are_taken_apart() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  v3 = icmp eq v2, 0:i64
+  branch v3, b1(4575657222473777152:i64), b1(v2)
+b1(v4: i64):
+  store v1, v4
+  return",
+            "
+b0:
+  v10 = ptradd v0, 4:i64
+  v11 = load i32 v0 align 8
+  v12 = load i32 v10
+  v13 = zext i64 v11
+  v14 = zext i64 v12
+  v16 = shl v14, 32:i64
+  v17 = or v16, v13
+  v3 = icmp eq v17, 0:i64
+  branch v3, b1(undef i64, 1065353216:i32, 1065353216:i32), b1(undef i64, v11, v12)
+b1(v4: i64, v7: i32, v8: i32):
+  v20 = zext i64 v7
+  v21 = zext i64 v8
+  v22 = shl v21, 32:i64
+  v23 = or v22, v20
+  v24 = ptradd v1, 4:i64
+  store v1, v7 align 8
+  store v24, v8
+  return",
+        );
+    }
+}

@@ -1,0 +1,585 @@
+//! Reverse mode: the forward sweep that keeps what is needed, and the reverse sweep.
+//!
+//! [`combined`] puts both sweeps into one function, [`split`] into two that pass what is kept over the tape.
+//!
+//! What crosses from one sweep to the other lives in a *slot* (`slots`); the forward sweep writes it where its value is made.
+//! In a loop whose number of iterations is known on entry, slots are elements of arrays of exactly that length:
+//!
+//! ```text
+//!  forward                                  reverse
+//!  entry edge   counter = 0; arrays         reversed exit edge   counter = count − 1
+//!  …            slot[counter] = value       …                    transposes of the linear operations, backwards
+//!  back edge    counter += 1                reversed back edge   counter −= 1
+//!                                           reversed entry edge  arrays go
+//! ```
+//! Any other loop pushes its slots as a record on every back edge and exit edge, and the reverse sweep pops it on the reversed
+//! edge; there the last iteration's number is a slot of the loop around. Which predecessor a block came from is a slot too, unless a
+//! condition says so (`plan`); at a loop header the counter tells.
+
+pub mod alias;
+mod hubs;
+mod recompute;
+pub mod release;
+pub(crate) mod slots;
+pub(crate) mod transpose;
+mod unrecorded;
+
+use crate::analysis::counted;
+use crate::error::{Error, ErrorKind, Result};
+use crate::linearise::augment::Augmented;
+use crate::linearise::rule_call::check_borrows;
+use crate::plan::preheader::count_loops;
+use crate::plan::{self, Decision, Key, Plan, Shape};
+use crate::reverse::alias::Origin;
+use crate::reverse::hubs::{Hubs, needs_hub};
+use crate::reverse::slots::{Home, Slot, index_type};
+use crate::reverse::transpose::Addition;
+use crate::reverse::unrecorded::Unrecorded;
+use crate::schedule::joint_loops::{self, JointLoop};
+use crate::schedule::refill::refilled;
+use crate::schedule::useful::{drop_useless, local};
+use crate::session::{Form, Session, cotangent_type};
+use pullback_ir::cfg::{Cfg, Edge, edges_from};
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::{Irreducible, LoopData, Loops};
+use pullback_ir::{Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Op, Terminator, Type, Value};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Both sweeps while they are made. In combined form `fwd` is also the reverse function.
+pub(crate) struct Sweeps<'s, 'a> {
+    pub(crate) session: &'s Session<'a>,
+    pub(crate) aug: Augmented,
+    pub(crate) form: Form,
+    pub(crate) cfg: Cfg,
+    pub(crate) loops: Loops,
+    pub(crate) plan: Plan,
+    /// How often counted loops run.
+    pub(crate) trips: HashMap<Loop, Value>,
+    /// The slots of each level, with their types.
+    pub(crate) levels: BTreeMap<Option<Loop>, Vec<(Slot, Type)>>,
+    /// The reverse function, when it is one of its own.
+    pub(crate) rev: Option<Function>,
+    /// Where each slot lives.
+    pub(crate) homes: HashMap<Slot, Home>,
+    /// For each loop, the values made in it that a loop around it keeps in an array.
+    pub(crate) latest: HashMap<Loop, Vec<Key>>,
+    pub(crate) fwd_prologue: Vec<Inst>,
+    pub(crate) rev_prologue: Vec<Inst>,
+    /// Slots of cotangents.
+    pub(crate) adjoints: HashMap<Value, Vec<Value>>,
+    /// Values whose cotangents are only dealt with in the reverse of one block, and need no slots.
+    pub(crate) local: HashSet<Value>,
+    /// What their cotangents are so far, by value and lane.
+    pub(crate) so_far: HashMap<(Value, usize), Value>,
+    /// Additions to shadows that wait for the end of the block, if they do.
+    pub(crate) waiting: Option<Vec<Addition>>,
+    /// The block of the reverse sweep that is being written.
+    pub(crate) at: Block,
+    /// Values of the forward sweep already at hand in this block.
+    pub(crate) cache: HashMap<Key, Value>,
+    pub(crate) rev_blocks: HashMap<Block, Block>,
+    /// How loops are entered, where that is not plain.
+    pub(crate) hubs: Hubs,
+    /// The loops whose iterations are reversed at once.
+    pub(crate) joint_loops: HashMap<Loop, JointLoop>,
+    /// For each of them, the cotangents of its sums in each direction.
+    pub(crate) seeds: HashMap<Loop, Vec<Vec<Value>>>,
+    /// For those of them that may panic, whether they will not.
+    pub(crate) no_panic: HashMap<Loop, Value>,
+    /// Copies of counted loops, for where there is no memory for their arrays.
+    pub(crate) unrecorded: HashMap<Loop, Unrecorded>,
+    pub(crate) rev_tape: Value,
+    /// What is known of pointers that are read back from the tape.
+    pub(crate) origins: HashMap<Value, Origin>,
+}
+
+/// The derivative as one function, and what is known of the pointers that it reads back from the tape.
+pub fn combined(session: &Session, aug: Augmented, name: &str) -> Result<(Function, HashMap<Value, Origin>)> {
+    let tape = aug.tape.expect("reverse mode has a tape");
+    let mut sweeps = Sweeps::new(session, aug, Form::Whole, None, tape)?;
+    sweeps.run()?;
+    let mut func = sweeps.aug.func;
+    func.name = name.to_owned();
+    Ok((func, sweeps.origins))
+}
+
+/// An augmented primal and its reverse function.
+pub fn split(session: &Session, aug: Augmented, form: Form, name: &str) -> Result<(Function, Function)> {
+    let width = session.request.width;
+    let mut rev = Function::new(name, Vec::new(), None);
+    let entry = rev.add_block();
+    let tape = rev.add_param(entry, Type::Ptr);
+    if aug.returns_active {
+        let ty = cotangent_type(aug.ret.as_ref().expect("an active result has a type"));
+        for _ in 0..width {
+            rev.add_param(entry, ty.clone());
+        }
+    }
+    rev.params = rev.param_values().iter().map(|v| rev.ty(*v).clone()).collect();
+    let cotangents: Vec<Type> =
+        aug.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
+    rev.ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
+    let mut sweeps = Sweeps::new(session, aug, form, Some(rev), tape)?;
+    sweeps.run()?;
+    let rev = sweeps.rev.take().expect("split sweeps have a reverse function");
+    Ok((sweeps.aug.func, rev))
+}
+
+impl<'s, 'a> Sweeps<'s, 'a> {
+    fn new(
+        session: &'s Session<'a>,
+        mut aug: Augmented,
+        form: Form,
+        rev: Option<Function>,
+        rev_tape: Value,
+    ) -> Result<Self> {
+        let irreducible = |aug: &Augmented, edge: Irreducible| {
+            Error::new(ErrorKind::Unsupported, "a loop that is entered in its middle")
+                .at(aug.func.block(edge.from).term_loc)
+                .note("the optimiser made control flow here that has no structured form")
+        };
+        let counts = count_loops(&mut aug.func).map_err(|edge| irreducible(&aug, edge))?;
+        let cfg = Cfg::new(&aug.func);
+        let doms = Dominators::new(&cfg);
+        let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
+        drop_useless(&mut aug, &cfg);
+        check_borrows(session, &mut aug, &cfg, form)?;
+        let joint_loops = joint_loops::find(session, &aug, (&cfg, &doms, &loops), &counts, form);
+        let counted = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?)));
+        let trips = counted.filter(|(id, _)| !joint_loops.contains_key(id)).collect();
+        let passed = joint_loops.keys().copied().collect();
+        let plan =
+            plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips, passed: &passed }, form);
+        let needs_hub = needs_hub(&cfg, &doms, &loops);
+        let local = local(&aug, &cfg);
+        let live = |(id, data): &(Loop, &LoopData)| cfg.can_return(data.header) && !joint_loops.contains_key(id);
+        let live_loops: Vec<Loop> = loops.iter().filter(live).map(|(id, _)| id).collect();
+        let mut this = Sweeps {
+            session,
+            form,
+            cfg,
+            loops,
+            plan,
+            trips,
+            levels: BTreeMap::new(),
+            rev,
+            homes: HashMap::new(),
+            latest: HashMap::new(),
+            fwd_prologue: Vec::new(),
+            rev_prologue: Vec::new(),
+            adjoints: HashMap::new(),
+            local,
+            so_far: HashMap::new(),
+            waiting: None,
+            at: aug.func.entry(),
+            cache: HashMap::new(),
+            rev_blocks: HashMap::new(),
+            hubs: Hubs::new(),
+            joint_loops,
+            seeds: HashMap::new(),
+            no_panic: HashMap::new(),
+            unrecorded: HashMap::new(),
+            rev_tape,
+            origins: HashMap::new(),
+            aug,
+        };
+        this.make_slots(&live_loops)?;
+        if session.request.nested {
+            let needs_hub: Vec<Loop> = needs_hub.into_iter().filter(|id| live_loops.contains(id)).collect();
+            this.make_hubs(&needs_hub);
+        }
+        Ok(this)
+    }
+
+    /// The function the reverse sweep is in.
+    pub(crate) fn rev(&mut self) -> &mut Function {
+        self.rev.as_mut().unwrap_or(&mut self.aug.func)
+    }
+
+    /// A cursor in the reverse sweep.
+    pub(crate) fn build(&mut self) -> Builder<'_> {
+        let at = self.at;
+        Builder::new(self.rev(), at)
+    }
+
+    pub(crate) fn is_live(&self, block: Block) -> bool {
+        self.cfg.can_return(block)
+    }
+
+    /// The live edges into a block, in a fixed order.
+    pub(crate) fn live_edges_into(&self, block: Block) -> Vec<Edge> {
+        let preds = self.cfg.predecessors(block).iter().filter(|p| self.is_live(**p));
+        preds.flat_map(|p| edges_from(&self.aug.func, *p)).filter(|e| e.to == block).collect()
+    }
+
+    /// Whether the counter of its loop tells from where a header was entered.
+    pub(crate) fn counter_tells(&self, block: Block) -> Option<Loop> {
+        let id = self.loops.headed_by(block)?;
+        counted::ways(&self.aug.func, &self.cfg, &self.loops, id).map(|_| id)
+    }
+
+    pub(crate) fn return_blocks(&self) -> Vec<Block> {
+        let returns = |b: &Block| matches!(self.aug.func.block(*b).term, Terminator::Return(_));
+        self.cfg.reverse_postorder().iter().copied().filter(returns).collect()
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let live: Vec<Block> = self.cfg.reverse_postorder().iter().copied().filter(|b| self.is_live(*b)).collect();
+        if live.is_empty() {
+            return self.never_returns();
+        }
+        let edges: Vec<Edge> =
+            live.iter().flat_map(|b| edges_from(&self.aug.func, *b)).filter(|e| self.is_live(e.to)).collect();
+        // The reverse sweep reads instructions and edges of the forward sweep, so take them before they change.
+        let insts: HashMap<Block, Vec<Inst>> =
+            live.iter().map(|b| (*b, self.aug.func.block(*b).insts.clone())).collect();
+        let args: HashMap<Edge, Vec<Value>> =
+            edges.iter().map(|e| (*e, self.aug.func.block(e.from).term.targets()[e.index].args.clone())).collect();
+        let into: HashMap<Block, Vec<Edge>> = live.iter().map(|b| (*b, self.live_edges_into(*b))).collect();
+        let exits = self.return_blocks();
+
+        for block in &live {
+            let new = self.rev().add_block();
+            self.rev_blocks.insert(*block, new);
+        }
+        let headers: HashMap<Block, Option<Loop>> = live.iter().map(|b| (*b, self.counter_tells(*b))).collect();
+        self.copy_unrecorded();
+        self.keep_values();
+        for edge in &edges {
+            self.forward_edge(*edge, &into[&edge.to], &args[edge]);
+        }
+        self.turn_each_iteration();
+        self.turn(&exits);
+        for block in live.iter().rev() {
+            if let Some(id) = self.ends_joint(*block) {
+                self.give_seeds(id);
+            }
+            self.reverse_block(*block, &insts[block], &into[block], &args, headers[block])?;
+        }
+        self.pass_by();
+        self.finish_hubs();
+        self.finish();
+        Ok(())
+    }
+
+    /// A function that never returns has an empty reverse sweep.
+    fn never_returns(&mut self) -> Result<()> {
+        if let Some(rev) = &mut self.rev {
+            let entry = rev.entry();
+            Builder::new(rev, entry).terminate(Terminator::Unreachable);
+        }
+        Ok(())
+    }
+
+    /// The loops an edge leaves that the reverse sweep goes through, innermost first.
+    pub(crate) fn left_by(&self, edge: Edge) -> Vec<Loop> {
+        let left = self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to));
+        left.filter(|id| !self.is_joint(*id)).collect()
+    }
+
+    /// The loop an edge goes round, if it is a back edge.
+    pub(crate) fn closed_by(&self, edge: Edge) -> Option<Loop> {
+        let id = self.loops.headed_by(edge.to).filter(|id| !self.is_joint(*id))?;
+        self.loops.contains(id, edge.from).then_some(id)
+    }
+
+    /// The loop an edge enters.
+    fn entered_by(&self, edge: Edge) -> Option<Loop> {
+        let id = self.loops.headed_by(edge.to).filter(|id| !self.is_joint(*id))?;
+        (!self.loops.contains(id, edge.from)).then_some(id)
+    }
+
+    /// Put the saving, counting and recording of an edge into a block of its own.
+    fn forward_edge(&mut self, edge: Edge, into: &[Edge], args: &[Value]) {
+        let which = Slot::Which(edge.to);
+        let (left, closed, entered) = (self.left_by(edge), self.closed_by(edge), self.entered_by(edge));
+        let summed = self.starts_joint(edge.to).filter(|id| !self.loops.contains(*id, edge.from));
+        let loops = left.iter().copied().chain(closed).chain(entered).chain(summed).count();
+        if !self.has_slot(which) && loops == 0 {
+            return;
+        }
+        let mut block = self.aug.func.add_block();
+        self.aug.func.block_mut(edge.from).term.targets_mut()[edge.index].clone_from(&BlockCall::new(block, vec![]));
+        for id in &left {
+            self.keep_last(block, *id);
+        }
+        for id in left.iter().chain(&closed) {
+            self.save(block, Some(*id));
+        }
+        if let Some(id) = closed {
+            let i = self.read_forward(block, Slot::Counter(id), Type::I64);
+            let mut b = Builder::new(&mut self.aug.func, block);
+            let one = b.func.i64(1);
+            let next = b.add(i, one);
+            self.write(block, Slot::Counter(id), next);
+        }
+        if let Some(id) = summed {
+            self.make_seeds(block, id);
+        }
+        if let Some(id) = entered {
+            let zero = self.aug.func.i64(0);
+            self.write(block, Slot::Counter(id), zero);
+            block = self.make_arrays(block, id, args);
+        }
+        if self.has_slot(which) {
+            let number = into.iter().position(|e| *e == edge).expect("the edge is among those into its target");
+            let number = self.aug.func.int(index_type(into.len()), number as i128);
+            self.write(block, which, number);
+        }
+        Builder::new(&mut self.aug.func, block).jump(edge.to, args.to_vec());
+    }
+
+    /// From the end of the forward sweep to the start of the reverse sweep.
+    fn turn(&mut self, exits: &[Block]) {
+        let Some(_) = &self.rev else {
+            for exit in exits {
+                let to = self.rev_blocks[exit];
+                let mut b = Builder::new(&mut self.aug.func, *exit);
+                if self.session.settles {
+                    let nested = b.func.i64(i64::from(self.session.request.nested));
+                    b.call_void(self.session.runtime.settle_shadows, vec![self.rev_tape, nested]);
+                }
+                b.jump(to, vec![]);
+            }
+            return;
+        };
+        // The forward sweep of a callee pushes the slots of the function's own level and returns.
+        for (number, exit) in exits.iter().enumerate() {
+            if self.has_slot(Slot::Exit) {
+                let number = self.aug.func.int(index_type(exits.len()), number as i128);
+                self.write(*exit, Slot::Exit, number);
+            }
+            self.save(*exit, None);
+        }
+        self.at = self.rev().entry();
+        self.restore(None);
+        let entries: Vec<Block> = exits.iter().map(|e| self.rev_blocks[e]).collect();
+        if self.has_slot(Slot::Exit) {
+            let which = self.read(Slot::Exit, index_type(entries.len()));
+            dispatch(&mut self.build(), which, &entries);
+        } else {
+            self.build().jump(entries[0], vec![]);
+        }
+        // The cotangent of the result goes to the value that was returned.
+        if self.aug.returns_active {
+            let seeds: Vec<Value> = self.rev().param_values()[1..].to_vec();
+            for exit in exits {
+                let value = self.aug.returned[exit];
+                if self.aug.active.contains(&value) {
+                    self.at = self.rev_blocks[exit];
+                    for (lane, seed) in seeds.iter().enumerate() {
+                        self.accumulate(value, lane, *seed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The reverse of a block: the transposes of its linear operations, backwards, and then on to where it came from.
+    fn reverse_block(
+        &mut self,
+        block: Block,
+        insts: &[Inst],
+        into: &[Edge],
+        args: &HashMap<Edge, Vec<Value>>,
+        header: Option<Loop>,
+    ) -> Result<()> {
+        self.at = self.rev_blocks[&block];
+        self.cache.clear();
+        let level = self.loops.innermost(block);
+        let refilled = refilled(insts, &self.aug.linear);
+        self.waiting = self.hands_on(block).then(Vec::new);
+        for inst in insts.iter().rev() {
+            let Some(linear) = self.aug.linear.get(inst).cloned() else { continue };
+            let data = self.aug.func.inst(*inst);
+            let (flags, loc) = (data.flags.fast_math(), data.loc);
+            for linear in linear.iter().rev() {
+                if !linear.only_adds() {
+                    self.add_waiting();
+                }
+                self.transpose(linear, level, flags, loc, refilled.contains(inst));
+            }
+        }
+        self.add_waiting();
+        if into.is_empty() {
+            self.leave();
+            return Ok(());
+        }
+        if let Some(id) = self.starts_joint(block) {
+            self.end_iteration(id);
+            return Ok(());
+        }
+        let params = self.aug.func.block(block).params.clone();
+        // All cotangents of parameters are taken before any is passed on: a parameter may be passed to another.
+        let active: Vec<(usize, Value)> =
+            params.iter().copied().enumerate().filter(|(_, p)| self.aug.active.contains(p)).collect();
+        let taken: Vec<(usize, Vec<Value>)> = active.into_iter().map(|(i, p)| (i, self.take(p))).collect();
+        if let Some(id) = header.filter(|id| self.trips.contains_key(id)) {
+            self.reverse_header(id, into, args, &taken);
+            return Ok(());
+        }
+        let blocks: Vec<Block> = into.iter().map(|_| self.rev().add_block()).collect();
+        match (header, &blocks[..]) {
+            (_, [only]) => self.build().jump(*only, vec![]),
+            (Some(id), _) => {
+                let i = self.read(Slot::Counter(id), Type::I64);
+                let entry = into.iter().position(|e| self.entered_by(*e).is_some()).expect("a loop is entered");
+                let back = into.iter().position(|e| self.closed_by(*e).is_some()).expect("a loop has a back edge");
+                let mut b = self.build();
+                let zero = b.func.i64(0);
+                let first = b.icmp(IntPred::Eq, i, zero);
+                b.branch(first, BlockCall::new(blocks[entry], vec![]), BlockCall::new(blocks[back], vec![]));
+            }
+            (None, _) => match self.plan.decisions.get(&block).cloned() {
+                Some(decision) => {
+                    let on = self.value(decision.on, level);
+                    let term = self.decided(&decision, on, &blocks);
+                    self.build().terminate(term);
+                }
+                None => {
+                    let which = self.read(Slot::Which(block), index_type(blocks.len()));
+                    dispatch(&mut self.build(), which, &blocks);
+                }
+            },
+        }
+        for (edge, new) in into.iter().zip(blocks) {
+            self.reverse_into(new, *edge, &args[edge], &taken);
+        }
+        Ok(())
+    }
+
+    /// The reverse of an edge, in a block of its own: what was `taken` of its target's parameters goes to its arguments.
+    fn reverse_into(&mut self, block: Block, edge: Edge, args: &[Value], taken: &[(usize, Vec<Value>)]) {
+        self.at = block;
+        self.cache.clear();
+        self.pass_on(args, taken);
+        self.reverse_edge(edge);
+        let before = self.before(edge);
+        self.build().terminate(Terminator::Jump(before));
+    }
+
+    /// What was taken of parameters goes to the arguments for them.
+    fn pass_on(&mut self, args: &[Value], taken: &[(usize, Vec<Value>)]) {
+        for (position, cotangents) in taken {
+            let arg = args[*position];
+            if self.aug.active.contains(&arg) {
+                for (lane, g) in cotangents.iter().enumerate() {
+                    self.accumulate(arg, lane, *g);
+                }
+            }
+        }
+    }
+
+    /// From the header of a counted loop to the iteration before, or out of the loop. All that the way round does comes ahead of the
+    /// branch, and the way out undoes it: a loop that is left in its middle is not vectorised, and the optimiser turns it into one
+    /// that is left at its end only where there is little to copy.
+    fn reverse_header(
+        &mut self,
+        id: Loop,
+        into: &[Edge],
+        args: &HashMap<Edge, Vec<Value>>,
+        taken: &[(usize, Vec<Value>)],
+    ) {
+        let entry = *into.iter().find(|e| self.entered_by(**e).is_some()).expect("a loop is entered");
+        let back = *into.iter().find(|e| self.closed_by(**e).is_some()).expect("a loop has a back edge");
+        let changed: BTreeSet<Value> =
+            taken.iter().map(|(position, _)| args[&back][*position]).filter(|v| self.aug.active.contains(v)).collect();
+        let unchanged: Vec<(Value, Value)> = changed.into_iter().flat_map(|value| self.peek(value)).collect();
+        self.pass_on(&args[&back], taken);
+        let i = self.read(Slot::Counter(id), Type::I64);
+        self.reverse_edge(back);
+        let (out, round) = (self.rev().add_block(), self.before(back));
+        let mut b = self.build();
+        let zero = b.func.i64(0);
+        let first = b.icmp(IntPred::Eq, i, zero);
+        b.branch(first, BlockCall::new(out, vec![]), round);
+        let mut b = Builder::new(self.rev(), out);
+        for (slot, cotangent) in unchanged {
+            b.store(slot, cotangent);
+        }
+        self.reverse_into(out, entry, &args[&entry], taken);
+    }
+
+    /// The branch to where a block came from, by the condition `on` of the branch that decided it.
+    fn decided(&self, decision: &Decision, on: Value, blocks: &[Block]) -> Terminator {
+        let to = |target: usize| {
+            let edge = decision.targets.iter().position(|t| *t == target)?;
+            Some(BlockCall::new(blocks[edge], vec![]))
+        };
+        let somewhere = || BlockCall::new(blocks[0], vec![]);
+        match &self.aug.func.block(decision.branch).term {
+            Terminator::Switch(_, cases, _) => {
+                let known = cases.iter().enumerate().filter_map(|(i, (number, _))| Some((*number, to(i)?)));
+                Terminator::Switch(on, known.collect(), to(cases.len()).unwrap_or_else(somewhere))
+            }
+            _ => Terminator::Branch(on, to(0).unwrap_or_else(somewhere), to(1).unwrap_or_else(somewhere)),
+        }
+    }
+
+    fn reverse_edge(&mut self, edge: Edge) {
+        if let Some(id) = self.entered_by(edge) {
+            self.drop_arrays(id);
+        }
+        if let Some(id) = self.closed_by(edge) {
+            let i = self.read(Slot::Counter(id), Type::I64);
+            let mut b = self.build();
+            let one = b.func.i64(1);
+            let before = b.sub(i, one);
+            self.write_reverse(Slot::Counter(id), before);
+            self.restore(Some(id));
+        }
+        for id in self.left_by(edge).into_iter().rev() {
+            self.start_at_last(id);
+            self.restore(Some(id));
+        }
+    }
+
+    /// The end of the reverse sweep.
+    fn leave(&mut self) {
+        if self.rev.is_none() {
+            self.build().ret(None);
+            return;
+        }
+        for (i, (_, bytes)) in self.aug.pushed.clone().into_iter().enumerate().rev() {
+            let (pop, tape) = (self.session.runtime.pop, self.rev_tape);
+            let site = self.session.site(&self.aug.func.name, &format!("memory {i}"));
+            let mut b = self.build();
+            let bytes = b.func.i64(bytes as i64);
+            pop.call(&mut b, tape, bytes, site);
+        }
+        let mut result = None;
+        if let Some(ty) = self.rev().ret.clone() {
+            let parts: Vec<Value> = self.aug.params.clone().into_iter().flat_map(|p| self.take(p)).collect();
+            let mut b = self.build();
+            let mut all = b.func.constant(ty.clone(), Constant::Undef);
+            for (i, part) in parts.into_iter().enumerate() {
+                all = b.value(Op::InsertValue(all, part, i as u32), ty.clone());
+            }
+            result = Some(all);
+        }
+        self.build().ret(result);
+    }
+
+    /// The slots go to the start of the functions.
+    fn finish(&mut self) {
+        let rev_prologue = std::mem::take(&mut self.rev_prologue);
+        let mut fwd_prologue = std::mem::take(&mut self.fwd_prologue);
+        match &mut self.rev {
+            Some(rev) => {
+                let entry = rev.entry();
+                rev.block_mut(entry).insts.splice(0..0, rev_prologue);
+            }
+            None => fwd_prologue.extend(rev_prologue),
+        }
+        let entry = self.aug.func.entry();
+        self.aug.func.block_mut(entry).insts.splice(0..0, fwd_prologue);
+    }
+}
+
+/// Go on at the target of this number.
+fn dispatch(b: &mut Builder, which: Value, targets: &[Block]) {
+    let call = |block: &Block| BlockCall::new(*block, vec![]);
+    let (last, rest) = targets.split_last().expect("at least one target");
+    let cases = rest.iter().enumerate().map(|(i, t)| (i as u128, call(t))).collect();
+    b.terminate(Terminator::Switch(which, cases, call(last)));
+}

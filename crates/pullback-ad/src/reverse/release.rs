@@ -1,0 +1,95 @@
+//! What rules keep is dropped as long as the memory is there that it may refer to.
+//!
+//! A pullback that owns something belongs to the tape, and is dropped with it. If it also refers to the arguments of its rule, that is too
+//! late: memory on the derivative's own stack is gone when the wrapper drops the tape, and when the primal panics its clean-ups
+//! give memory back at once. So such a derivative drops what rules keep before it returns, and before it cleans up:
+//!
+//! ```text
+//! call @h.augmented(tape, …)
+//! call @g(v3) cleanup @f.cleanup.release(tape, v2)              fn @f.cleanup.release(v0, v1) {
+//! …                                                               call @__pullback_tape_release(v0)
+//! call @__pullback_tape_release(tape)                             call @f.cleanup(v1)
+//! return                                                          return }
+//! ```
+//! Only a derivative whose two sweeps are one function has memory on the stack; in others it is on the tape.
+
+use crate::session::Session;
+use pullback_ir::{Builder, Callee, Cleanup, Flags, FuncId, Function, Inst, Op, Terminator, Type};
+use std::collections::HashMap;
+
+/// Which function of a derivative this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Both sweeps.
+    Whole,
+    /// Another one.
+    Other,
+}
+
+/// Let functions of a derivative, whose first parameter is the tape, drop what rules keep.
+pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) {
+    let mut cleanups: HashMap<FuncId, FuncId> = HashMap::new();
+    for (id, part) in functions {
+        let mut func = session.module.func(*id).clone();
+        if func.is_declaration() {
+            continue;
+        }
+        let tape = func.param_values()[0];
+        let (release, blocks) = (session.runtime.tape_release, func.blocks().collect::<Vec<_>>());
+        let calls: Vec<Inst> = blocks.iter().flat_map(|block| func.block(*block).insts.clone()).collect();
+        for inst in calls {
+            let cleanup = match func.inst(inst).op.cleanup().cloned() {
+                Some(Cleanup { func: old, mut args }) => {
+                    let both = *cleanups.entry(old).or_insert_with(|| releasing(session, old));
+                    args.insert(0, tape);
+                    Cleanup { func: both, args }
+                }
+                None if *part == Part::Whole && may_panic(session, &func.inst(inst).op) => {
+                    Cleanup { func: release, args: vec![tape] }
+                }
+                None => continue,
+            };
+            match &mut func.inst_mut(inst).op {
+                Op::Call(_, _, place) => *place = Some(cleanup),
+                Op::Opaque(opaque) => opaque.cleanup = Some(cleanup),
+                _ => unreachable!("only calls clean up"),
+            }
+        }
+        if *part == Part::Whole {
+            for block in blocks {
+                if let Terminator::Return(_) = func.block(block).term {
+                    let op = Op::Call(Callee::Direct(release), vec![tape], None);
+                    let inst = func.make_inst(op, None, Flags::NONE, None);
+                    func.block_mut(block).insts.push(inst);
+                }
+            }
+        }
+        *session.module.func_mut(*id) = func;
+    }
+}
+
+/// Whether a call may panic, as far as its callee's name tells.
+fn may_panic(session: &Session, op: &Op) -> bool {
+    match op {
+        Op::Call(Callee::Direct(callee), ..) => {
+            let callee = session.module.func(*callee);
+            !(callee.is_declaration() && callee.name.starts_with("__pullback_"))
+        }
+        Op::Call(Callee::Indirect(_), ..) => true,
+        _ => false,
+    }
+}
+
+/// A function that drops what rules keep, and then cleans up.
+fn releasing(session: &mut Session, cleanup: FuncId) -> FuncId {
+    let (params, name) = (session.module.func(cleanup).params.clone(), session.module.func(cleanup).name.clone());
+    let mut func = Function::new(format!("{}.{name}.release", session.name), Vec::new(), None);
+    func.params = [Type::Ptr].into_iter().chain(params).collect();
+    let entry = func.add_block();
+    let args: Vec<_> = func.params.clone().into_iter().map(|ty| func.add_param(entry, ty)).collect();
+    let mut b = Builder::new(&mut func, entry);
+    b.call_void(session.runtime.tape_release, vec![args[0]]);
+    b.call_void(cleanup, args[1..].to_vec());
+    b.ret(None);
+    session.module.add_function(func)
+}

@@ -1,0 +1,512 @@
+//! Which cotangents are known while the program still runs forwards.
+//!
+//! The cotangent of a value is the sum of what its uses give it. Where the cotangent of the function's result is there from the start,
+//! and what comes after a value is linear in it with factors that are there already, its cotangent is an expression of these:
+//!
+//! ```text
+//!   term = entry·cofactor         cofactor' = entry·term'
+//!   sum  = sum + term             term' = sum',    sum' = result', in each iteration
+//! ```
+//! Uses count if they are sure to come, once each time that the value is made. A value that is handed on by an edge has the
+//! cotangent of the parameter; round a loop that is the same one again, which is left out: what remains is what the loop is left
+//! with, and it must not depend on what changes in the loop.
+
+use crate::linearise::augment::Augmented;
+use crate::linearise::linear::Linear;
+use crate::rules::{Coefficient, Factor, Support};
+use crate::schedule::joint_calls::terms::{Leaf, Node, Term, Terms};
+use pullback_ir::cfg::{Cfg, Edge, edges_from};
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::Loops;
+use pullback_ir::{BinOp, Block, CastOp, Inst, Loop, MathFn, Op, Terminator, Type, Value, ValueDef};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// How many values deep it is looked.
+const MOST_DEPTH: usize = 100;
+/// How many values are looked at in all.
+const MOST_STEPS: usize = 10_000;
+/// How many blocks on it is looked for one where all factors are there.
+const MOST_BLOCKS: usize = 32;
+/// How many instructions deep a factor is computed ahead of where the program does.
+const MOST_REMADE: usize = 6;
+
+/// A place in the program: before the instruction of this number in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// The block.
+    pub block: Block,
+    /// The number of the instruction; as many as there are is the end.
+    pub position: usize,
+}
+
+/// Where a value is used so that it gets a cotangent.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    /// By a linear operation of this instruction; the number is its own among those.
+    Linear(Block, Inst, usize),
+    /// By an edge.
+    Edges(Block),
+    /// By a return.
+    Returned(Block),
+}
+
+impl Use {
+    fn block(self) -> Block {
+        match self {
+            Use::Linear(block, ..) | Use::Edges(block) | Use::Returned(block) => block,
+        }
+    }
+}
+
+/// What is known of a cotangent.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    /// What it is.
+    term: Option<Term>,
+    /// It may also be that of these values, which are being looked at.
+    same: BTreeSet<Value>,
+    /// The loops in which that is another iteration's.
+    crossed: BTreeSet<Loop>,
+}
+
+/// The cotangents of a function that are known ahead.
+pub struct Ahead<'a> {
+    aug: &'a Augmented,
+    cfg: &'a Cfg,
+    doms: Dominators,
+    loops: Loops,
+    /// The store of the result, where the function has a place for it.
+    result: Option<Inst>,
+    uses: HashMap<Value, Vec<Use>>,
+    spots: HashMap<Inst, Spot>,
+    known: HashMap<Value, Option<Term>>,
+    open: Vec<Value>,
+    steps: usize,
+    certain: HashMap<(Block, Block), bool>,
+    /// All expressions.
+    pub terms: Terms,
+}
+
+impl<'a> Ahead<'a> {
+    /// Look at a function. `result` is the store that gives its result to the caller, if there is one.
+    pub fn new(aug: &'a Augmented, cfg: &'a Cfg, result: Option<Inst>) -> Option<Self> {
+        let doms = Dominators::new(cfg);
+        let loops = Loops::new(&aug.func, cfg, &doms).ok()?;
+        let mut this = Ahead {
+            aug,
+            cfg,
+            doms,
+            loops,
+            result,
+            uses: HashMap::new(),
+            spots: HashMap::new(),
+            known: HashMap::new(),
+            open: Vec::new(),
+            steps: MOST_STEPS,
+            certain: HashMap::new(),
+            terms: Terms::default(),
+        };
+        this.note_uses();
+        Some(this)
+    }
+
+    fn live(&self) -> impl Iterator<Item = Block> + use<'a> {
+        let cfg = self.cfg;
+        cfg.reverse_postorder().iter().copied().filter(move |b| cfg.can_return(*b))
+    }
+
+    fn note_uses(&mut self) {
+        for block in self.live() {
+            let data = self.aug.func.block(block);
+            for (position, inst) in data.insts.iter().enumerate() {
+                self.spots.insert(*inst, Spot { block, position });
+                for (number, linear) in self.aug.linear.get(inst).into_iter().flatten().enumerate() {
+                    let given: BTreeSet<Value> = crate::schedule::useful::operands(linear).into_iter().collect();
+                    for value in given {
+                        self.uses.entry(value).or_default().push(Use::Linear(block, *inst, number));
+                    }
+                }
+            }
+            let mut handed_on = BTreeSet::new();
+            for edge in self.live_edges(block) {
+                handed_on.extend(self.handed_on(edge).into_iter().map(|(value, _)| value));
+            }
+            for value in handed_on {
+                self.uses.entry(value).or_default().push(Use::Edges(block));
+            }
+            if let Terminator::Return(Some(_)) = data.term
+                && self.aug.returns_active
+            {
+                self.uses.entry(self.aug.returned[&block]).or_default().push(Use::Returned(block));
+            }
+        }
+    }
+
+    fn live_edges(&self, block: Block) -> Vec<Edge> {
+        edges_from(&self.aug.func, block).into_iter().filter(|e| self.cfg.can_return(e.to)).collect()
+    }
+
+    /// The values that an edge hands on to active parameters, with these.
+    fn handed_on(&self, edge: Edge) -> Vec<(Value, Value)> {
+        let args = &self.aug.func.block(edge.from).term.targets()[edge.index].args;
+        let params = &self.aug.func.block(edge.to).params;
+        let pairs = args.iter().copied().zip(params.iter().copied());
+        pairs.filter(|(_, param)| self.aug.active.contains(param)).collect()
+    }
+
+    /// The block in which a value is made; a constant in none.
+    fn block_of(&self, value: Value) -> Option<Block> {
+        match self.aug.func.value(value).def {
+            ValueDef::Const(_) => None,
+            ValueDef::Param(block, _) => Some(block),
+            ValueDef::Inst(inst) => self.spots.get(&inst).map(|spot| spot.block),
+        }
+    }
+
+    /// The whole cotangent of a value.
+    pub fn total(&mut self, value: Value) -> Option<Term> {
+        self.look(value)?.term
+    }
+
+    fn look(&mut self, value: Value) -> Option<Known> {
+        if let Some(known) = self.known.get(&value) {
+            return known.map(|term| Known { term: Some(term), ..Known::default() });
+        }
+        if self.open.contains(&value) {
+            return Some(Known { same: BTreeSet::from([value]), ..Known::default() });
+        }
+        let too_much = self.open.len() > MOST_DEPTH || self.steps == 0;
+        if too_much || !self.aug.func.ty(value).is_float() {
+            return None;
+        }
+        self.steps -= 1;
+        self.open.push(value);
+        let found = self.sum_of_uses(value);
+        self.open.pop();
+        let found = found.and_then(|mut known| {
+            known.same.remove(&value);
+            if known.same.is_empty() {
+                known.crossed.clear();
+            }
+            (known.term.is_some() || !known.same.is_empty()).then_some(known)
+        });
+        match &found {
+            None => {
+                self.known.insert(value, None);
+            }
+            Some(known) if known.same.is_empty() => {
+                self.known.insert(value, known.term);
+            }
+            Some(_) => {}
+        }
+        found
+    }
+
+    fn sum_of_uses(&mut self, value: Value) -> Option<Known> {
+        let block = self.block_of(value)?;
+        let mut sum: Option<Known> = None;
+        for each in self.uses.get(&value).cloned().unwrap_or_default() {
+            if !self.is_certain(block, each.block()) {
+                return None;
+            }
+            let part = self.given_by(value, each)?;
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => self.added(sum, part)?,
+            });
+        }
+        Some(sum.unwrap_or_else(|| self.nothing(value)))
+    }
+
+    fn just(&mut self, node: Node) -> Known {
+        Known { term: Some(self.terms.make(node)), ..Known::default() }
+    }
+
+    fn nothing(&mut self, value: Value) -> Known {
+        self.just(Node::Nothing { wide: *self.aug.func.ty(value) == Type::F64 })
+    }
+
+    /// The sum of two cotangents that are known for good.
+    fn added(&mut self, a: Known, b: Known) -> Option<Known> {
+        let (a, b) = (settled(a)?, settled(b)?);
+        Some(self.just(Node::Sum(a, b)))
+    }
+
+    /// What a use gives to the cotangent of a value.
+    fn given_by(&mut self, value: Value, by: Use) -> Option<Known> {
+        match by {
+            Use::Linear(_, inst, number) => self.given_by_operation(value, inst, number),
+            Use::Returned(_) => Some(self.just(Node::Seed)),
+            Use::Edges(block) => {
+                let mut all: Option<Known> = None;
+                for edge in self.live_edges(block) {
+                    let along = self.given_along(value, edge)?;
+                    all = Some(match all {
+                        None => along,
+                        Some(all) => self.either(all, along)?,
+                    });
+                }
+                all
+            }
+        }
+    }
+
+    /// What a value is given by the parameters that an edge hands it on to.
+    fn given_along(&mut self, value: Value, edge: Edge) -> Option<Known> {
+        let to = self.handed_on(edge).into_iter().filter(|(arg, _)| *arg == value);
+        let params: Vec<Value> = to.map(|(_, param)| param).collect();
+        let mut sum: Option<Known> = None;
+        for param in params {
+            let part = self.look(param)?;
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => self.added(sum, part)?,
+            });
+        }
+        let mut known = sum.unwrap_or_else(|| self.nothing(value));
+        // Into a loop, round it and out of it: what is made in it is another iteration's on the other side.
+        let left = self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to));
+        known.crossed.extend(left.chain(self.loops.headed_by(edge.to)));
+        self.is_invariant(&known).then_some(known)
+    }
+
+    /// What is known if it may be one or the other.
+    fn either(&self, mut a: Known, b: Known) -> Option<Known> {
+        a.term = match (a.term, b.term) {
+            (Some(a), Some(b)) if a != b => return None,
+            (a, b) => a.or(b),
+        };
+        a.same.extend(b.same);
+        a.crossed.extend(b.crossed);
+        self.is_invariant(&a).then_some(a)
+    }
+
+    /// Whether what is known is the same in all iterations of the loops in which it has to be.
+    fn is_invariant(&self, known: &Known) -> bool {
+        let outside = |block: Option<Block>| {
+            block.is_none_or(|block| !known.crossed.iter().any(|id| self.loops.contains(*id, block)))
+        };
+        known.term.is_none_or(|term| {
+            self.terms.all(term, |leaf| match leaf {
+                Leaf::Value(value) => self.is_there(value) && outside(self.block_of(value)),
+                Leaf::Given(inst) => outside(self.spots.get(&inst).map(|spot| spot.block)),
+            })
+        })
+    }
+
+    /// Whether a value is a constant, or made in a block that may return.
+    fn is_there(&self, value: Value) -> bool {
+        self.aug.func.as_const(value).is_some() || self.block_of(value).is_some()
+    }
+
+    fn given_by_operation(&mut self, value: Value, inst: Inst, number: usize) -> Option<Known> {
+        let flags = self.aug.func.inst(inst).flags.fast_math();
+        let linear = &self.aug.linear[&inst][number];
+        let mut parts: Vec<Node> = Vec::new();
+        match linear {
+            Linear::Sum(result, terms) => {
+                let of: Vec<Coefficient> = terms.iter().filter(|(v, _)| *v == value).map(|(_, c)| *c).collect();
+                let g = self.look(*result)?;
+                if of == [Coefficient::ONE] {
+                    return Some(g);
+                }
+                let g = settled(g)?;
+                for Coefficient { factor, support } in of {
+                    let product = match factor {
+                        Factor::One => self.terms.node(g),
+                        Factor::MinusOne => Node::Negated(g),
+                        Factor::Value(c) => Node::Scaled(g, c, flags, g),
+                        Factor::Scaled(k, c) => Node::Scaled(self.terms.make(Node::Times(g, k.to_bits())), c, flags, g),
+                    };
+                    parts.push(match support {
+                        Some(Support { cond, when }) => Node::If(self.terms.make(product), cond, when),
+                        None => product,
+                    });
+                }
+            }
+            Linear::Quotient { result, x, y, divisor } => {
+                let g = settled(self.look(*result)?)?;
+                let quotient = match divisor {
+                    Some(divisor) => Node::Divided(g, *divisor, flags),
+                    None => Node::Scaled(g, *result, flags, g),
+                };
+                if *x == Some(value) {
+                    parts.push(quotient);
+                }
+                if *y == Some(value) {
+                    let quotient = self.terms.make(quotient);
+                    let product = self.terms.make(Node::Scaled(quotient, *result, flags, g));
+                    parts.push(Node::Negated(product));
+                }
+            }
+            Linear::Cast(result, op, _) => {
+                let back = if *op == CastOp::FpExt { CastOp::FpTrunc } else { CastOp::FpExt };
+                parts.push(Node::Cast(settled(self.look(*result)?)?, back));
+            }
+            Linear::Select(result, cond, a, b) => {
+                let g = settled(self.look(*result)?)?;
+                parts.extend(a.filter(|a| *a == value).map(|_| Node::If(g, *cond, true)));
+                parts.extend(b.filter(|b| *b == value).map(|_| Node::If(g, *cond, false)));
+            }
+            Linear::Call { args, .. } => {
+                let of = args.iter().enumerate().filter(|(_, arg)| **arg == value);
+                parts.extend(of.map(|(i, _)| Node::Given(inst, i)));
+            }
+            Linear::Store { .. } if self.result == Some(inst) => parts.push(Node::Seed),
+            _ => return None,
+        }
+        let mut parts = parts.into_iter();
+        let mut sum = self.just(parts.next()?);
+        for part in parts {
+            let part = self.just(part);
+            sum = self.added(sum, part)?;
+        }
+        Some(sum)
+    }
+
+    /// Whether block `b` is sure to run, once, each time that `a` does, in the same iteration, if the function returns at all.
+    fn is_certain(&mut self, a: Block, b: Block) -> bool {
+        if a == b {
+            return true;
+        }
+        if let Some(known) = self.certain.get(&(a, b)) {
+            return *known;
+        }
+        let certain =
+            self.loops.innermost(a) == self.loops.innermost(b) && self.doms.dominates(a, b) && !self.can_miss(a, b);
+        self.certain.insert((a, b), certain);
+        certain
+    }
+
+    /// Whether there is a way from `a` past `b`: to a return, or out of the iteration of the innermost loop around.
+    fn can_miss(&self, a: Block, b: Block) -> bool {
+        let level = self.loops.innermost(a);
+        let (mut work, mut seen) = (vec![a], HashSet::from([a]));
+        while let Some(block) = work.pop() {
+            if matches!(self.aug.func.block(block).term, Terminator::Return(_)) {
+                return true;
+            }
+            for to in self.cfg.successors(block).iter().copied().filter(|to| self.cfg.can_return(*to)) {
+                let leaves = level.is_some_and(|id| !self.loops.contains(id, to) || self.loops.get(id).header == to);
+                if leaves {
+                    return true;
+                }
+                if to != b && seen.insert(to) {
+                    work.push(to);
+                }
+            }
+        }
+        false
+    }
+
+    /// What is to be added to the place where a value came from, and where: one expression for each block that uses it.
+    pub fn shares(&mut self, value: Value) -> Option<Vec<(Block, Term)>> {
+        let mut shares: BTreeMap<Block, Term> = BTreeMap::new();
+        for each in self.uses.get(&value).cloned().unwrap_or_default() {
+            let part = settled(self.given_by(value, each)?)?;
+            let sum = match shares.get(&each.block()) {
+                Some(sum) => self.terms.make(Node::Sum(*sum, part)),
+                None => part,
+            };
+            shares.insert(each.block(), sum);
+        }
+        shares.into_iter().map(|(block, term)| Some((self.where_known(block, term)?, term))).collect()
+    }
+
+    /// The first block that is sure to come after `block` at whose end an expression can be computed.
+    fn where_known(&mut self, block: Block, term: Term) -> Option<Block> {
+        let from = self.cfg.position(block)?;
+        let candidates = self.cfg.reverse_postorder()[from..].iter().copied().take(MOST_BLOCKS);
+        let live: Vec<Block> = candidates.filter(|b| self.cfg.can_return(*b)).collect();
+        live.into_iter().find(|b| self.is_certain(block, *b) && self.is_known_at(term, self.end(*b)))
+    }
+
+    /// The end of a block.
+    pub fn end(&self, block: Block) -> Spot {
+        Spot { block, position: self.aug.func.block(block).insts.len() }
+    }
+
+    /// Where an instruction stands.
+    pub fn spot(&self, inst: Inst) -> Option<Spot> {
+        self.spots.get(&inst).copied()
+    }
+
+    /// Whether an expression can be computed at a place.
+    pub fn is_known_at(&self, term: Term, at: Spot) -> bool {
+        self.terms.all(term, |leaf| match leaf {
+            Leaf::Value(value) => self.can_be_had(value, at, MOST_REMADE),
+            Leaf::Given(call) => self.spots.get(&call).is_some_and(|made| self.precedes(*made, at)),
+        })
+    }
+
+    /// The values that have to be computed at a place for an expression, because they have not been made there yet.
+    pub fn computed_for(&self, term: Term, at: Spot) -> HashSet<Value> {
+        let mut work = Vec::new();
+        self.terms.all(term, |leaf| {
+            if let Leaf::Value(value) = leaf {
+                work.push(value);
+            }
+            true
+        });
+        let mut missing = HashSet::new();
+        while let Some(value) = work.pop() {
+            if !self.is_at_hand(value, at) && missing.insert(value) {
+                let inst = self.aug.func.def_inst(value).expect("only results of instructions are computed ahead");
+                work.extend(self.aug.func.inst(inst).op.operands());
+            }
+        }
+        missing
+    }
+
+    fn precedes(&self, made: Spot, at: Spot) -> bool {
+        if made.block == at.block { made.position < at.position } else { self.doms.dominates(made.block, at.block) }
+    }
+
+    /// Whether a value has been made at a place.
+    fn is_at_hand(&self, value: Value, at: Spot) -> bool {
+        match self.aug.func.value(value).def {
+            ValueDef::Const(_) => true,
+            ValueDef::Param(block, _) => self.doms.dominates(block, at.block),
+            ValueDef::Inst(inst) => self.spots.get(&inst).is_some_and(|made| self.precedes(*made, at)),
+        }
+    }
+
+    /// Whether a value is there, or can be computed ahead from what is.
+    fn can_be_had(&self, value: Value, at: Spot, most: usize) -> bool {
+        if self.is_at_hand(value, at) {
+            return true;
+        }
+        let Some(inst) = self.aug.func.def_inst(value) else { return false };
+        let Some(made) = self.spots.get(&inst) else { return false };
+        let op = &self.aug.func.inst(inst).op;
+        let exact = self.aug.func.inst(inst).flags.fast_math().0 == 0;
+        let is_same = |operand: Value| self.is_same(operand, at.block, made.block);
+        most > 0
+            && exact
+            && self.has_no_trap(op)
+            && op.operands().into_iter().all(|o| is_same(o) && self.can_be_had(o, at, most - 1))
+    }
+
+    /// Whether a value is the same in two blocks that it is seen from: not the current one of a loop here and the last one there.
+    fn is_same(&self, value: Value, a: Block, b: Block) -> bool {
+        let Some(made) = self.block_of(value) else { return true };
+        self.loops.around(made).all(|id| self.loops.contains(id, a) == self.loops.contains(id, b))
+    }
+
+    /// Whether an instruction may be executed where the program might not: if it panics first, say.
+    fn has_no_trap(&self, op: &Op) -> bool {
+        match op {
+            Op::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..) => false,
+            Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr, _, by) => self.aug.func.as_int(*by).is_some(),
+            Op::Cast(op, _) => !matches!(op, CastOp::FpToUi | CastOp::FpToSi),
+            Op::Math(function, _) => *function != MathFn::FmulAdd,
+            Op::Bin(..) | Op::FNeg(_) | Op::ICmp(..) | Op::FCmp(..) | Op::Select(..) => true,
+            _ => false,
+        }
+    }
+}
+
+/// An expression that is known for good.
+fn settled(known: Known) -> Option<Term> {
+    known.term.filter(|_| known.same.is_empty())
+}
