@@ -208,7 +208,7 @@ fn what_a_pullback_captures_is_kept_for_each_iteration() {
     let gradient = by_reverse(&derived, &[x])[0];
     assert!((gradient / dy - 1.0).abs() < 1e-14, "{gradient} {dy}");
     // One word for each iteration, and nothing else: the rule needs neither `x` nor `y`.
-    let text = pullback_ir::text::function_text(&derived.0, derived.1);
+    let text = pullback_ir::text::function_text(&derived.0, derived.0.func(derived.1));
     let arrays = text.matches("call @__pullback_tape_push").count();
     assert_eq!(arrays, 1, "{text}");
 }
@@ -234,7 +234,7 @@ b0:
     );
     let derived = derive(&text, Mode::Reverse, 1, |m| cube(m, true)).unwrap();
     assert_eq!(by_reverse(&derived, &[5.0]), [8.0]);
-    let text = pullback_ir::text::function_text(&derived.0, derived.1);
+    let text = pullback_ir::text::function_text(&derived.0, derived.0.func(derived.1));
     assert!(text.contains("call @cube(") && !text.contains("@cube.augmented"), "{text}");
 }
 

@@ -70,7 +70,7 @@ impl Derivative {
 
     fn text(&self) -> String {
         let ours = self.module.functions().filter(|(_, f)| !f.is_declaration());
-        ours.map(|(id, _)| text::function_text(&self.module, id)).collect()
+        ours.map(|(_, func)| text::function_text(&self.module, func)).collect()
     }
 
     fn run(&self, x: &[f64], n: i64, seed: f64) -> Run {

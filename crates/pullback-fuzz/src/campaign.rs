@@ -107,7 +107,7 @@ pub fn describe(program: &Program) -> String {
         text += &format!("; {}: {} {:?}, blob {blob}\n", argument.name, layout.name, argument.activity);
     }
     for id in needed(program) {
-        text += &pullback_ir::text::function_text(&program.module, id);
+        text += &pullback_ir::text::function_text(&program.module, program.module.func(id));
         text.push('\n');
     }
     text

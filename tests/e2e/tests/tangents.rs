@@ -470,6 +470,34 @@ fn listed(x: f64) -> (f64, Vec<Option<Tagged>>) {
     (x * x, Vec::new())
 }
 
+type Cells = Rc<Vec<Cell<Option<f64>>>>;
+
+/// It never returns, and what it holds then is given back with its shadow.
+#[autodiff(t_endless, Forward, Dual, Dual, Dual)]
+fn endless(lent: &Cells, mut own: (Cells, usize)) -> f64 {
+    let mut sum = 0.25;
+    let mut all = Vec::with_capacity(4);
+    all.extend(vec![Cell::new(Some(0.5f64.tanh())), (*own.0)[1].clone()]);
+    own.0 = Rc::new(all);
+    (*lent)[1].swap(&(*lent)[0]);
+    (*own.0)[0].swap(&(*lent)[1]);
+    for i in 0..usize::MAX {
+        assert!(i < 3, "too far");
+        sum = (sum * (*lent)[0].get().unwrap_or(0.5)).sin();
+    }
+    sum
+}
+
+/// A constant enum is moved where enums are moved unseen: of what is never returned no tangent is wanted. (Under valgrind nothing is lost.)
+#[test]
+fn a_function_that_always_panics_gives_back_what_it_holds() {
+    let cells = |x: f64| Rc::new(vec![Cell::new(Some(x)), Cell::new(None)]);
+    let (lent, tangent) = (cells(1.0), cells(2.0));
+    let said = message(|| t_endless(&lent, &tangent, (cells(3.0), 0), (cells(4.0), 0)));
+    assert_eq!(said, "too far");
+    assert_eq!((lent[0].get(), lent[1].get()), (None, Some(0.5f64.tanh())));
+}
+
 /// What the wrapper cannot take out of a tangent would be the primal's, too.
 #[test]
 fn parts_that_cannot_be_taken_out() {

@@ -383,7 +383,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
         let request = &Request { rules: custom.clone(), ..task.asked.request.clone() };
         let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
         if trace.debugging.ir {
-            trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, primal));
+            trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, imported.ir.func(primal)));
         }
         let ir = &mut imported.ir;
         let _step = trace.progress.begin("derivative", &[task.subject()]);
@@ -402,8 +402,8 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     }
     if trace.debugging.derivative {
         // The derivatives, and the functions the engine has made for them.
-        for (id, function) in imported.ir.functions().skip(primals).filter(|(_, f)| !f.is_declaration()) {
-            trace.print(&format!("derivative {}", function.name), &function_text(&imported.ir, id));
+        for (_, function) in imported.ir.functions().skip(primals).filter(|(_, f)| !f.is_declaration()) {
+            trace.print(&format!("derivative {}", function.name), &function_text(&imported.ir, function));
         }
     }
     if !errors.is_empty() {

@@ -18,6 +18,9 @@ use crate::analysis::types::computed::Numbers;
 use crate::analysis::types::plain;
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::linear::Linear;
+use crate::linearise::program::LinearFunction;
+use crate::linearise::text;
+use crate::linearise::verify::verify;
 use crate::request::{Activity, Mode};
 use crate::rules::{Coefficient, Factor, rule};
 use crate::runtime::TapeUse;
@@ -35,18 +38,12 @@ use std::rc::Rc;
 pub struct Augmented {
     /// The new function. In forward mode it is the finished derivative.
     pub func: Function,
-    /// The linear operation that follows an instruction (reverse mode).
-    pub linear: HashMap<Inst, Vec<Linear>>,
-    /// Values with a tangent.
-    pub active: HashSet<Value>,
+    /// The linear operations that follow its instructions (reverse mode).
+    pub linear: LinearFunction,
     /// The object and offset of each pointer, primal and shadow alike.
     pub places: HashMap<Value, (ObjId, Offsets)>,
     /// The tape parameter (reverse mode).
     pub tape: Option<Value>,
-    /// The active float parameters of a callee, in order.
-    pub params: Vec<Value>,
-    /// Whether the float result is active.
-    pub returns_active: bool,
     /// Pointers made at the start of the function that stay valid throughout.
     pub stack: HashSet<Value>,
     /// Memory taken from the tape at the start of a callee, in order: where, and how many bytes.
@@ -63,8 +60,6 @@ pub struct Augmented {
     pub regions: Rc<Regions>,
     /// The primal's own result type.
     pub ret: Option<Type>,
-    /// The primal's own result at each block that returns.
-    pub returned: HashMap<Block, Value>,
 }
 
 impl Augmented {
@@ -97,15 +92,13 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
         tangents: HashMap::new(),
         blocks: HashMap::new(),
         block: Block::from_index(0),
+        may_return: true,
         prologue: Vec::new(),
         out: Augmented {
             func: Function::new("", Vec::new(), None),
-            linear: HashMap::new(),
-            active: HashSet::new(),
+            linear: LinearFunction::default(),
             places: HashMap::new(),
             tape: None,
-            params: Vec::new(),
-            returns_active: false,
             stack: HashSet::new(),
             pushed: Vec::new(),
             pinned: HashSet::new(),
@@ -114,7 +107,6 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
             unwritten: Rc::default(),
             regions: Rc::default(),
             ret: None,
-            returned: HashMap::new(),
         },
     };
     this.out.unwritten = this.session.unwritten.clone();
@@ -129,7 +121,13 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     out.harmless.insert(runtime.set_repeatable);
     let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
     out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));
-    out.returns_active = session.active.returns_active(id);
+    out.linear.returns_active = session.active.returns_active(id);
+    if cfg!(debug_assertions) {
+        let (module, width) = (&*session.module, session.request.width);
+        if let Err(error) = verify(module, &out.func, &out.linear, width) {
+            panic!("linearising is at fault: {error}\n{}", text::print(module, &out.func, &out.linear));
+        }
+    }
     Ok(out)
 }
 
@@ -151,6 +149,8 @@ pub(crate) struct Augmenter<'s, 'a> {
     pub(crate) tangents: HashMap<Value, Vec<Value>>,
     blocks: HashMap<Block, Block>,
     pub(crate) block: Block,
+    /// Whether the block that is being copied leads to a return. If not, nobody reads the tangents that it computes.
+    pub(crate) may_return: bool,
     /// Instructions that go to the start of the entry block.
     pub(crate) prologue: Vec<Inst>,
     pub(crate) out: Augmented,
@@ -200,7 +200,7 @@ impl Augmenter<'_, '_> {
                 self.unwanted(i, old, new);
             }
             if self.is_active(old) {
-                self.out.params.push(new);
+                self.out.linear.params.push(new);
             }
             if !self.form.is_callee() && self.session.request.args[i].activity == Activity::DuplicatedNoNeed {
                 self.unneeded(i, old);
@@ -254,7 +254,7 @@ impl Augmenter<'_, '_> {
             self.out.places.insert(new, (object, self.session.facts.offset(self.id, old)));
         }
         if self.is_active(old) {
-            self.out.active.insert(new);
+            self.out.linear.active.insert(new);
         }
     }
 
@@ -298,6 +298,7 @@ impl Augmenter<'_, '_> {
         }
         for old_block in self.cfg.reverse_postorder().to_vec() {
             self.block = self.blocks[&old_block];
+            self.may_return = self.cfg.can_return(old_block);
             let live = self.scope.contains(old_block);
             for inst in self.old.block(old_block).insts.clone() {
                 let data = self.old.inst(inst).clone();
@@ -493,7 +494,7 @@ impl Augmenter<'_, '_> {
         if self.is_forward() {
             self.emit_tangent(inst, &linear);
         } else {
-            self.out.linear.entry(inst).or_default().push(linear);
+            self.out.linear.push(inst, linear);
         }
     }
 
@@ -790,7 +791,7 @@ impl Augmenter<'_, '_> {
         let mut value = old.map(|v| self.get(v));
         self.out.ret = self.old.ret.clone();
         if let Some(value) = value {
-            self.out.returned.insert(self.block, value);
+            self.out.linear.returned.insert(self.block, value);
         }
         if let (Some(old), Some(new)) = (old, value) {
             let shadows = if self.session.returns_companion(self.id) { self.companion(old)? } else { vec![] };

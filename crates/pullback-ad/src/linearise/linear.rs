@@ -150,6 +150,88 @@ pub struct CopiedWord {
 }
 
 impl Linear {
+    /// The value whose tangent the operation computes.
+    pub fn result(&self) -> Option<Value> {
+        match self {
+            Linear::Call { result, .. } => *result,
+            other => other.taken(),
+        }
+    }
+
+    /// The value whose cotangent the transpose takes, and does nothing else; `None` if it takes one from memory, or calls.
+    pub fn taken(&self) -> Option<Value> {
+        match self {
+            Linear::Sum(result, _)
+            | Linear::Quotient { result, .. }
+            | Linear::Cast(result, ..)
+            | Linear::Select(result, ..)
+            | Linear::Load(result, _)
+            | Linear::Bits(result, _)
+            | Linear::WordLoad { result, .. }
+            | Linear::Extract(result, ..)
+            | Linear::Insert(result, ..) => Some(*result),
+            Linear::Store { .. }
+            | Linear::Copy { .. }
+            | Linear::Restore { .. }
+            | Linear::Uncover { .. }
+            | Linear::WordStore { .. }
+            | Linear::WordCopy(_)
+            | Linear::WordCopies { .. }
+            | Linear::Rule(_)
+            | Linear::Given(..)
+            | Linear::Call { .. } => None,
+        }
+    }
+
+    /// The values whose tangents the operation uses: the transpose gives cotangents to them.
+    pub fn operands(&self) -> Vec<Value> {
+        match self {
+            Linear::Sum(_, terms) => terms.iter().map(|(value, _)| *value).collect(),
+            Linear::Quotient { x, y, .. } => x.iter().chain(y).copied().collect(),
+            Linear::Cast(_, _, from) | Linear::Bits(_, from) | Linear::Extract(_, from, _) => vec![*from],
+            Linear::Select(_, _, a, b) | Linear::Insert(_, a, b, _) => a.iter().chain(b).copied().collect(),
+            Linear::Store { value, .. } | Linear::WordStore { value, .. } => value.iter().copied().collect(),
+            Linear::Call { args, .. } => args.clone(),
+            Linear::Given(arg, _) => vec![*arg],
+            Linear::Load(..)
+            | Linear::WordLoad { .. }
+            | Linear::Copy { .. }
+            | Linear::Restore { .. }
+            | Linear::Uncover { .. }
+            | Linear::WordCopy(_)
+            | Linear::Rule(_)
+            | Linear::WordCopies { .. } => vec![],
+        }
+    }
+
+    /// The values of the primal that the operation and its transpose use: coefficients, conditions, shadow addresses, lengths.
+    pub fn primals(&self) -> Vec<Value> {
+        match self {
+            Linear::Sum(_, terms) => terms.iter().flat_map(|(_, c)| c.values()).collect(),
+            Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
+            Linear::Select(_, cond, ..) => vec![*cond],
+            Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),
+            Linear::Copy { dst, src, len, .. } => {
+                let mut all = dst.clone();
+                all.extend(src.iter().flatten());
+                all.push(*len);
+                all
+            }
+            Linear::WordLoad { shadow, words, .. } => shadow.iter().chain(words).copied().collect(),
+            Linear::WordStore { shadow, word, old, .. } => vec![*shadow, *word, *old],
+            Linear::WordCopy(words) => words.iter().flat_map(|w| [w.dst, w.src, w.word, w.old]).collect(),
+            Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
+            Linear::Rule(pullback) => pullback.values(),
+            Linear::Given(_, given) => given.clone(),
+            Linear::Restore { shadow, old } | Linear::Uncover { shadow, old } => {
+                shadow.iter().chain(old).copied().collect()
+            }
+            Linear::Cast(..) | Linear::Bits(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => {
+                vec![]
+            }
+        }
+    }
+
     /// Whether the forward sweep reads shadows that may hold cotangents.
     pub fn reads_words(&self) -> bool {
         matches!(self, Linear::WordLoad { .. }) || self.changes_shadow_pointers()

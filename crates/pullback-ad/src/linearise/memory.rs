@@ -262,8 +262,12 @@ impl Augmenter<'_, '_> {
         rows
     }
 
-    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float must become zero.
+    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float must become zero,
+    /// unless nobody reads it.
     fn refuse_constant(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<()> {
+        if !self.may_return {
+            return Ok(());
+        }
         let at = self.session.facts.place(self.id, ptr, align);
         let objects = &self.session.facts.objects;
         let width = len.unwrap_or(i64::MAX as u64);
@@ -285,7 +289,7 @@ impl Augmenter<'_, '_> {
     fn constant_floats(&self, src: Value, align: u64, len: Option<u64>) -> Result<Vec<Lane>> {
         let Some(object) = self.object(src) else { return Ok(Vec::new()) };
         let lanes = self.lanes(object, src, align, len)?;
-        if lanes.mixed.is_empty() {
+        if lanes.mixed.is_empty() || !self.may_return {
             return Ok(lanes.floats);
         }
         Err(Error::new(
@@ -956,7 +960,7 @@ impl Augmenter<'_, '_> {
                 self.out.places.insert(result, (object, self.session.facts.offset(self.id, old_result)));
             }
             if self.session.active.is_active(self.id, old_result) {
-                self.out.active.insert(result);
+                self.out.linear.active.insert(result);
                 active_result = Some(result);
             }
             if doubled {

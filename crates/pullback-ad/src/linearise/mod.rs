@@ -3,6 +3,9 @@
 //! | module | does |
 //! |---|---|
 //! | [`linear`] | the linear operations |
+//! | [`program`] | … of a function: what linearising hands on, and transposing is given |
+//! | [`text`] | … written down and read back |
+//! | [`verify`] | … and checked |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `memory` | … for instructions that read, write, make or free memory |
 //! | [`rule_call`] | … for calls of functions with a rule of the user's |
@@ -16,4 +19,7 @@ pub(crate) mod forward;
 mod inner_tape;
 pub mod linear;
 pub(crate) mod memory;
+pub mod program;
 pub mod rule_call;
+pub mod text;
+pub mod verify;

@@ -345,8 +345,7 @@ pub(crate) fn check_borrows(session: &Session, aug: &mut Augmented, cfg: &Cfg, f
 
 /// The calls of rules that are given memory which may be overwritten, and what is to be called in their place.
 fn overwritten(session: &Session, aug: &Augmented, cfg: &Cfg, form: Form) -> Result<Vec<(Inst, FuncId)>> {
-    let rules = aug.linear.iter().flat_map(|(inst, all)| all.iter().map(move |linear| (*inst, linear)));
-    let pullbacks = rules.filter_map(|(inst, linear)| match linear {
+    let pullbacks = aug.linear.all().filter_map(|(inst, linear)| match linear {
         Linear::Rule(pullback) if !pullback.borrowed.is_empty() => Some((inst, pullback)),
         _ => None,
     });

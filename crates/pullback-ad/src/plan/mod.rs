@@ -26,7 +26,6 @@ pub use walk::{Place, Walks};
 
 use crate::analysis::counted::{Affine, Counted, Step, argument};
 use crate::linearise::augment::Augmented;
-use crate::linearise::linear::Linear;
 use crate::plan::recomputable::Stability;
 use crate::session::Form;
 use pullback_ir::cfg::{Cfg, edges_from};
@@ -132,34 +131,6 @@ pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
     planner.plan
 }
 
-/// The values of the augmented primal that the transpose of a linear operation uses.
-pub fn uses(linear: &Linear) -> Vec<Value> {
-    match linear {
-        Linear::Sum(_, terms) => terms.iter().flat_map(|(_, c)| c.values()).collect(),
-        Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
-        Linear::Select(_, cond, ..) => vec![*cond],
-        Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),
-        Linear::Copy { dst, src, len, .. } => {
-            let mut all = dst.clone();
-            all.extend(src.iter().flatten());
-            all.push(*len);
-            all
-        }
-        Linear::WordLoad { shadow, words, .. } => shadow.iter().chain(words).copied().collect(),
-        Linear::WordStore { shadow, word, old, .. } => vec![*shadow, *word, *old],
-        Linear::WordCopy(words) => words.iter().flat_map(|w| [w.dst, w.src, w.word, w.old]).collect(),
-        Linear::WordCopies { dst, src, len, .. } => [*dst, *len].into_iter().chain(*src).collect(),
-        Linear::Rule(pullback) => pullback.values(),
-        Linear::Given(_, given) => given.clone(),
-        Linear::Restore { shadow, old } | Linear::Uncover { shadow, old } => {
-            shadow.iter().chain(old).copied().collect()
-        }
-        Linear::Cast(..) | Linear::Bits(..) | Linear::Call { .. } | Linear::Extract(..) | Linear::Insert(..) => {
-            vec![]
-        }
-    }
-}
-
 /// The ways to get a value.
 pub(crate) enum Recipe {
     /// There is nothing to decide.
@@ -198,9 +169,8 @@ impl Planner<'_> {
         let (cfg, loops) = (self.shape.cfg, self.shape.loops);
         for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
             let level = loops.innermost(*block);
-            let insts = self.func().block(*block).insts.iter();
-            let linear = insts.flat_map(|inst| self.aug.linear.get(inst).into_iter().flatten());
-            needed.extend(linear.flat_map(uses).map(|value| self.key(value, level)));
+            let linear = self.aug.linear.of_block(self.func(), *block);
+            needed.extend(linear.flat_map(|(_, linear)| linear.primals()).map(|value| self.key(value, level)));
             needed.extend(self.plan.decisions.get(block).map(|decision| self.key(decision.on, level)));
         }
         for (id, count) in self.shape.trips {

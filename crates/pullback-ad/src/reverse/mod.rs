@@ -109,7 +109,7 @@ pub fn split(session: &Session, aug: Augmented, form: Form, name: &str) -> Resul
     let mut rev = Function::new(name, Vec::new(), None);
     let entry = rev.add_block();
     let tape = rev.add_param(entry, Type::Ptr);
-    if aug.returns_active {
+    if aug.linear.returns_active {
         let ty = cotangent_type(aug.ret.as_ref().expect("an active result has a type"));
         for _ in 0..width {
             rev.add_param(entry, ty.clone());
@@ -117,7 +117,7 @@ pub fn split(session: &Session, aug: Augmented, form: Form, name: &str) -> Resul
     }
     rev.params = rev.param_values().iter().map(|v| rev.ty(*v).clone()).collect();
     let cotangents: Vec<Type> =
-        aug.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
+        aug.linear.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
     rev.ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
     let mut sweeps = Sweeps::new(session, aug, form, Some(rev), tape)?;
     sweeps.run()?;
@@ -361,11 +361,11 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             self.build().jump(entries[0], vec![]);
         }
         // The cotangent of the result goes to the value that was returned.
-        if self.aug.returns_active {
+        if self.aug.linear.returns_active {
             let seeds: Vec<Value> = self.rev().param_values()[1..].to_vec();
             for exit in exits {
-                let value = self.aug.returned[exit];
-                if self.aug.active.contains(&value) {
+                let value = self.aug.linear.returned[exit];
+                if self.aug.linear.active.contains(&value) {
                     self.at = self.rev_blocks[exit];
                     for (lane, seed) in seeds.iter().enumerate() {
                         self.accumulate(value, lane, *seed);
@@ -390,7 +390,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let refilled = refilled(insts, &self.aug.linear);
         self.waiting = self.hands_on(block).then(Vec::new);
         for inst in insts.iter().rev() {
-            let Some(linear) = self.aug.linear.get(inst).cloned() else { continue };
+            let linear = self.aug.linear.at(*inst).to_vec();
             let data = self.aug.func.inst(*inst);
             let (flags, loc) = (data.flags.fast_math(), data.loc);
             for linear in linear.iter().rev() {
@@ -412,7 +412,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let params = self.aug.func.block(block).params.clone();
         // All cotangents of parameters are taken before any is passed on: a parameter may be passed to another.
         let active: Vec<(usize, Value)> =
-            params.iter().copied().enumerate().filter(|(_, p)| self.aug.active.contains(p)).collect();
+            params.iter().copied().enumerate().filter(|(_, p)| self.aug.linear.active.contains(p)).collect();
         let taken: Vec<(usize, Vec<Value>)> = active.into_iter().map(|(i, p)| (i, self.take(p))).collect();
         if let Some(id) = header.filter(|id| self.trips.contains_key(id)) {
             self.reverse_header(id, into, args, &taken);
@@ -462,7 +462,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     fn pass_on(&mut self, args: &[Value], taken: &[(usize, Vec<Value>)]) {
         for (position, cotangents) in taken {
             let arg = args[*position];
-            if self.aug.active.contains(&arg) {
+            if self.aug.linear.active.contains(&arg) {
                 for (lane, g) in cotangents.iter().enumerate() {
                     self.accumulate(arg, lane, *g);
                 }
@@ -482,8 +482,11 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     ) {
         let entry = *into.iter().find(|e| self.entered_by(**e).is_some()).expect("a loop is entered");
         let back = *into.iter().find(|e| self.closed_by(**e).is_some()).expect("a loop has a back edge");
-        let changed: BTreeSet<Value> =
-            taken.iter().map(|(position, _)| args[&back][*position]).filter(|v| self.aug.active.contains(v)).collect();
+        let changed: BTreeSet<Value> = taken
+            .iter()
+            .map(|(position, _)| args[&back][*position])
+            .filter(|v| self.aug.linear.active.contains(v))
+            .collect();
         let unchanged: Vec<(Value, Value)> = changed.into_iter().flat_map(|value| self.peek(value)).collect();
         self.pass_on(&args[&back], taken);
         let i = self.read(Slot::Counter(id), Type::I64);
@@ -549,7 +552,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         }
         let mut result = None;
         if let Some(ty) = self.rev().ret.clone() {
-            let parts: Vec<Value> = self.aug.params.clone().into_iter().flat_map(|p| self.take(p)).collect();
+            let parts: Vec<Value> = self.aug.linear.params.clone().into_iter().flat_map(|p| self.take(p)).collect();
             let mut b = self.build();
             let mut all = b.func.constant(ty.clone(), Constant::Undef);
             for (i, part) in parts.into_iter().enumerate() {

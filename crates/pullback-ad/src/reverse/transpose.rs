@@ -368,7 +368,7 @@ impl Sweeps<'_, '_> {
                         let index = i * width + lane;
                         let part_ty = ty.field(index).clone();
                         let part = self.build().value(Op::ExtractValue(all, index as u32), part_ty);
-                        if self.aug.active.contains(arg) {
+                        if self.aug.linear.active.contains(arg) {
                             self.accumulate(*arg, lane, part);
                         }
                     }

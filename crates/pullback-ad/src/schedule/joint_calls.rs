@@ -86,13 +86,13 @@ struct Candidate {
 
 /// Let calls of the derivative's own function be done in one go where that is possible.
 pub fn reverse_jointly(session: &mut Session, whole: &mut Augmented, primal: FuncId) {
-    if !whole.linear.values().flatten().any(|linear| matches!(linear, Linear::Call { .. })) {
+    if !whole.linear.all().any(|(_, linear)| matches!(linear, Linear::Call { .. })) {
         return;
     }
     let cfg = Cfg::new(&whole.func);
     drop_useless(whole, &cfg);
     let Some(result) = result_store(session, whole, primal) else { return };
-    let seeds = match &whole.linear[&result][..] {
+    let seeds = match whole.linear.at(result) {
         [Linear::Store { shadow, ty, .. }] => Seeds::At(shadow.clone(), ty.clone()),
         other => unreachable!("the result is stored, not {other:?}"),
     };
@@ -159,7 +159,7 @@ fn result_store(session: &Session, whole: &Augmented, primal: FuncId) -> Option<
         }
         _ => false,
     };
-    let mut stores = whole.linear.iter().filter(|(_, linear)| is_result(linear)).map(|(inst, _)| *inst);
+    let mut stores = whole.linear.all().map(|(inst, _)| inst).filter(|inst| is_result(whole.linear.at(*inst)));
     let store = stores.next()?;
     (uses == 1 && stores.next().is_none()).then_some(store)
 }
@@ -174,7 +174,7 @@ fn calls_ahead(session: &Session, aug: &Augmented, cfg: &Cfg, result: Option<Ins
     let mut ahead = Ahead::new(aug, cfg, result)?;
     let mut calls = HashMap::new();
     for inst in cfg.reverse_postorder().iter().flat_map(|b| &aug.func.block(*b).insts) {
-        if let Some([Linear::Call { result, .. }]) = aug.linear.get(inst).map(Vec::as_slice)
+        if let [Linear::Call { result, .. }] = aug.linear.at(*inst)
             && let Some(call) = call_ahead(session, aug, &mut ahead, *inst, *result)
         {
             calls.insert(*inst, call);
@@ -266,7 +266,7 @@ fn everything_ahead(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Fou
     let mut sums: Vec<(Value, Sum)> = Vec::new();
     for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
         for inst in &aug.func.block(*block).insts {
-            for linear in aug.linear.get(inst).into_iter().flatten() {
+            for linear in aug.linear.at(*inst) {
                 match linear {
                     Linear::Sum(..) | Linear::Quotient { .. } | Linear::Cast(..) | Linear::Select(..) => {}
                     Linear::Load(value, shadow) if is_only_read(session, aug, *value, shadow) => {
@@ -281,7 +281,7 @@ fn everything_ahead(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Fou
             }
         }
     }
-    sums.extend(aug.params.iter().enumerate().map(|(i, param)| (*param, Sum::Param(i))));
+    sums.extend(aug.linear.params.iter().enumerate().map(|(i, param)| (*param, Sum::Param(i))));
     let mut additions: BTreeMap<Block, Vec<Addition>> = BTreeMap::new();
     for (value, sum) in sums {
         for (block, term) in ahead.shares(value)? {
@@ -331,7 +331,7 @@ fn finish(session: &Session, candidate: Candidate, once: &HashMap<FuncId, FuncId
     let entry = aug.func.entry();
     let width = session.request.width;
     let seeds: Vec<Value> = match &aug.ret {
-        Some(ty) if aug.returns_active => {
+        Some(ty) if aug.linear.returns_active => {
             let ty = ty.clone();
             (0..width).map(|_| aug.func.add_param(entry, ty.clone())).collect()
         }
@@ -415,7 +415,7 @@ impl<'e, 'a> Emitter<'e, 'a> {
     /// The sums of active parameters start with nothing.
     fn make_slots(&mut self) {
         let mut prologue = Vec::new();
-        for param in self.aug.params.clone() {
+        for param in self.aug.linear.params.clone() {
             let ty = self.aug.func.ty(param).clone();
             let mut slots = Vec::new();
             for _ in 0..self.width() {
@@ -436,7 +436,7 @@ impl<'e, 'a> Emitter<'e, 'a> {
         if self.slots.is_empty() {
             return;
         }
-        let types = self.aug.params.iter().flat_map(|p| {
+        let types = self.aug.linear.params.iter().flat_map(|p| {
             let ty = self.aug.func.ty(*p).clone();
             std::iter::repeat_n(ty, self.session.request.width)
         });
@@ -466,7 +466,7 @@ impl<'e, 'a> Emitter<'e, 'a> {
             seeds.extend((0..width).map(|lane| self.value(share, lane)));
         }
         let once = self.once[&call.callee];
-        let active = match &self.aug.linear[&inst][..] {
+        let active = match self.aug.linear.at(inst) {
             [Linear::Call { args, .. }] => args.clone(),
             other => unreachable!("a call has one transpose, not {other:?}"),
         };
@@ -480,7 +480,7 @@ impl<'e, 'a> Emitter<'e, 'a> {
             args.push(neutral(&mut self.aug.func, ty));
         }
         self.aug.func.inst_mut(inst).op = Op::Call(Callee::Direct(once), args, cleanup);
-        self.aug.linear.remove(&inst);
+        self.aug.linear.set(inst, vec![]);
         if active.is_empty() {
             self.aug.func.block_mut(self.block).insts.push(inst);
             return;
@@ -506,8 +506,8 @@ impl<'e, 'a> Emitter<'e, 'a> {
         }
         // In a function with a reverse sweep, that adds them to the cotangents of the arguments.
         let last = *self.aug.func.block(self.block).insts.last().expect("just pushed");
-        let all = active.into_iter().zip(given.iter().cloned()).filter(|(arg, _)| self.aug.active.contains(arg));
-        self.aug.linear.insert(last, all.map(|(arg, lanes)| Linear::Given(arg, lanes)).collect());
+        let all = active.into_iter().zip(given.iter().cloned()).filter(|(arg, _)| self.aug.linear.active.contains(arg));
+        self.aug.linear.set(last, all.map(|(arg, lanes)| Linear::Given(arg, lanes)).collect());
         self.given.insert(inst, given);
     }
 

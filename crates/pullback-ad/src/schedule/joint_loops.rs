@@ -223,7 +223,7 @@ impl Sweeps<'_, '_> {
             self.cache.clear();
             for sum in sums {
                 for (lane, g) in self.take(sum.last).into_iter().enumerate() {
-                    if self.aug.active.contains(&sum.init) {
+                    if self.aug.linear.active.contains(&sum.init) {
                         self.accumulate(sum.init, lane, g);
                     }
                 }

@@ -9,6 +9,7 @@
 //! place is a sum that contains the cotangent itself, which is `−0` only if the place held `−0` before.
 
 use crate::linearise::linear::Linear;
+use crate::linearise::program::LinearFunction;
 use crate::rules::Coefficient;
 use pullback_ir::{Inst, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -17,12 +18,12 @@ use std::collections::{HashMap, HashSet};
 const MOST_SUMS: usize = 32;
 
 /// The stores of a block, given by its instructions in order, whose place gets its cotangent back in the reverse of the block.
-pub fn refilled(insts: &[Inst], linear: &HashMap<Inst, Vec<Linear>>) -> HashSet<Inst> {
+pub fn refilled(insts: &[Inst], linear: &LinearFunction) -> HashSet<Inst> {
     let mut found = HashSet::new();
     let mut loaded: HashMap<&[Value], Vec<Value>> = HashMap::new();
     let mut summands: HashMap<Value, Vec<Value>> = HashMap::new();
     for inst in insts {
-        for operation in linear.get(inst).into_iter().flatten() {
+        for operation in linear.at(*inst) {
             match operation {
                 Linear::Load(result, shadow) => loaded.entry(shadow).or_default().push(*result),
                 Linear::Sum(result, terms) => {

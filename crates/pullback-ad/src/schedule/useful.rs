@@ -14,56 +14,8 @@ use std::collections::{HashMap, HashSet};
 /// Drop the linear operations and the activity of values that have no cotangent.
 pub fn drop_useless(aug: &mut Augmented, cfg: &Cfg) {
     let useful = useful(aug, cfg);
-    let keep = |linear: &Linear| result(linear).is_none_or(|value| useful.contains(&value));
-    aug.linear.values_mut().for_each(|all| all.retain(keep));
-    aug.linear.retain(|_, all| !all.is_empty());
-    aug.active.retain(|value| useful.contains(value));
-}
-
-/// The value whose cotangent an operation's transpose takes; `None` if it takes one from memory, or calls.
-fn result(linear: &Linear) -> Option<Value> {
-    match linear {
-        Linear::Sum(result, _)
-        | Linear::Quotient { result, .. }
-        | Linear::Cast(result, ..)
-        | Linear::Select(result, ..)
-        | Linear::Load(result, _)
-        | Linear::Bits(result, _)
-        | Linear::WordLoad { result, .. }
-        | Linear::Extract(result, ..)
-        | Linear::Insert(result, ..) => Some(*result),
-        Linear::Store { .. }
-        | Linear::Copy { .. }
-        | Linear::Restore { .. }
-        | Linear::Uncover { .. }
-        | Linear::WordStore { .. }
-        | Linear::WordCopy(_)
-        | Linear::WordCopies { .. }
-        | Linear::Rule(_)
-        | Linear::Given(..)
-        | Linear::Call { .. } => None,
-    }
-}
-
-/// The values that an operation's transpose gives cotangents to.
-pub fn operands(linear: &Linear) -> Vec<Value> {
-    match linear {
-        Linear::Sum(_, terms) => terms.iter().map(|(value, _)| *value).collect(),
-        Linear::Quotient { x, y, .. } => x.iter().chain(y).copied().collect(),
-        Linear::Cast(_, _, from) | Linear::Bits(_, from) | Linear::Extract(_, from, _) => vec![*from],
-        Linear::Select(_, _, a, b) | Linear::Insert(_, a, b, _) => a.iter().chain(b).copied().collect(),
-        Linear::Store { value, .. } | Linear::WordStore { value, .. } => value.iter().copied().collect(),
-        Linear::Call { args, .. } => args.clone(),
-        Linear::Given(arg, _) => vec![*arg],
-        Linear::Load(..)
-        | Linear::WordLoad { .. }
-        | Linear::Copy { .. }
-        | Linear::Restore { .. }
-        | Linear::Uncover { .. }
-        | Linear::WordCopy(_)
-        | Linear::Rule(_)
-        | Linear::WordCopies { .. } => vec![],
-    }
+    let keep = |linear: &Linear| linear.taken().is_none_or(|value| useful.contains(&value));
+    aug.linear.retain(keep, |value| useful.contains(&value));
 }
 
 /// The floats whose cotangents come about and are taken in the reverse of one block: they need no place of their own.
@@ -76,13 +28,9 @@ pub fn local(aug: &Augmented, cfg: &Cfg) -> HashSet<Value> {
         if *block != aug.func.entry() {
             taken.extend(data.params.iter().map(|param| (*param, *block)));
         }
-        for linear in data.insts.iter().filter_map(|inst| aug.linear.get(inst)).flatten() {
-            given.extend(operands(linear).into_iter().map(|value| (value, *block)));
-            let result = match linear {
-                Linear::Call { result, .. } => *result,
-                other => result(other),
-            };
-            taken.extend(result.map(|result| (result, *block)));
+        for (_, linear) in aug.linear.of_block(&aug.func, *block) {
+            given.extend(linear.operands().into_iter().map(|value| (value, *block)));
+            taken.extend(linear.result().map(|result| (result, *block)));
         }
         handed_on.extend(data.term.targets().iter().flat_map(|target| target.args.iter().copied()));
         handed_on.extend(data.term.operand());
@@ -98,18 +46,18 @@ pub fn local(aug: &Augmented, cfg: &Cfg) -> HashSet<Value> {
 
 /// The values that have a cotangent.
 fn useful(aug: &Augmented, cfg: &Cfg) -> HashSet<Value> {
-    let mut work: Vec<Value> = aug.returned.values().copied().filter(|_| aug.returns_active).collect();
+    let mut work: Vec<Value> = aug.linear.results().map(|(_, value)| value).collect();
     let mut sources: HashMap<Value, Vec<Value>> = HashMap::new();
-    for linear in aug.linear.values().flatten() {
-        match result(linear) {
-            Some(value) => sources.entry(value).or_default().extend(operands(linear)),
-            None => work.extend(operands(linear)),
+    for (_, linear) in aug.linear.all() {
+        match linear.taken() {
+            Some(value) => sources.entry(value).or_default().extend(linear.operands()),
+            None => work.extend(linear.operands()),
         }
     }
     for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
         for target in aug.func.block(*block).term.targets() {
             let params = &aug.func.block(target.block).params;
-            for (param, arg) in params.iter().zip(&target.args).filter(|(p, _)| aug.active.contains(p)) {
+            for (param, arg) in params.iter().zip(&target.args).filter(|(p, _)| aug.linear.active.contains(p)) {
                 sources.entry(*param).or_default().push(*arg);
             }
         }

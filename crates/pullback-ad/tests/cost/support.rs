@@ -198,7 +198,7 @@ impl Program {
     }
 
     fn text(&self) -> String {
-        text::function_text(&self.module, self.derivative)
+        text::function_text(&self.module, self.module.func(self.derivative))
     }
 }
 

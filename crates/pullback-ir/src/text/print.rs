@@ -36,8 +36,8 @@ impl Display for Function {
 }
 
 /// The text of a function of a module.
-pub fn function_text(module: &Module, id: FuncId) -> String {
-    Printer { func: module.func(id), names: &Names::of(module) }.function()
+pub fn function_text(module: &Module, func: &Function) -> String {
+    Printer { func, names: &Names::of(module) }.function()
 }
 
 /// The text of one instruction, on one line, with the names of `module`.

@@ -120,8 +120,8 @@ impl<'a> Ahead<'a> {
             let data = self.aug.func.block(block);
             for (position, inst) in data.insts.iter().enumerate() {
                 self.spots.insert(*inst, Spot { block, position });
-                for (number, linear) in self.aug.linear.get(inst).into_iter().flatten().enumerate() {
-                    let given: BTreeSet<Value> = crate::schedule::useful::operands(linear).into_iter().collect();
+                for (number, linear) in self.aug.linear.at(*inst).iter().enumerate() {
+                    let given: BTreeSet<Value> = linear.operands().into_iter().collect();
                     for value in given {
                         self.uses.entry(value).or_default().push(Use::Linear(block, *inst, number));
                     }
@@ -135,9 +135,9 @@ impl<'a> Ahead<'a> {
                 self.uses.entry(value).or_default().push(Use::Edges(block));
             }
             if let Terminator::Return(Some(_)) = data.term
-                && self.aug.returns_active
+                && self.aug.linear.returns_active
             {
-                self.uses.entry(self.aug.returned[&block]).or_default().push(Use::Returned(block));
+                self.uses.entry(self.aug.linear.returned[&block]).or_default().push(Use::Returned(block));
             }
         }
     }
@@ -151,7 +151,7 @@ impl<'a> Ahead<'a> {
         let args = &self.aug.func.block(edge.from).term.targets()[edge.index].args;
         let params = &self.aug.func.block(edge.to).params;
         let pairs = args.iter().copied().zip(params.iter().copied());
-        pairs.filter(|(_, param)| self.aug.active.contains(param)).collect()
+        pairs.filter(|(_, param)| self.aug.linear.active.contains(param)).collect()
     }
 
     /// The block in which a value is made; a constant in none.
@@ -301,7 +301,7 @@ impl<'a> Ahead<'a> {
 
     fn given_by_operation(&mut self, value: Value, inst: Inst, number: usize) -> Option<Known> {
         let flags = self.aug.func.inst(inst).flags.fast_math();
-        let linear = &self.aug.linear[&inst][number];
+        let linear = &self.aug.linear.at(inst)[number];
         let mut parts: Vec<Node> = Vec::new();
         match linear {
             Linear::Sum(result, terms) => {

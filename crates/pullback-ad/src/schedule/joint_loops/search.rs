@@ -8,7 +8,6 @@ use crate::plan::recomputable::Stability;
 use crate::plan::{Place, Walks};
 use crate::rules::Coefficient;
 use crate::schedule::joint_loops::{Bound, JointLoop, Seed, Sum, Walk};
-use crate::schedule::useful::operands;
 use crate::session::{Form, Session};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
@@ -28,7 +27,7 @@ pub fn find(
     form: Form,
 ) -> HashMap<Loop, JointLoop> {
     // Where the caller's pointers are overwritten, cotangents are known when the primal is through.
-    let late = session.settles || aug.linear.values().flatten().any(Linear::reads_words);
+    let late = session.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
     if form != Form::Whole || loops.is_empty() || late {
         return HashMap::new();
     }
@@ -78,8 +77,8 @@ impl<'a> Uses<'a> {
     fn new(aug: &'a Augmented, cfg: &Cfg) -> Self {
         let mut all: HashMap<Value, Vec<Use>> = HashMap::new();
         for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-            for linear in aug.func.block(*block).insts.iter().filter_map(|i| aug.linear.get(i)).flatten() {
-                let operands: HashSet<Value> = operands(linear).into_iter().collect();
+            for (_, linear) in aug.linear.of_block(&aug.func, *block) {
+                let operands: HashSet<Value> = linear.operands().into_iter().collect();
                 for value in operands {
                     all.entry(value).or_default().push(Use::Linear(*block, linear));
                 }
@@ -87,7 +86,7 @@ impl<'a> Uses<'a> {
             for edge in edges_from(&aug.func, *block).into_iter().filter(|e| cfg.can_return(e.to)) {
                 let params = aug.func.block(edge.to).params.iter();
                 let args = &aug.func.block(*block).term.targets()[edge.index].args;
-                for (param, arg) in params.zip(args).filter(|(p, _)| aug.active.contains(p)) {
+                for (param, arg) in params.zip(args).filter(|(p, _)| aug.linear.active.contains(p)) {
                     all.entry(*arg).or_default().push(Use::Edge(edge, *param));
                 }
             }
@@ -165,7 +164,7 @@ impl Search<'_> {
         let bounds = panics.map(|exit| self.bound(id, entry, back, *exit)).collect::<Option<Vec<Bound>>>()?;
         let (mut sums, mut walks, mut chained) = (Vec::new(), Vec::new(), HashSet::new());
         for (position, param) in self.aug.func.block(data.header).params.iter().copied().enumerate() {
-            if !self.aug.active.contains(&param) {
+            if !self.aug.linear.active.contains(&param) {
                 continue;
             }
             if let Some(walk) = self.walk(id, param) {
@@ -243,7 +242,7 @@ impl Search<'_> {
     }
 
     fn linear(&self, block: Block) -> impl Iterator<Item = &Linear> {
-        self.aug.func.block(block).insts.iter().filter_map(|i| self.aug.linear.get(i)).flatten()
+        self.aug.linear.of_block(&self.aug.func, block).map(|(_, linear)| linear)
     }
 
     /// The bound that decides about a panic in a loop, if every iteration asks for it.
@@ -316,8 +315,8 @@ impl Search<'_> {
                 let mut into = from.filter(|e| e.to == block);
                 into.all(|e| all.contains(&counted::argument(&self.aug.func, e, position)))
             }
-            ValueDef::Inst(inst) => match &self.aug.linear.get(&inst).map(Vec::as_slice) {
-                Some([Linear::Sum(_, terms)]) => {
+            ValueDef::Inst(inst) => match self.aug.linear.at(inst) {
+                [Linear::Sum(_, terms)] => {
                     let mut among = terms.iter().filter(|(v, _)| all.contains(v));
                     matches!((among.next(), among.next()), (Some((_, c)), None) if *c == Coefficient::ONE)
                 }
@@ -333,7 +332,7 @@ impl Search<'_> {
         let (Affine { step: Step::Constant(step), .. }, _) = self.walks.walk(param)? else { return None };
         let (of, _, next) = self.counted.recurrence(param)?;
         let inst = self.aug.func.def_inst(next)?;
-        let [Linear::Load(_, shadow)] = self.aug.linear.get(&inst)?.as_slice() else { return None };
+        let [Linear::Load(_, shadow)] = self.aug.linear.at(inst) else { return None };
         (of == id).then(|| Walk { param, next: shadow.clone(), step })
     }
 
