@@ -4,7 +4,7 @@ use crate::analysis::points_to::flow;
 use crate::analysis::scope::{self, OnPanic};
 use crate::analysis::{activity, owners};
 use crate::error::{Error, ErrorKind, Result};
-use crate::linearise::augment::augment;
+use crate::linearise::augment::{Augmented, augment};
 use crate::prepare::{
     access_to_branch, extremum, hoist, rejoin, retype, select_to_branch, split_wide_ints, unpack, words,
 };
@@ -12,7 +12,7 @@ use crate::request::{Mode, Request};
 use crate::reverse::alias;
 use crate::reverse::release::{self, Part};
 use crate::runtime::{Runtime, SAVE_SHADOWS, TapeUse};
-use crate::schedule::joint_calls;
+use crate::schedule::{self, Scheduled, joint_calls};
 use crate::session::{Disturbs, Form, Session};
 use crate::{reverse, session};
 use pullback_ir::{Callee, Constant, Flags, FuncId, Function, Inst, Module, Op, Terminator, Type};
@@ -158,7 +158,8 @@ fn derive(
     let (mut later, mut parts) = (false, Vec::new());
     let derivative = match request.mode {
         Mode::Reverse if request.split => {
-            let (forward, backward) = reverse::split(&session, whole, form, &reverse_sweep(name))?;
+            let scheduled = scheduled(&session, whole, form)?;
+            let (forward, backward) = reverse::split(&session.target(), scheduled, &reverse_sweep(name))?;
             parts.push((session.module.add_function(backward), Part::Other));
             later = true;
             forward
@@ -166,7 +167,8 @@ fn derive(
         Mode::Forward => whole.func,
         Mode::Reverse => {
             let places = whole.places.clone();
-            let (mut derivative, origins) = reverse::combined(&session, whole, name)?;
+            let scheduled = scheduled(&session, whole, form)?;
+            let (mut derivative, origins) = reverse::combined(&session.target(), scheduled, name)?;
             let pointers = alias::Pointers { regions: &facts.regions, places: &places, origins: &origins };
             alias::classify(&mut derivative, request, runtime, &pointers);
             derivative
@@ -182,7 +184,8 @@ fn derive(
             None => *session.module.func_mut(variant.forward) = part.func,
             Some(reverse) => {
                 let name = session.module.func(reverse).name.clone();
-                let (forward, backward) = reverse::split(&session, part, Form::Callee, &name)?;
+                let scheduled = scheduled(&session, part, Form::Callee)?;
+                let (forward, backward) = reverse::split(&session.target(), scheduled, &name)?;
                 *session.module.func_mut(variant.forward) = forward;
                 *session.module.func_mut(reverse) = backward;
                 parts.extend([(variant.forward, Part::Other), (reverse, Part::Other)]);
@@ -218,6 +221,12 @@ fn derive(
         note_first(session.module.func_mut(id), runtime.set_repeatable, repeatable);
     }
     Ok(Derivative { function: id, disowns })
+}
+
+/// Decide where the transposes of a linear program run, and note what they do to the caller's shadows.
+fn scheduled(session: &Session, aug: Augmented, form: Form) -> Result<Scheduled> {
+    session.note_disturbed(&aug.linear);
+    schedule::schedule(session, aug, form)
 }
 
 /// Let a derivative begin with a call of a function that takes the tape, and a number.

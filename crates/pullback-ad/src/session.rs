@@ -1,10 +1,15 @@
 //! What all functions of one derivative share, and the functions made for callees.
 
 use crate::analysis::activity::{ActiveSet, reached};
+use crate::analysis::points_to;
 use crate::analysis::points_to::flow::Facts;
 use crate::analysis::points_to::objects::{ContentId, Kinds, ObjId};
+use crate::analysis::points_to::offsets::Offsets;
 use crate::custom::Role;
+use crate::linearise::linear::{Beside, Linear};
+use crate::linearise::program::LinearFunction;
 use crate::request::{Mode, Request};
+use crate::reverse::Target;
 use crate::runtime::{Runtime, TapeUse};
 use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
 use std::cell::Cell;
@@ -113,14 +118,37 @@ impl Session<'_> {
         self.disturbs.set(self.disturbs.get().max(what));
     }
 
-    /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both sweeps of a
-    /// function, and another one in every function.
-    pub fn site(&self, function: &str, key: &str) -> i64 {
-        let function = function.trim_end_matches(".fwd").trim_end_matches(".rev");
-        let bytes = [self.name.as_str(), function, key].into_iter().flat_map(|part| part.bytes().chain([0xff]));
-        // FNV-1a.
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-        (hash >> 2) as i64
+    /// What the sweeps of its functions are written for.
+    pub fn target(&self) -> Target<'_> {
+        let Request { width, strong_zero, nested, .. } = *self.request;
+        let (settles, runtime) = (self.settles, self.runtime);
+        Target { module: self.module, name: &self.name, width, strong_zero, nested, settles, runtime }
+    }
+
+    /// Note what the transposes of a linear program do to the caller's shadows on the way.
+    pub fn note_disturbed(&self, linear: &LinearFunction) {
+        for (_, operation) in linear.all() {
+            // Words that are moved within an argument are pointers, too.
+            if operation.changes_shadow_pointers() {
+                self.repeatable.set(false);
+                self.disturb(Disturbs::Pointers);
+            } else if matches!(operation, Linear::Rule(_)) {
+                self.disturb(Disturbs::Sums);
+            }
+        }
+    }
+
+    /// What may lie in the shadow of an object: of so many bytes at these offsets, or anywhere.
+    pub fn beside(&self, object: ObjId, at: &Offsets, width: Option<u64>) -> Beside {
+        let objects = &self.facts.objects;
+        let number = |cell: &points_to::objects::Cell| {
+            let kinds = objects.kinds(cell.content);
+            kinds.has_float()
+                && kinds.contains(Kinds::INT)
+                && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
+        };
+        let callers = !objects.origins(object).args.is_empty();
+        if callers && objects.cells(object).iter().any(number) { Beside::Numbers } else { Beside::Floats }
     }
 
     /// Whether callers may see this in an enum.

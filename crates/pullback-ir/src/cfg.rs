@@ -107,6 +107,12 @@ impl Cfg {
     }
 }
 
+/// The edges into a block by which the function may still return, in a fixed order.
+pub fn live_edges_into(func: &Function, cfg: &Cfg, block: Block) -> Vec<Edge> {
+    let from = cfg.predecessors(block).iter().filter(|p| cfg.can_return(**p));
+    from.flat_map(|p| edges_from(func, *p)).filter(|e| e.to == block).collect()
+}
+
 /// The edges out of `block`, in the order of the terminator's targets.
 pub fn edges_from(func: &Function, block: Block) -> Vec<Edge> {
     let targets = func.block(block).term.targets();

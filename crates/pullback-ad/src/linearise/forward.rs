@@ -65,7 +65,7 @@ impl Augmenter<'_, '_> {
                     let b = b.map_or(zero, |b| tangent(self, b));
                     (*result, self.builder().select(*cond, a, b))
                 }
-                Linear::Load(result, shadow) => {
+                Linear::Load(result, shadow, _) => {
                     let ty = self.func.ty(*result).clone();
                     let Op::Load { align, .. } = self.func.inst(inst).op else { unreachable!("this is a load") };
                     let mut b = self.builder();
@@ -81,11 +81,11 @@ impl Augmenter<'_, '_> {
                     b.push(Op::Store { ptr: shadow[lane], value, align }, None);
                     continue;
                 }
-                Linear::Copy { dst, len, lanes, .. } => {
+                Linear::Copy { dst, len, floats, .. } => {
                     // The bytes are mirrored already; a constant source leaves zero tangents.
                     match inline_len(&self.func, *len) {
                         Some(bytes) => {
-                            for lane_ in &lanes.floats {
+                            for lane_ in floats {
                                 for at in lane_.places(bytes) {
                                     let zero = self.func.zero(&lane_.float());
                                     let mut b = self.builder();
@@ -95,7 +95,7 @@ impl Augmenter<'_, '_> {
                             }
                         }
                         None => {
-                            for lane_ in &lanes.floats {
+                            for lane_ in floats {
                                 let callee = self.session.runtime.zero_lanes;
                                 let mut b = self.builder();
                                 let [len, stride, offset, width] = lane_.operands(&mut b, *len);

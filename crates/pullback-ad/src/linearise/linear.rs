@@ -18,7 +18,7 @@
 //! | a user's rule | its pullback |
 //! | `store w → p'`, a word | `if w is a float { w̄ += load p' }; store what was there → p'` |
 
-use crate::analysis::points_to::lanes::{Lane, Lanes};
+use crate::analysis::points_to::lanes::Lane;
 use crate::linearise::rule_call::Pullback;
 use crate::rules::Coefficient;
 use pullback_ir::{CastOp, FuncId, Type, Value};
@@ -45,7 +45,7 @@ pub enum Linear {
     /// `ṙ = cond ? ȧ : ḃ`.
     Select(Value, Value, Option<Value>, Option<Value>),
     /// `ṙ = load p'`.
-    Load(Value, Vec<Value>),
+    Load(Value, Vec<Value>, Beside),
     /// `store ẇ → p'`, of a float or aggregate type.
     Store {
         /// The stored value, if active.
@@ -64,7 +64,9 @@ pub enum Linear {
         /// Bytes.
         len: Value,
         /// Where the floats are.
-        lanes: Lanes,
+        floats: Vec<Lane>,
+        /// What may lie in the source.
+        beside: Beside,
     },
     /// A shadow pointer was stored over another one in memory the caller sees; the reverse sweep puts it back.
     Restore {
@@ -136,6 +138,16 @@ pub enum Linear {
     Insert(Value, Option<Value>, Option<Value>, u32),
 }
 
+/// What may lie where a cotangent is added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beside {
+    /// A float.
+    Floats,
+    /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not enough, for that
+    /// changes the bits of −0 and of some that are not a number.
+    Numbers,
+}
+
 /// A word that is copied where floats lie at one time and pointers at another.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CopiedWord {
@@ -165,7 +177,7 @@ impl Linear {
             | Linear::Quotient { result, .. }
             | Linear::Cast(result, ..)
             | Linear::Select(result, ..)
-            | Linear::Load(result, _)
+            | Linear::Load(result, ..)
             | Linear::Bits(result, _)
             | Linear::WordLoad { result, .. }
             | Linear::Extract(result, ..)
@@ -210,7 +222,7 @@ impl Linear {
             Linear::Sum(_, terms) => terms.iter().flat_map(|(_, c)| c.values()).collect(),
             Linear::Quotient { result, y, divisor, .. } => divisor.iter().copied().chain(y.map(|_| *result)).collect(),
             Linear::Select(_, cond, ..) => vec![*cond],
-            Linear::Load(_, shadow) | Linear::Store { shadow, .. } => shadow.clone(),
+            Linear::Load(_, shadow, _) | Linear::Store { shadow, .. } => shadow.clone(),
             Linear::Copy { dst, src, len, .. } => {
                 let mut all = dst.clone();
                 all.extend(src.iter().flatten());

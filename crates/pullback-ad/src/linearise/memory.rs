@@ -10,7 +10,7 @@ use crate::analysis::points_to::strided::Strided;
 use crate::analysis::types::unseen::is_part;
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmenter;
-use crate::linearise::linear::{CopiedWord, Linear};
+use crate::linearise::linear::{Beside, CopiedWord, Linear};
 use crate::session::cotangent_type;
 use pullback_ir::{Builder, CastOp, Constant, Flags, FuncId, Inst, InstData, IntPred, Op, Type, Value};
 use std::collections::BTreeSet;
@@ -48,6 +48,17 @@ impl Augmenter<'_, '_> {
         inst
     }
 
+    /// What may lie in the shadow of an old pointer: of so many bytes there, or anywhere in its object.
+    fn beside(&self, ptr: Value, width: Option<u64>) -> Beside {
+        let Some(object) = self.object(ptr) else { return Beside::Floats };
+        self.session.beside(object, &self.session.facts.offset(self.id, ptr), width)
+    }
+
+    /// The floats of a region become constants.
+    fn zero_tangents(&mut self, inst: Inst, dst: Vec<Value>, len: Value, floats: Vec<Lane>) {
+        self.linear(inst, Linear::Copy { dst, src: None, len, floats, beside: Beside::Floats });
+    }
+
     fn load(&mut self, data: &InstData, ptr: Value, align: u64) -> Result<()> {
         let inst = self.copy_instruction(data);
         let old_result = data.result.expect("a load has a result");
@@ -68,7 +79,8 @@ impl Augmenter<'_, '_> {
             self.load_word(data, inst, ptr, old_result, result)?;
         } else if self.session.active.is_active(self.id, old_result) {
             let places = self.shadow(ptr)?;
-            self.linear(inst, Linear::Load(result, places));
+            let beside = self.beside(ptr, Some(self.old.ty(old_result).size()));
+            self.linear(inst, Linear::Load(result, places, beside));
         } else if self.is_forward() && self.session.facts.is_word(self.id, self.old.ty(old_result), old_result) {
             // Whether it is a number or a constant float, its shadow knows.
             self.load_word(data, inst, ptr, old_result, result)?;
@@ -193,7 +205,7 @@ impl Augmenter<'_, '_> {
             let len = self.func.i64(ty.size() as i64);
             let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;
             let dst = self.shadow(ptr)?;
-            self.linear(inst, Linear::Copy { dst, src: None, len, lanes });
+            self.zero_tangents(inst, dst, len, lanes.floats);
         } else if self.is_forward() {
             let new = self.get(value);
             for place in self.shadow(ptr)? {
@@ -575,8 +587,7 @@ impl Augmenter<'_, '_> {
                         let lanes = self.lanes(object, dst, align.0, known_len)?;
                         let (_, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
                         if !inert.is_empty() {
-                            let lanes = Lanes { floats: inert, ..Lanes::default() };
-                            self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
+                            self.zero_tangents(inst, to, new_len, inert);
                         }
                     }
                 }
@@ -590,7 +601,7 @@ impl Augmenter<'_, '_> {
                     for dst in &to {
                         self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
                     }
-                    self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
+                    self.zero_tangents(inst, to, new_len, lanes.floats);
                 }
             }
             return Ok(());
@@ -601,8 +612,7 @@ impl Augmenter<'_, '_> {
             let (live, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
             lanes.floats = live;
             if self.session.active.is_active_object(object) && !inert.is_empty() {
-                let lanes = Lanes { floats: inert, ..Lanes::default() };
-                self.linear(inst, Linear::Copy { dst: to.clone(), src: None, len: new_len, lanes });
+                self.zero_tangents(inst, to.clone(), new_len, inert);
             }
         }
         let len = (new_len, known_len);
@@ -677,9 +687,9 @@ impl Augmenter<'_, '_> {
         }
         let is_active = |ptr| self.object(ptr).is_some_and(|o| self.session.active.is_active_object(o));
         if is_active(dst) && !lanes.floats.is_empty() {
-            let src = from.filter(|_| is_active(src));
-            let lanes = Lanes { floats: lanes.floats.clone(), ..Lanes::default() };
-            self.linear(inst, Linear::Copy { dst: to.to_vec(), src, len, lanes });
+            let beside = self.beside(src, None);
+            let (dst, src, floats) = (to.to_vec(), from.filter(|_| is_active(src)), lanes.floats.clone());
+            self.linear(inst, Linear::Copy { dst, src, len, floats, beside });
         }
         Ok(())
     }
@@ -832,7 +842,7 @@ impl Augmenter<'_, '_> {
                 self.copy_words(inst, (dst, dst), &to, None, (new_len, known_len), &mixed)?;
             }
             if !lanes.floats.is_empty() {
-                self.linear(inst, Linear::Copy { dst: to, src: None, len: new_len, lanes });
+                self.zero_tangents(inst, to, new_len, lanes.floats);
             }
         }
         Ok(())
@@ -846,7 +856,7 @@ impl Augmenter<'_, '_> {
         let place = |this: &mut Self, made: &[Value]| match this.out.tape {
             Some(tape) if keep => {
                 let number = this.out.pushed.len() + made.len();
-                let site = this.session.site(&this.func.name, &format!("memory {number}"));
+                let site = this.session.target().site(&this.func.name, &format!("memory {number}"));
                 let op = this.session.runtime.push.op(&mut this.func, tape, bytes, site);
                 this.prologue_value(op, Type::Ptr)
             }

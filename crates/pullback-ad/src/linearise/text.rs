@@ -20,15 +20,15 @@
 //! | change of precision, of type | `v5' = fpext v1'`, `v5' = bits v1'` |
 //! | selection | `v5' = select v9, v1', _` |
 //! | aggregates | `v5' = extract v1', 0`, `v5' = insert v1', v2', 0` |
-//! | memory | `v5' = load v4`, `store f64 v5' -> v4`, `copy v4 <- v6, v7 floats 0:8:8:24`: offset, stride, width and last place of each lane |
+//! | memory | `v5' = load v4`, `store f64 v5' -> v4`, `copy v4 <- v6, v7 floats 0:8:8:24`: offset, stride, width and last place of each lane; `beside numbers` where a number of the caller's may lie in the place of a float |
 //! | shadow pointers that are put back | `restore v4 <- v8`, `uncover v4 <- v8` |
 //! | words | `v5' = word v4 was v8`, `word v5' -> v4 as v7 was v8 direction 0`, `words (v1 v2 v3 v4)`, `words v4 <- v6, v7 lane 0:8:8:24` |
 //! | calls | `v5' = call fn3(v1', v2')`, `give v1' v7`; `rule fn3 …`, which is not read back |
 //!
 //! `_` is what is not there. With several batch directions, what is there for each is a list: `{v4, v5}`.
 
-use crate::analysis::points_to::lanes::{Lane, Lanes};
-use crate::linearise::linear::{CopiedWord, Linear};
+use crate::analysis::points_to::lanes::Lane;
+use crate::linearise::linear::{Beside, CopiedWord, Linear};
 use crate::linearise::program::LinearFunction;
 use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::text::{function_text, value_text};
@@ -130,21 +130,17 @@ impl Printer<'_> {
             Linear::Insert(result, into, value, i) => {
                 format!("{} = insert {}, {}, {i}", self.tangent(*result), self.maybe(*into), self.maybe(*value))
             }
-            Linear::Load(result, shadow) => format!("{} = load {}", self.tangent(*result), self.each(shadow)),
+            Linear::Load(result, shadow, beside) => {
+                format!("{} = load {}{}", self.tangent(*result), self.each(shadow), numbers(*beside))
+            }
             Linear::Store { value, ty, shadow } => {
                 format!("store {ty} {} -> {}", self.maybe(*value), self.each(shadow))
             }
-            Linear::Copy { dst, src, len, lanes } => {
+            Linear::Copy { dst, src, len, floats, beside } => {
                 let src = src.as_ref().map_or_else(|| "_".to_owned(), |src| self.each(src));
-                let mut text = format!("copy {} <- {src}, {}", self.each(dst), self.value(*len));
-                for (word, lanes) in [("floats", &lanes.floats), ("pointers", &lanes.pointers), ("mixed", &lanes.mixed)]
-                {
-                    if !lanes.is_empty() {
-                        let lanes: Vec<String> = lanes.iter().map(lane).collect();
-                        let _ = write!(text, " {word} {}", lanes.join(" "));
-                    }
-                }
-                text
+                let floats: Vec<String> = floats.iter().map(lane).collect();
+                let (dst, len) = (self.each(dst), self.value(*len));
+                format!("copy {dst} <- {src}, {len} floats {}{}", floats.join(" "), numbers(*beside))
             }
             Linear::Restore { shadow, old } => format!("restore {} <- {}", self.each(shadow), self.each(old)),
             Linear::Uncover { shadow, old } => format!("uncover {} <- {}", self.each(shadow), self.each(old)),
@@ -176,6 +172,10 @@ impl Printer<'_> {
             }
         }
     }
+}
+
+fn numbers(beside: Beside) -> &'static str {
+    if beside == Beside::Numbers { " beside numbers" } else { "" }
 }
 
 fn lane(Lane { offset, stride, width, last }: &Lane) -> String {
@@ -247,6 +247,9 @@ fn tangents(func: &Function, linear: &LinearFunction) -> std::collections::HashS
     }
 }
 
+/// What comes after the last token.
+const END: &str = "the end of the line";
+
 /// Reads one line.
 struct Reader<'f, 't> {
     func: &'f mut Function,
@@ -273,7 +276,7 @@ impl<'f, 't> Reader<'f, 't> {
     }
 
     fn peek(&self) -> &'t str {
-        self.tokens.get(self.next).copied().unwrap_or("the end of the line")
+        self.tokens.get(self.next).copied().unwrap_or(END)
     }
 
     fn take(&mut self) -> &'t str {
@@ -369,22 +372,12 @@ impl<'f, 't> Reader<'f, 't> {
         }
     }
 
-    fn lanes(&mut self) -> Result<Lanes, String> {
-        let mut lanes = Lanes::default();
-        let mut which = &mut lanes.floats;
-        while self.next < self.tokens.len() {
-            match self.peek() {
-                "floats" => which = &mut lanes.floats,
-                "pointers" => which = &mut lanes.pointers,
-                "mixed" => which = &mut lanes.mixed,
-                _ => {
-                    which.push(self.lane()?);
-                    continue;
-                }
-            }
-            self.next += 1;
+    fn beside(&mut self) -> Result<Beside, String> {
+        if !self.eat("beside") {
+            return Ok(Beside::Floats);
         }
-        Ok(lanes)
+        self.expect("numbers")?;
+        Ok(Beside::Numbers)
     }
 
     fn operation(&mut self) -> Result<Linear, String> {
@@ -454,7 +447,7 @@ impl<'f, 't> Reader<'f, 't> {
                 self.expect(",")?;
                 Linear::Insert(result, into, value, self.number()?)
             }
-            "load" => Linear::Load(result, self.each()?),
+            "load" => Linear::Load(result, self.each()?, self.beside()?),
             _ => {
                 let shadow = self.each()?;
                 self.expect("was")?;
@@ -505,7 +498,12 @@ impl<'f, 't> Reader<'f, 't> {
                 let src = if self.eat("_") { None } else { Some(self.each()?) };
                 self.expect(",")?;
                 let len = self.value()?;
-                Linear::Copy { dst, src, len, lanes: self.lanes()? }
+                self.expect("floats")?;
+                let mut floats = Vec::new();
+                while !["beside", END].contains(&self.peek()) {
+                    floats.push(self.lane()?);
+                }
+                Linear::Copy { dst, src, len, floats, beside: self.beside()? }
             }
             word @ ("restore" | "uncover") => {
                 let shadow = self.each()?;
@@ -565,7 +563,7 @@ b0:
   | v8' = select v6, v7', _
   v9 = load f64 v3
   | v9' = load v4
-  | v9' = load {v4, v3}
+  | v9' = load {v4, v3} beside numbers
   | v9' = word v4 was v5
   store v3, v9
   | store f64 v9' -> v4
@@ -574,7 +572,7 @@ b0:
   | restore v4 <- v3
   | uncover v4 <- v5
   copy v3, v4, v5
-  | copy v3 <- v4, v5 floats 0:8:8:24 4:0:4:4 pointers 8:16:8:40
+  | copy v3 <- v4, v5 floats 0:8:8:24 4:0:4:4 beside numbers
   | copy v3 <- _, 16:i64 floats 0:8:8:8
   | words (v3 v4 v5 v5) (v4 v3 v5 v5)
   | words v3 <- v4, v5 lane 0:8:8:64

@@ -154,7 +154,7 @@ impl Verifier<'_> {
                 into.map_or(Ok(()), |into| same(into, *result))?;
                 value.map_or(Ok(()), |value| self.is_field(value, *result, *index))
             }
-            Linear::Load(_, shadow) => self.each(shadow, &Wanted::Address),
+            Linear::Load(_, shadow, _) => self.each(shadow, &Wanted::Address),
             Linear::Store { value, ty, shadow } => {
                 value.map_or(Ok(()), |value| self.is(value, &Wanted::Float(ty.clone())))?;
                 self.each(shadow, &Wanted::Address)

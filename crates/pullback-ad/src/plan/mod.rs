@@ -25,15 +25,14 @@ pub use decide::Decision;
 pub use walk::{Place, Walks};
 
 use crate::analysis::counted::{Affine, Counted, Step, argument};
-use crate::linearise::augment::Augmented;
 use crate::plan::recomputable::Stability;
+use crate::schedule::Scheduled;
 use crate::session::Form;
-use pullback_ir::cfg::{Cfg, edges_from};
-use pullback_ir::dominators::Dominators;
+use pullback_ir::cfg::live_edges_into;
 use pullback_ir::loops::Loops;
 use pullback_ir::table::Table;
 use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// A value at the level of a loop; `None` is the function itself.
 pub type Key = (Value, Option<Loop>);
@@ -98,32 +97,17 @@ fn common(loops: &Loops, mut a: Option<Loop>, mut b: Option<Loop>) -> Option<Loo
     a
 }
 
-/// The control flow of a function, as the plan sees it.
-#[derive(Clone, Copy)]
-pub struct Shape<'a> {
-    /// Its blocks.
-    pub cfg: &'a Cfg,
-    /// Who comes before whom.
-    pub doms: &'a Dominators,
-    /// Its loops.
-    pub loops: &'a Loops,
-    /// How often the counted ones run: a value made on entry.
-    pub trips: &'a HashMap<Loop, Value>,
-    /// Those whose iterations are reversed one by one, as soon as they are through.
-    pub passed: &'a HashSet<Loop>,
-}
-
 /// Make the plan.
-pub fn plan(aug: &Augmented, shape: Shape, form: Form) -> Plan {
-    let counted = Counted::new(&aug.func, shape.cfg, shape.doms, shape.loops);
-    let stability = Stability::new(aug, shape.cfg, form);
+pub fn plan(scheduled: &Scheduled) -> Plan {
+    let Scheduled { aug, form, cfg, doms, loops, .. } = scheduled;
+    let counted = Counted::new(&aug.func, cfg, doms, loops);
+    let stability = Stability::new(aug, cfg, *form);
     let mut blocks = Table::new(aug.func.value_bound(), None);
     for value in (0..aug.func.value_bound()).map(Value::from_index) {
         blocks[value] = counted.block(value);
     }
-    let plan =
-        Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(&aug.func, shape), blocks };
-    let mut planner = Planner { aug, shape, form, counted, stability, plan };
+    let plan = Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(scheduled), blocks };
+    let mut planner = Planner { scheduled, counted, stability, plan };
     let needed = planner.needed();
     let recipes = planner.recipes(&needed);
     let kept = cut::choose(&recipes, &needed, |key| planner.weight(*key));
@@ -142,9 +126,7 @@ pub(crate) enum Recipe {
 }
 
 struct Planner<'a> {
-    aug: &'a Augmented,
-    shape: Shape<'a>,
-    form: Form,
+    scheduled: &'a Scheduled,
     counted: Counted<'a>,
     stability: Stability<'a>,
     plan: Plan,
@@ -152,7 +134,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn func(&self) -> &Function {
-        &self.aug.func
+        &self.scheduled.aug.func
     }
 
     fn walks(&self) -> Walks<'_> {
@@ -160,20 +142,20 @@ impl Planner<'_> {
     }
 
     fn key(&self, value: Value, user: Option<Loop>) -> Key {
-        self.plan.key(self.shape.loops, value, user)
+        self.plan.key(&self.scheduled.loops, value, user)
     }
 
     /// What the reverse sweep uses.
     fn needed(&self) -> Vec<Key> {
         let mut needed = BTreeSet::new();
-        let (cfg, loops) = (self.shape.cfg, self.shape.loops);
+        let (cfg, loops) = (&self.scheduled.cfg, &self.scheduled.loops);
         for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
             let level = loops.innermost(*block);
-            let linear = self.aug.linear.of_block(self.func(), *block);
+            let linear = self.scheduled.aug.linear.of_block(self.func(), *block);
             needed.extend(linear.flat_map(|(_, linear)| linear.primals()).map(|value| self.key(value, level)));
             needed.extend(self.plan.decisions.get(block).map(|decision| self.key(decision.on, level)));
         }
-        for (id, count) in self.shape.trips {
+        for (id, count) in &self.scheduled.trips {
             needed.insert(self.key(*count, loops.get(*id).parent));
         }
         needed.into_iter().collect()
@@ -201,7 +183,7 @@ impl Planner<'_> {
             return Recipe::Given(Source::AtHand);
         }
         // Outside of loops a slot costs nothing to speak of in one function, nor does one that is read in the same iteration.
-        if level.is_none_or(|id| self.shape.passed.contains(&id)) && self.form == Form::Whole {
+        if level.is_none_or(|id| self.scheduled.joint_loops.contains_key(&id)) && self.scheduled.form == Form::Whole {
             return Recipe::Given(Source::Kept);
         }
         let make = |source: Source, from: &[Value], effort: u64| {
@@ -217,7 +199,7 @@ impl Planner<'_> {
             if level == Some(affine.id) {
                 return make(Source::Counter(affine), &from, 1);
             }
-            return match self.shape.trips.get(&affine.id) {
+            return match self.scheduled.trips.get(&affine.id) {
                 Some(count) => {
                     from.push(*count);
                     make(Source::Last(affine, *count), &from, 2)
@@ -249,29 +231,27 @@ impl Planner<'_> {
         match self.func().value(value).def {
             ValueDef::Const(_) => true,
             ValueDef::Param(block, _) if block == self.func().entry() => {
-                self.form == Form::Whole || Some(value) == self.aug.tape
+                self.scheduled.form == Form::Whole || Some(value) == self.scheduled.aug.tape
             }
-            _ => self.form == Form::Whole && self.aug.stack.contains(&value),
+            _ => self.scheduled.form == Form::Whole && self.scheduled.aug.stack.contains(&value),
         }
     }
 
     /// The value that a block parameter is given by all edges into its block.
     fn same(&self, value: Value) -> Option<Value> {
         let ValueDef::Param(block, position) = self.func().value(value).def else { return None };
-        if block == self.func().entry() || self.shape.loops.headed_by(block).is_some() {
+        if block == self.func().entry() || self.scheduled.loops.headed_by(block).is_some() {
             return None;
         }
-        let cfg = self.shape.cfg;
-        let from = cfg.predecessors(block).iter().filter(|p| cfg.can_return(**p));
-        let edges = from.flat_map(|p| edges_from(self.func(), *p)).filter(|e| e.to == block);
-        let mut given = edges.map(|e| argument(self.func(), e, position));
+        let edges = live_edges_into(self.func(), &self.scheduled.cfg, block);
+        let mut given = edges.into_iter().map(|e| argument(self.func(), e, position));
         let first = given.next()?;
         given.all(|other| other == first).then_some(first)
     }
 
     /// How often the level of a key runs, compared to the function's own, and what keeping it costs there each time.
     fn weight(&self, (value, level): Key) -> cut::Weight {
-        let depth = level.map_or(0, |l| self.shape.loops.get(l).depth);
+        let depth = level.map_or(0, |l| self.scheduled.loops.get(l).depth);
         let ty = self.func().ty(value);
         cut::Weight { depth, bytes: can_keep(ty).then(|| ty.size()) }
     }

@@ -25,29 +25,30 @@ pub(crate) mod transpose;
 mod unrecorded;
 
 use crate::analysis::counted;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::linearise::augment::Augmented;
-use crate::linearise::rule_call::check_borrows;
-use crate::plan::preheader::count_loops;
-use crate::plan::{self, Decision, Key, Plan, Shape};
+use crate::plan::{self, Decision, Key, Plan};
 use crate::reverse::alias::Origin;
 use crate::reverse::hubs::{Hubs, needs_hub};
 use crate::reverse::slots::{Home, Slot, index_type};
 use crate::reverse::transpose::Addition;
 use crate::reverse::unrecorded::Unrecorded;
-use crate::schedule::joint_loops::{self, JointLoop};
+use crate::runtime::Runtime;
+use crate::schedule::Scheduled;
+use crate::schedule::joint_loops::JointLoop;
 use crate::schedule::refill::refilled;
-use crate::schedule::useful::{drop_useless, local};
-use crate::session::{Form, Session, cotangent_type};
-use pullback_ir::cfg::{Cfg, Edge, edges_from};
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::{Irreducible, LoopData, Loops};
-use pullback_ir::{Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Op, Terminator, Type, Value};
+use crate::schedule::useful::local;
+use crate::session::{Form, cotangent_type};
+use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
+use pullback_ir::loops::{LoopData, Loops};
+use pullback_ir::{
+    Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Module, Op, Terminator, Type, Value,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Both sweeps while they are made. In combined form `fwd` is also the reverse function.
 pub(crate) struct Sweeps<'s, 'a> {
-    pub(crate) session: &'s Session<'a>,
+    pub(crate) target: &'s Target<'a>,
     pub(crate) aug: Augmented,
     pub(crate) form: Form,
     pub(crate) cfg: Cfg,
@@ -78,7 +79,9 @@ pub(crate) struct Sweeps<'s, 'a> {
     /// Values of the forward sweep already at hand in this block.
     pub(crate) cache: HashMap<Key, Value>,
     pub(crate) rev_blocks: HashMap<Block, Block>,
-    /// How loops are entered, where that is not plain.
+    /// The loops that are entered in a way that is not plain.
+    needs_hub: Vec<Loop>,
+    /// How they are.
     pub(crate) hubs: Hubs,
     /// The loops whose iterations are reversed at once.
     pub(crate) joint_loops: HashMap<Loop, JointLoop>,
@@ -93,10 +96,41 @@ pub(crate) struct Sweeps<'s, 'a> {
     pub(crate) origins: HashMap<Value, Origin>,
 }
 
+/// What both sweeps are written for, beside their linear program.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// The module that they go into.
+    pub module: &'a Module,
+    /// The derivative's name.
+    pub name: &'a str,
+    /// How many batch directions there are.
+    pub width: usize,
+    /// Whether a zero cotangent stays zero whatever it is multiplied with.
+    pub strong_zero: bool,
+    /// Whether the derivative is differentiated itself.
+    pub nested: bool,
+    /// Whether the cotangents that the caller gave are settled between the sweeps.
+    pub settles: bool,
+    /// The run-time functions.
+    pub runtime: Runtime,
+}
+
+impl Target<'_> {
+    /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both sweeps of a
+    /// function, and another one in every function.
+    pub fn site(&self, function: &str, key: &str) -> i64 {
+        let function = function.trim_end_matches(".fwd").trim_end_matches(".rev");
+        let bytes = [self.name, function, key].into_iter().flat_map(|part| part.bytes().chain([0xff]));
+        // FNV-1a.
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        (hash >> 2) as i64
+    }
+}
+
 /// The derivative as one function, and what is known of the pointers that it reads back from the tape.
-pub fn combined(session: &Session, aug: Augmented, name: &str) -> Result<(Function, HashMap<Value, Origin>)> {
-    let tape = aug.tape.expect("reverse mode has a tape");
-    let mut sweeps = Sweeps::new(session, aug, Form::Whole, None, tape)?;
+pub fn combined(target: &Target, scheduled: Scheduled, name: &str) -> Result<(Function, HashMap<Value, Origin>)> {
+    let tape = scheduled.aug.tape.expect("reverse mode has a tape");
+    let mut sweeps = Sweeps::new(target, scheduled, None, tape);
     sweeps.run()?;
     let mut func = sweeps.aug.func;
     func.name = name.to_owned();
@@ -104,8 +138,8 @@ pub fn combined(session: &Session, aug: Augmented, name: &str) -> Result<(Functi
 }
 
 /// An augmented primal and its reverse function.
-pub fn split(session: &Session, aug: Augmented, form: Form, name: &str) -> Result<(Function, Function)> {
-    let width = session.request.width;
+pub fn split(target: &Target, scheduled: Scheduled, name: &str) -> Result<(Function, Function)> {
+    let (aug, width) = (&scheduled.aug, target.width);
     let mut rev = Function::new(name, Vec::new(), None);
     let entry = rev.add_block();
     let tape = rev.add_param(entry, Type::Ptr);
@@ -119,43 +153,20 @@ pub fn split(session: &Session, aug: Augmented, form: Form, name: &str) -> Resul
     let cotangents: Vec<Type> =
         aug.linear.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
     rev.ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
-    let mut sweeps = Sweeps::new(session, aug, form, Some(rev), tape)?;
+    let mut sweeps = Sweeps::new(target, scheduled, Some(rev), tape);
     sweeps.run()?;
     let rev = sweeps.rev.take().expect("split sweeps have a reverse function");
     Ok((sweeps.aug.func, rev))
 }
 
 impl<'s, 'a> Sweeps<'s, 'a> {
-    fn new(
-        session: &'s Session<'a>,
-        mut aug: Augmented,
-        form: Form,
-        rev: Option<Function>,
-        rev_tape: Value,
-    ) -> Result<Self> {
-        let irreducible = |aug: &Augmented, edge: Irreducible| {
-            Error::new(ErrorKind::Unsupported, "a loop that is entered in its middle")
-                .at(aug.func.block(edge.from).term_loc)
-                .note("the optimiser made control flow here that has no structured form")
-        };
-        let counts = count_loops(&mut aug.func).map_err(|edge| irreducible(&aug, edge))?;
-        let cfg = Cfg::new(&aug.func);
-        let doms = Dominators::new(&cfg);
-        let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
-        drop_useless(&mut aug, &cfg);
-        check_borrows(session, &mut aug, &cfg, form)?;
-        let joint_loops = joint_loops::find(session, &aug, (&cfg, &doms, &loops), &counts, form);
-        let counted = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?)));
-        let trips = counted.filter(|(id, _)| !joint_loops.contains_key(id)).collect();
-        let passed = joint_loops.keys().copied().collect();
-        let plan =
-            plan::plan(&aug, Shape { cfg: &cfg, doms: &doms, loops: &loops, trips: &trips, passed: &passed }, form);
-        let needs_hub = needs_hub(&cfg, &doms, &loops);
-        let local = local(&aug, &cfg);
-        let live = |(id, data): &(Loop, &LoopData)| cfg.can_return(data.header) && !joint_loops.contains_key(id);
-        let live_loops: Vec<Loop> = loops.iter().filter(live).map(|(id, _)| id).collect();
-        let mut this = Sweeps {
-            session,
+    fn new(target: &'s Target<'a>, scheduled: Scheduled, rev: Option<Function>, rev_tape: Value) -> Self {
+        let plan = plan::plan(&scheduled);
+        let local = local(&scheduled.aug, &scheduled.cfg);
+        let needs_hub = needs_hub(&scheduled.cfg, &scheduled.doms, &scheduled.loops);
+        let Scheduled { aug, form, cfg, loops, trips, joint_loops, .. } = scheduled;
+        Sweeps {
+            target,
             form,
             cfg,
             loops,
@@ -174,6 +185,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             at: aug.func.entry(),
             cache: HashMap::new(),
             rev_blocks: HashMap::new(),
+            needs_hub,
             hubs: Hubs::new(),
             joint_loops,
             seeds: HashMap::new(),
@@ -182,13 +194,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             rev_tape,
             origins: HashMap::new(),
             aug,
-        };
-        this.make_slots(&live_loops)?;
-        if session.request.nested {
-            let needs_hub: Vec<Loop> = needs_hub.into_iter().filter(|id| live_loops.contains(id)).collect();
-            this.make_hubs(&needs_hub);
         }
-        Ok(this)
     }
 
     /// The function the reverse sweep is in.
@@ -208,8 +214,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 
     /// The live edges into a block, in a fixed order.
     pub(crate) fn live_edges_into(&self, block: Block) -> Vec<Edge> {
-        let preds = self.cfg.predecessors(block).iter().filter(|p| self.is_live(**p));
-        preds.flat_map(|p| edges_from(&self.aug.func, *p)).filter(|e| e.to == block).collect()
+        live_edges_into(&self.aug.func, &self.cfg, block)
     }
 
     /// Whether the counter of its loop tells from where a header was entered.
@@ -224,6 +229,13 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     }
 
     fn run(&mut self) -> Result<()> {
+        let live = |(id, data): &(Loop, &LoopData)| self.is_live(data.header) && !self.is_joint(*id);
+        let live_loops: Vec<Loop> = self.loops.iter().filter(live).map(|(id, _)| id).collect();
+        self.make_slots(&live_loops)?;
+        if self.target.nested {
+            let needs_hub = std::mem::take(&mut self.needs_hub);
+            self.make_hubs(&needs_hub.into_iter().filter(|id| live_loops.contains(id)).collect::<Vec<_>>());
+        }
         let live: Vec<Block> = self.cfg.reverse_postorder().iter().copied().filter(|b| self.is_live(*b)).collect();
         if live.is_empty() {
             return self.never_returns();
@@ -335,9 +347,9 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             for exit in exits {
                 let to = self.rev_blocks[exit];
                 let mut b = Builder::new(&mut self.aug.func, *exit);
-                if self.session.settles {
-                    let nested = b.func.i64(i64::from(self.session.request.nested));
-                    b.call_void(self.session.runtime.settle_shadows, vec![self.rev_tape, nested]);
+                if self.target.settles {
+                    let nested = b.func.i64(i64::from(self.target.nested));
+                    b.call_void(self.target.runtime.settle_shadows, vec![self.rev_tape, nested]);
                 }
                 b.jump(to, vec![]);
             }
@@ -544,8 +556,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             return;
         }
         for (i, (_, bytes)) in self.aug.pushed.clone().into_iter().enumerate().rev() {
-            let (pop, tape) = (self.session.runtime.pop, self.rev_tape);
-            let site = self.session.site(&self.aug.func.name, &format!("memory {i}"));
+            let (pop, tape) = (self.target.runtime.pop, self.rev_tape);
+            let site = self.target.site(&self.aug.func.name, &format!("memory {i}"));
             let mut b = self.build();
             let bytes = b.func.i64(bytes as i64);
             pop.call(&mut b, tape, bytes, site);

@@ -122,13 +122,13 @@ impl Sweeps<'_, '_> {
     fn groups(&self, id: Loop) -> usize {
         let slots = self.levels.get(&Some(id)).filter(|_| self.trips.contains_key(&id));
         let arrays = slots.map_or(0, Vec::len);
-        if self.session.request.nested { arrays } else { arrays.min(1) }
+        if self.target.nested { arrays } else { arrays.min(1) }
     }
 
     /// Bytes that a group of arrays takes for each iteration.
     fn bytes_of(&self, id: Loop, group: usize) -> u64 {
         match &self.levels[&Some(id)][..] {
-            slots if self.session.request.nested => slots[group].1.size(),
+            slots if self.target.nested => slots[group].1.size(),
             slots => slots.iter().map(|(_, ty)| ty.size()).sum(),
         }
     }
@@ -174,7 +174,7 @@ impl Sweeps<'_, '_> {
     /// Give the slots of a level their homes.
     fn house(&mut self, level: Option<Loop>, slots: &[(Slot, Type)]) {
         let arrays = level.filter(|id| self.trips.contains_key(id));
-        let (mut behind, apart) = (0, self.session.request.nested);
+        let (mut behind, apart) = (0, self.target.nested);
         for (i, (slot, ty)) in slots.iter().enumerate() {
             match arrays {
                 Some(id) if apart => {
@@ -308,8 +308,8 @@ impl Sweeps<'_, '_> {
         for group in 0..self.groups(id) {
             let (count, each) = (self.trips[&id], self.bytes_of(id, group));
             let tape = self.aug.tape.expect("reverse mode has a tape");
-            let push = self.session.runtime.push;
-            let site = self.session.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
+            let push = self.target.runtime.push;
+            let site = self.target.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
             let mut b = Builder::new(&mut self.aug.func, block);
             let bytes = array_bytes(&mut b, count, each);
             let memory = push.call(&mut b, tape, bytes, site);
@@ -328,8 +328,8 @@ impl Sweeps<'_, '_> {
     pub(crate) fn drop_arrays(&mut self, id: Loop) {
         for group in (0..self.groups(id)).rev() {
             let n = self.read(Slot::Count(id), Type::I64);
-            let (pop, tape, each) = (self.session.runtime.pop, self.rev_tape, self.bytes_of(id, group));
-            let site = self.session.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
+            let (pop, tape, each) = (self.target.runtime.pop, self.rev_tape, self.bytes_of(id, group));
+            let site = self.target.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
             let mut b = self.build();
             let bytes = array_bytes(&mut b, n, each);
             pop.call(&mut b, tape, bytes, site);
@@ -363,7 +363,7 @@ impl Sweeps<'_, '_> {
         const MOST_SLOTS: usize = 100;
         match self.levels.get(&level) {
             Some(slots) if level.is_none_or(|id| !self.trips.contains_key(&id)) => {
-                let most = if self.session.request.nested { MOST_SLOTS } else { slots.len().max(1) };
+                let most = if self.target.nested { MOST_SLOTS } else { slots.len().max(1) };
                 slots.chunks(most).map(<[_]>::to_vec).collect()
             }
             _ => Vec::new(),
@@ -373,14 +373,14 @@ impl Sweeps<'_, '_> {
     /// The site of a record of a level.
     fn record_site(&self, level: Option<Loop>, number: usize) -> i64 {
         let key = level.map_or_else(|| "call".to_owned(), |id| format!("loop {}", id.index()));
-        self.session.site(&self.aug.func.name, &format!("{key} record {number}"))
+        self.target.site(&self.aug.func.name, &format!("{key} record {number}"))
     }
 
     /// Save the slots of a level at the end of `block` in the forward sweep.
     pub(crate) fn save(&mut self, block: Block, level: Option<Loop>) {
         let tape = self.aug.tape.expect("reverse mode has a tape");
         for (number, slots) in self.records(level).into_iter().enumerate() {
-            let (push, site) = (self.session.runtime.push, self.record_site(level, number));
+            let (push, site) = (self.target.runtime.push, self.record_site(level, number));
             let mut b = Builder::new(&mut self.aug.func, block);
             let bytes = b.func.i64(record_bytes(&slots));
             let record = push.call(&mut b, tape, bytes, site);
@@ -399,7 +399,7 @@ impl Sweeps<'_, '_> {
     pub(crate) fn restore(&mut self, level: Option<Loop>) {
         self.cache.clear();
         for (number, slots) in self.records(level).into_iter().enumerate().rev() {
-            let (pop, tape, site) = (self.session.runtime.pop, self.rev_tape, self.record_site(level, number));
+            let (pop, tape, site) = (self.target.runtime.pop, self.rev_tape, self.record_site(level, number));
             let mut b = self.build();
             let bytes = b.func.i64(record_bytes(&slots));
             let record = pop.call(&mut b, tape, bytes, site);

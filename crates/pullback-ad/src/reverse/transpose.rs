@@ -1,15 +1,13 @@
 //! The transposes of the linear operations, emitted into the reverse sweep.
 
 use crate::analysis::activity::holds_float;
-use crate::analysis::points_to::objects::{Cell, Kinds};
-use crate::linearise::augment::Augmented;
 use crate::linearise::forward::{guard, product, scale, within};
-use crate::linearise::linear::{CopiedWord, Linear};
+use crate::linearise::linear::{Beside, CopiedWord, Linear};
 use crate::linearise::memory::inline_len;
 use crate::reverse::Sweeps;
 use crate::reverse::slots::alloca;
 use crate::rules::{Coefficient, Factor, Support};
-use crate::session::{Disturbs, Session, cotangent_type};
+use crate::session::cotangent_type;
 use pullback_ir::{
     BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, IntPred, Loop, Op, SourceLoc, Type, Value,
 };
@@ -25,7 +23,7 @@ pub(crate) struct Addition {
 
 impl Sweeps<'_, '_> {
     pub(crate) fn width(&self) -> usize {
-        self.session.request.width
+        self.target.width
     }
 
     pub(crate) fn cotangent_type(&self, value: Value) -> Type {
@@ -73,7 +71,7 @@ impl Sweeps<'_, '_> {
     /// sums, as vector code has them. Not where the derivative is differentiated itself, for what may come out in more than one way
     /// cannot be computed again.
     fn summing(&self) -> Flags {
-        if self.session.request.nested { Flags::NONE } else { Flags::REASSOC }
+        if self.target.nested { Flags::NONE } else { Flags::REASSOC }
     }
 
     /// Add `g` to what is at `slot + offset`; aggregates field by field.
@@ -153,15 +151,6 @@ impl Sweeps<'_, '_> {
         loc: Option<SourceLoc>,
         refilled: bool,
     ) {
-        if linear.changes_shadow_pointers() {
-            self.session.repeatable.set(false);
-        }
-        match linear {
-            // Words that are moved within an argument are pointers, too.
-            linear if linear.changes_shadow_pointers() => self.session.disturb(Disturbs::Pointers),
-            Linear::Rule(_) => self.session.disturb(Disturbs::Sums),
-            _ => {}
-        }
         match linear {
             Linear::Sum(result, terms) => {
                 let g = self.take(*result);
@@ -190,7 +179,7 @@ impl Sweeps<'_, '_> {
                 let g = self.take(*result);
                 let divisor = divisor.map(|divisor| self.value(divisor, level));
                 let quotient = y.map(|_| self.value(*result, level));
-                let strong = self.session.request.strong_zero;
+                let strong = self.target.strong_zero;
                 for (lane, g) in g.into_iter().enumerate() {
                     let t = match (divisor, quotient) {
                         (Some(divisor), _) => self.divided(g, divisor, flags, loc),
@@ -236,14 +225,13 @@ impl Sweeps<'_, '_> {
                     }
                 }
             }
-            Linear::Load(result, shadow) => {
+            Linear::Load(result, shadow, beside) => {
                 let ty = self.cotangent_type(*result);
                 for (lane, g) in self.take(*result).into_iter().enumerate() {
                     let place = self.value(shadow[lane], level);
-                    let beside = self.beside(shadow[lane], Some(ty.size()));
                     match &mut self.waiting {
-                        Some(waiting) => waiting.push(Addition { place, ty: ty.clone(), g, flags, beside }),
-                        None => self.accumulate_at(place, 0, &ty, g, flags, beside),
+                        Some(waiting) => waiting.push(Addition { place, ty: ty.clone(), g, flags, beside: *beside }),
+                        None => self.accumulate_at(place, 0, &ty, g, flags, *beside),
                     }
                 }
             }
@@ -264,18 +252,15 @@ impl Sweeps<'_, '_> {
                     }
                 }
             }
-            Linear::Copy { dst, src, len, lanes } => {
+            Linear::Copy { dst, src, len, floats, beside } => {
                 let bytes = self.value(*len, level);
                 let small = inline_len(&self.aug.func, *len);
                 for lane in 0..self.width() {
                     let to = self.value(dst[lane], level);
                     let from = src.as_ref().map(|src| self.value(src[lane], level));
                     match small {
-                        Some(small) => {
-                            let beside = src.as_ref().map_or(Beside::Floats, |src| self.beside(src[lane], None));
-                            self.transpose_small_copy(to, from, small, &lanes.floats, beside);
-                        }
-                        None => self.transpose_copy(to, from, bytes, &lanes.floats),
+                        Some(small) => self.transpose_small_copy(to, from, small, floats, *beside),
+                        None => self.transpose_copy(to, from, bytes, floats),
                     }
                 }
             }
@@ -343,7 +328,7 @@ impl Sweeps<'_, '_> {
             Linear::WordCopies { dst, src, len, lane } => {
                 let (dst, len) = (self.value(*dst, level), self.value(*len, level));
                 let src = src.map(|src| self.value(src, level));
-                let (tape, callee) = (self.rev_tape, self.session.runtime.uncopy_words);
+                let (tape, callee) = (self.rev_tape, self.target.runtime.uncopy_words);
                 let mut b = self.build();
                 let src = src.unwrap_or_else(|| b.func.constant(Type::Ptr, Constant::Null));
                 let [len, stride, offset, width] = lane.operands(&mut b, len);
@@ -354,7 +339,7 @@ impl Sweeps<'_, '_> {
                 if let Some(result) = result {
                     operands.extend(self.take(*result));
                 }
-                let ret = self.session.module.func(*reverse).ret.clone();
+                let ret = self.target.module.func(*reverse).ret.clone();
                 // The caller's record may lie below the callee's: nothing read from the tape stays at hand.
                 let Some(ty) = ret else {
                     let mut b = self.build();
@@ -406,11 +391,6 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// What may lie in a shadow, at `shadow` or anywhere in its object.
-    pub(crate) fn beside(&self, shadow: Value, width: Option<u64>) -> Beside {
-        if holds_numbers(self.session, &self.aug, shadow, width) { Beside::Numbers } else { Beside::Floats }
-    }
-
     /// Add a cotangent to the shadow of a word, if the word is a float: its shadow was zero then.
     fn add_to_word(&mut self, place: Value, word: Value, g: Value) {
         let mut b = self.build();
@@ -426,7 +406,7 @@ impl Sweeps<'_, '_> {
 
     /// A cotangent times a coefficient, whose value is one of the reverse sweep.
     pub(crate) fn scaled(&mut self, g: Value, coefficient: Coefficient, flags: Flags, loc: Option<SourceLoc>) -> Value {
-        let strong = self.session.request.strong_zero;
+        let strong = self.target.strong_zero;
         let mut b = self.build();
         (b.flags, b.loc) = (flags, loc);
         let part = match coefficient.factor {
@@ -439,7 +419,7 @@ impl Sweeps<'_, '_> {
 
     /// The cotangent of a dividend.
     pub(crate) fn divided(&mut self, g: Value, divisor: Value, flags: Flags, loc: Option<SourceLoc>) -> Value {
-        let strong = self.session.request.strong_zero;
+        let strong = self.target.strong_zero;
         let mut b = self.build();
         (b.flags, b.loc) = (flags, loc);
         let t = b.bin(BinOp::FDiv, g, divisor);
@@ -502,7 +482,7 @@ impl Sweeps<'_, '_> {
         len: Value,
         lanes: &[crate::analysis::points_to::lanes::Lane],
     ) {
-        let runtime = self.session.runtime;
+        let runtime = self.target.runtime;
         for lane in lanes {
             let mut b = self.build();
             let [len, stride, offset, width] = lane.operands(&mut b, len);
@@ -512,30 +492,6 @@ impl Sweeps<'_, '_> {
             }
         }
     }
-}
-
-/// Whether there may be numbers of the caller's in the place of floats in a shadow, at `shadow` or anywhere in its object.
-pub(crate) fn holds_numbers(session: &Session, aug: &Augmented, shadow: Value, width: Option<u64>) -> bool {
-    let Some((object, at)) = aug.places.get(&shadow) else { return false };
-    let objects = &session.facts.objects;
-    let number = |cell: &Cell| {
-        let kinds = objects.kinds(cell.content);
-        kinds.has_float()
-            && kinds.contains(Kinds::INT)
-            && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
-    };
-    let callers = !objects.origins(*object).args.is_empty();
-    callers && objects.cells(*object).iter().any(number)
-}
-
-/// What may lie where a cotangent is added.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beside {
-    /// A float.
-    Floats,
-    /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not enough, for that
-    /// changes the bits of −0 and of some that are not a number.
-    Numbers,
 }
 
 impl Beside {

@@ -125,7 +125,7 @@ impl Sweeps<'_, '_> {
     /// At the end of `block`, on the way into a loop with these arguments: on to its copy if there is no memory for so many bytes. Returns
     /// the block from which the recorded loop is entered.
     pub(crate) fn enter_unrecorded(&mut self, block: Block, copy: Unrecorded, bytes: Value, args: &[Value]) -> Block {
-        let runtime = self.session.runtime;
+        let runtime = self.target.runtime;
         let func = &mut self.aug.func;
         let [ask, recorded] = [(); 2].map(|()| func.add_block());
         let go_on = || BlockCall::new(recorded, vec![]);

@@ -24,9 +24,9 @@ use self::ahead::{Ahead, Spot};
 use self::terms::{Node, Term, Terms};
 use crate::linearise::augment::{Augmented, augment};
 use crate::linearise::forward::{guard, product};
-use crate::linearise::linear::Linear;
+use crate::linearise::linear::{Beside, Linear};
 use crate::reverse::slots::alloca;
-use crate::reverse::transpose::{holds_numbers, neutral};
+use crate::reverse::transpose::neutral;
 use crate::schedule::useful::drop_useless;
 use crate::session::{Disturbs, Form, Session, cotangent_type};
 use pullback_ir::cfg::Cfg;
@@ -269,7 +269,7 @@ fn everything_ahead(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Fou
             for linear in aug.linear.at(*inst) {
                 match linear {
                     Linear::Sum(..) | Linear::Quotient { .. } | Linear::Cast(..) | Linear::Select(..) => {}
-                    Linear::Load(value, shadow) if is_only_read(session, aug, *value, shadow) => {
+                    Linear::Load(value, shadow, Beside::Floats) if is_only_read(aug, *value, shadow) => {
                         sums.push((*value, Sum::Shadow(shadow.clone())));
                     }
                     Linear::Call { result, .. } => {
@@ -292,14 +292,10 @@ fn everything_ahead(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Fou
     Some(Found { terms: ahead.terms, calls, additions })
 }
 
-/// Whether a load is of a float, from memory that holds nothing else there, and to which nobody writes.
-fn is_only_read(session: &Session, aug: &Augmented, value: Value, shadow: &[Value]) -> bool {
-    let ty = aug.func.ty(value);
-    let plain = |shadow: &Value| {
-        aug.places.get(shadow).is_some_and(|(object, _)| aug.unwritten.contains(object))
-            && !holds_numbers(session, aug, *shadow, Some(ty.size()))
-    };
-    ty.is_float() && shadow.iter().all(plain)
+/// Whether a load is of a float, from memory to which nobody writes.
+fn is_only_read(aug: &Augmented, value: Value, shadow: &[Value]) -> bool {
+    let unwritten = |shadow: &Value| aug.places.get(shadow).is_some_and(|(object, _)| aug.unwritten.contains(object));
+    aug.func.ty(value).is_float() && shadow.iter().all(unwritten)
 }
 
 /// Declare the function of a callee.

@@ -29,6 +29,7 @@ mod search;
 
 pub(crate) use search::find;
 
+use crate::linearise::linear::Beside;
 use crate::reverse::Sweeps;
 use crate::rules::Coefficient;
 use pullback_ir::cfg::Edge;
@@ -36,7 +37,7 @@ use pullback_ir::{BinOp, Block, BlockCall, Builder, Flags, IntPred, Loop, Termin
 
 /// A loop whose iterations are reversed at once.
 #[derive(Clone, Debug)]
-pub(crate) struct JointLoop {
+pub struct JointLoop {
     entry: Edge,
     /// The block that goes round, and out.
     pub(crate) latch: Block,
@@ -84,6 +85,8 @@ struct Walk {
     next: Vec<Value>,
     /// How far that is from this iteration's place.
     step: i64,
+    /// What may lie there.
+    beside: Beside,
 }
 
 /// The cotangent of a value, made from what is there before the loop.
@@ -207,8 +210,7 @@ impl Sweeps<'_, '_> {
             for (lane, g) in self.take(walk.param).into_iter().enumerate() {
                 let next = self.value(walk.next[lane], Some(id));
                 let place = self.build().offset(next, -walk.step);
-                let beside = self.beside(walk.next[lane], None);
-                self.accumulate_at(place, 0, &ty, g, Flags::NONE, beside);
+                self.accumulate_at(place, 0, &ty, g, Flags::NONE, walk.beside);
             }
         }
         let onward = blocks.expect("made before the reverse sweep").onward;

@@ -10,7 +10,57 @@
 //! | `joint_loops` | loops that only add things up: each iteration is reversed as soon as it is through |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 
+use crate::error::{Error, ErrorKind, Result};
+use crate::linearise::augment::Augmented;
+use crate::linearise::rule_call::check_borrows;
+use crate::plan::preheader::count_loops;
+use crate::schedule::joint_loops::JointLoop;
+use crate::schedule::useful::drop_useless;
+use crate::session::{Form, Session};
+use pullback_ir::cfg::Cfg;
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::{Irreducible, Loops};
+use pullback_ir::{Loop, Value};
+use std::collections::HashMap;
+
 pub mod joint_calls;
 pub(crate) mod joint_loops;
 pub(crate) mod refill;
 pub(crate) mod useful;
+
+/// A linear program, and where the transposes of its operations run.
+pub struct Scheduled {
+    /// The program. Trip counts of counted loops are values of it.
+    pub aug: Augmented,
+    /// Where its reverse sweep stands.
+    pub form: Form,
+    /// Its blocks.
+    pub cfg: Cfg,
+    /// Which comes before which.
+    pub doms: Dominators,
+    /// Its loops.
+    pub loops: Loops,
+    /// How often the counted loops run that the reverse sweep goes through.
+    pub trips: HashMap<Loop, Value>,
+    /// The loops whose iterations are reversed as soon as they are through. All else is reversed in the reverse sweep.
+    pub joint_loops: HashMap<Loop, JointLoop>,
+}
+
+/// Decide where transposes run.
+pub fn schedule(session: &Session, mut aug: Augmented, form: Form) -> Result<Scheduled> {
+    let irreducible = |aug: &Augmented, edge: Irreducible| {
+        Error::new(ErrorKind::Unsupported, "a loop that is entered in its middle")
+            .at(aug.func.block(edge.from).term_loc)
+            .note("the optimiser made control flow here that has no structured form")
+    };
+    let counts = count_loops(&mut aug.func).map_err(|edge| irreducible(&aug, edge))?;
+    let cfg = Cfg::new(&aug.func);
+    let doms = Dominators::new(&cfg);
+    let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
+    drop_useless(&mut aug, &cfg);
+    check_borrows(session, &mut aug, &cfg, form)?;
+    let joint_loops = joint_loops::find(session, &aug, (&cfg, &doms, &loops), &counts, form);
+    let counted = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?)));
+    let trips = counted.filter(|(id, _)| !joint_loops.contains_key(id)).collect();
+    Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops })
+}

@@ -25,7 +25,7 @@ pub fn refilled(insts: &[Inst], linear: &LinearFunction) -> HashSet<Inst> {
     for inst in insts {
         for operation in linear.at(*inst) {
             match operation {
-                Linear::Load(result, shadow) => loaded.entry(shadow).or_default().push(*result),
+                Linear::Load(result, shadow, _) => loaded.entry(shadow).or_default().push(*result),
                 Linear::Sum(result, terms) => {
                     let whole = terms.iter().filter(|(_, c)| *c == Coefficient::ONE).map(|(v, _)| *v);
                     summands.insert(*result, whole.collect());

@@ -704,7 +704,7 @@ impl Pass<'_> {
                             // Moved along its own object, again and again perhaps: every place at that distance. (A region of known
                             // length has an end.)
                             let shift = gcd(b_at.minus(a_at).m, b_at.minus(a_at).k.unsigned_abs());
-                            place = Strided::strided(place.k, gcd(place.m, shift));
+                            place = Strided::unbounded(place.k, gcd(place.m, shift));
                         }
                         let content = self.facts.objects.cell(b, place, cell.width);
                         self.facts.objects.moved(content, cell.content);

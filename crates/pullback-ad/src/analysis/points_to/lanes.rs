@@ -220,38 +220,38 @@ mod tests {
 
     #[test]
     fn array_of_floats() {
-        let (objects, id) = object(&[(Strided::strided(0, 8), 8, Kinds::F64)]);
-        let lanes = lanes(&objects, id, &Strided::strided(0, 8).into(), None).unwrap();
+        let (objects, id) = object(&[(Strided::unbounded(0, 8), 8, Kinds::F64)]);
+        let lanes = lanes(&objects, id, &Strided::unbounded(0, 8).into(), None).unwrap();
         assert_eq!(lanes.floats, [Lane { offset: 0, stride: 8, width: 8, last: i64::MAX as u64 }]);
     }
 
     #[test]
     fn fields_of_an_array_of_structs() {
         let (objects, id) =
-            object(&[(Strided::strided(0, 24), 8, Kinds::F64), (Strided::strided(16, 24), 8, Kinds::PTR)]);
-        let found = lanes(&objects, id, &Strided::strided(0, 24).into(), None).unwrap();
+            object(&[(Strided::unbounded(0, 24), 8, Kinds::F64), (Strided::unbounded(16, 24), 8, Kinds::PTR)]);
+        let found = lanes(&objects, id, &Strided::unbounded(0, 24).into(), None).unwrap();
         assert_eq!(found.floats, [Lane { offset: 0, stride: 24, width: 8, last: i64::MAX as u64 }]);
         assert_eq!(found.pointers, [Lane { offset: 16, stride: 24, width: 8, last: i64::MAX as u64 }]);
         // Where the start is only known to a multiple of 8, float and pointer cannot be told apart.
-        assert!(lanes(&objects, id, &Strided::strided(0, 8).into(), None).is_err());
+        assert!(lanes(&objects, id, &Strided::unbounded(0, 8).into(), None).is_err());
     }
 
     #[test]
     fn a_region_of_known_length_holds_only_what_fits() {
         let (objects, id) =
-            object(&[(Strided::strided(0, 16), 8, Kinds::F64), (Strided::strided(8, 16), 8, Kinds::PTR)]);
-        let found = lanes(&objects, id, &Strided::strided(0, 16).into(), Some(16)).unwrap();
+            object(&[(Strided::unbounded(0, 16), 8, Kinds::F64), (Strided::unbounded(8, 16), 8, Kinds::PTR)]);
+        let found = lanes(&objects, id, &Strided::unbounded(0, 16).into(), Some(16)).unwrap();
         assert_eq!(found.floats, [Lane { offset: 0, stride: 0, width: 8, last: 0 }]);
         assert_eq!(found.pointers, [Lane { offset: 8, stride: 0, width: 8, last: 8 }]);
         // A float at one of the places the region may start at is not a float at each.
         let (objects, id) = object(&[(Strided::exact(16), 8, Kinds::F64)]);
-        assert_eq!(lanes(&objects, id, &Strided::strided(0, 8).into(), Some(8)), Err(Unclear::Unaligned));
+        assert_eq!(lanes(&objects, id, &Strided::unbounded(0, 8).into(), Some(8)), Err(Unclear::Unaligned));
     }
 
     #[test]
     fn lanes_meet_if_one_is_moved_to_where_another_was() {
         let lane = |offset| Lane { offset, stride: 12, width: 4, last: i64::MAX as u64 };
-        let by = |m| Offsets::from(Strided::strided(0, m));
+        let by = |m| Offsets::from(Strided::unbounded(0, m));
         assert!(!meet(&[lane(0), lane(4)], &by(12)));
         assert!(meet(&[lane(0), lane(4)], &by(4)));
         assert!(!meet(&[lane(0)], &by(4)));

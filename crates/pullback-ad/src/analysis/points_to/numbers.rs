@@ -32,7 +32,7 @@ fn wrapped(interval: Strided) -> Strided {
     if interval.m == 0 || is_bounded {
         return interval;
     }
-    Strided::strided(interval.k, interval.m & interval.m.wrapping_neg())
+    Strided::unbounded(interval.k, interval.m & interval.m.wrapping_neg())
 }
 
 /// The results of an intrinsic function.
@@ -57,7 +57,7 @@ pub fn rewidth(interval: Strided, bits: u16) -> Strided {
     if interval.lo >= 0 && interval.hi < limit as i64 / 2 {
         return interval;
     }
-    Strided::strided(interval.k, gcd(interval.m, limit))
+    Strided::unbounded(interval.k, gcd(interval.m, limit))
 }
 
 /// `x & mask`: a multiple of the mask's lowest set bit.
@@ -65,7 +65,7 @@ fn multiple_of_mask(mask: i64) -> Strided {
     match mask {
         0 => Strided::ZERO,
         1.. => Strided::between(0, 1 << mask.trailing_zeros(), 0, mask),
-        _ => Strided::strided(0, 1 << mask.trailing_zeros().min(62)),
+        _ => Strided::unbounded(0, 1 << mask.trailing_zeros().min(62)),
     }
 }
 
@@ -84,12 +84,12 @@ mod tests {
         let (any, three, twelve) = (Offsets::any(), Strided::exact(3).into(), Strided::exact(12).into());
         let product = |flags, y: &Offsets| binary(BinOp::Mul, flags, &any, y);
         assert_eq!(product(Flags::NONE, &three), Offsets::any());
-        assert_eq!(product(Flags::NONE, &twelve), Strided::strided(0, 4).into());
-        assert_eq!(product(Flags::NUW, &twelve), Strided::strided(0, 12).into());
+        assert_eq!(product(Flags::NONE, &twelve), Strided::unbounded(0, 4).into());
+        assert_eq!(product(Flags::NUW, &twelve), Strided::unbounded(0, 12).into());
         let small: Offsets = Strided::between(0, 1, 0, 100).into();
         assert_eq!(binary(BinOp::Mul, Flags::NONE, &small, &twelve), Strided::between(0, 12, 0, 1200).into());
-        let sum = binary(BinOp::Add, Flags::NONE, &Strided::strided(0, 24).into(), &Strided::exact(8).into());
-        assert_eq!(sum, Strided::strided(0, 8).into());
+        let sum = binary(BinOp::Add, Flags::NONE, &Strided::unbounded(0, 24).into(), &Strided::exact(8).into());
+        assert_eq!(sum, Strided::unbounded(0, 8).into());
     }
 
     #[test]

@@ -558,7 +558,7 @@ impl Objects {
         if let Some(cell) = cells.iter().find(|c| c.width == width && c.at.contains(at)) {
             return cell.content;
         }
-        let at = if cells.len() >= MOST_CELLS { Strided::strided(at.k, width.max(1)) } else { at };
+        let at = if cells.len() >= MOST_CELLS { Strided::unbounded(at.k, width.max(1)) } else { at };
         let same_place: Vec<Cell> =
             cells.iter().filter(|c| c.width == width && c.at.overlaps(width, at, width)).copied().collect();
         let content = self.add_content();

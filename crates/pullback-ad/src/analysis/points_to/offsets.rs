@@ -97,7 +97,7 @@ impl Offsets {
             Coarseness::Fine => self,
             Coarseness::Unbounded => {
                 let joined = self.0.iter().copied().reduce(Strided::join).unwrap_or(Strided::ANY);
-                if joined.m == 0 { self } else { Strided::strided(joined.k, joined.m).into() }
+                if joined.m == 0 { self } else { Strided::unbounded(joined.k, joined.m).into() }
             }
             Coarseness::Nothing | Coarseness::Everything => Offsets::any(),
         }
@@ -204,7 +204,7 @@ mod tests {
         }
         let every = |k: i64| Offsets::from(Strided::between(k, 48, k, i64::MAX));
         assert_eq!(fields, every(24).join(&every(32)));
-        assert!(!fields.overlaps(8, &Strided::strided(8, 48).into(), 8));
+        assert!(!fields.overlaps(8, &Strided::unbounded(8, 48).into(), 8));
     }
 
     #[test]

@@ -47,13 +47,13 @@ pub(crate) fn fill(
                     None => {
                         let target = facts.objects.add(Origins { args: vec![arg], ..Origins::default() });
                         path.push((pointee, target));
-                        let stride = Strided::strided(0, request.layouts.get(pointee).size);
+                        let stride = Strided::unbounded(0, request.layouts.get(pointee).size);
                         fill(facts, request, arg, target, stride, pointee, path);
                         path.pop();
                         target
                     }
                 };
-                let stride = Strided::strided(0, request.layouts.get(pointee).size);
+                let stride = Strided::unbounded(0, request.layouts.get(pointee).size);
                 facts.objects.point(content, target, stride.into());
             }
             FieldKind::Nested(inner, count) => {
@@ -149,7 +149,7 @@ pub(crate) fn describe(
                 let content = objects.cell(object, at, 8);
                 objects.see(content, Kinds::PTR);
                 let Some(pointee) = pointee else { continue };
-                let stride = Strided::strided(0, layouts.get(pointee).size);
+                let stride = Strided::unbounded(0, layouts.get(pointee).size);
                 if objects.pointee(content).is_none() && made == Made::Here {
                     let target = objects.add(Origins { local: true, ..Origins::default() });
                     objects.point(content, target, stride.into());

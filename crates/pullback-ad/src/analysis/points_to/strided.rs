@@ -25,7 +25,7 @@ impl Strided {
     }
 
     /// `k + n·m`.
-    pub fn strided(k: i64, m: u64) -> Strided {
+    pub fn unbounded(k: i64, m: u64) -> Strided {
         Strided::between(k, m, i64::MIN, i64::MAX)
     }
 
@@ -187,7 +187,7 @@ impl Strided {
 
     /// Whether every member of `other` is a member.
     pub fn contains(self, other: Strided) -> bool {
-        let same = Strided::strided(self.k, gcd(gcd(self.m, other.m), self.k.abs_diff(other.k))).m == self.m;
+        let same = Strided::unbounded(self.k, gcd(gcd(self.m, other.m), self.k.abs_diff(other.k))).m == self.m;
         same && self.lo <= other.lo && other.hi <= self.hi
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let first = Strided::exact(0);
         assert_eq!(first.join(Strided::exact(24)), Strided::between(0, 24, 0, 24));
         assert_eq!(first.join(Strided::exact(24)).join(Strided::exact(48)), Strided::between(0, 24, 0, i64::MAX));
-        assert_eq!(Strided::strided(8, 24).join(Strided::exact(16)), Strided::strided(0, 8));
+        assert_eq!(Strided::unbounded(8, 24).join(Strided::exact(16)), Strided::unbounded(0, 8));
         assert_eq!(Strided::exact(8).join(Strided::exact(8)), Strided::exact(8));
     }
 
@@ -256,7 +256,7 @@ mod tests {
     fn arithmetic_covers_every_pair_of_members() {
         let members = |r: Strided| (0..4).map(move |n| r.k + n * r.m as i64);
         let some =
-            [Strided::exact(3), Strided::exact(-8), Strided::strided(8, 24), Strided::strided(0, 8), Strided::ANY];
+            [Strided::exact(3), Strided::exact(-8), Strided::unbounded(8, 24), Strided::unbounded(0, 8), Strided::ANY];
         for a in some {
             for b in some {
                 for x in members(a) {
@@ -276,27 +276,27 @@ mod tests {
 
     #[test]
     fn alignment_narrows() {
-        assert_eq!(Strided::ANY.aligned(8), Strided::strided(0, 8));
-        assert_eq!(Strided::strided(4, 12).aligned(8), Strided::strided(16, 24));
-        assert_eq!(Strided::strided(1, 8).aligned(8), Strided::strided(1, 8));
+        assert_eq!(Strided::ANY.aligned(8), Strided::unbounded(0, 8));
+        assert_eq!(Strided::unbounded(4, 12).aligned(8), Strided::unbounded(16, 24));
+        assert_eq!(Strided::unbounded(1, 8).aligned(8), Strided::unbounded(1, 8));
         assert_eq!(Strided::exact(3).aligned(8), Strided::exact(3));
     }
 
     #[test]
     fn an_array_ends_where_the_next_field_starts() {
-        let array = Strided::strided(0, 8).within(0, 23);
+        let array = Strided::unbounded(0, 8).within(0, 23);
         assert!(!array.overlaps(8, Strided::exact(24), 8));
         assert!(array.overlaps(8, Strided::exact(16), 8));
         assert_eq!(array.members(6), Some(vec![0, 8, 16]));
-        assert_eq!(Strided::strided(0, 8).within(5, 12), Strided::exact(8));
+        assert_eq!(Strided::unbounded(0, 8).within(5, 12), Strided::exact(8));
         assert_eq!(Strided::ANY.within(0, 2).times(Strided::exact(8)), Strided::between(0, 8, 0, 16));
     }
 
     #[test]
     fn what_is_clipped_away_is_told_from_what_is_left() {
-        assert_eq!(Strided::strided(8, 16).clipped(0, 8), Some(Strided::exact(8)));
-        assert_eq!(Strided::strided(8, 16).clipped(0, 7), None);
-        assert_eq!(Strided::strided(0, 8).clipped(-4, 17), Some(Strided::between(0, 8, 0, 16)));
+        assert_eq!(Strided::unbounded(8, 16).clipped(0, 8), Some(Strided::exact(8)));
+        assert_eq!(Strided::unbounded(8, 16).clipped(0, 7), None);
+        assert_eq!(Strided::unbounded(0, 8).clipped(-4, 17), Some(Strided::between(0, 8, 0, 16)));
         assert_eq!(Strided::exact(8).clipped(0, 8), Some(Strided::exact(8)));
         assert_eq!(Strided::exact(8).clipped(9, 16), None);
         assert_eq!(Strided::between(0, 8, 0, 16).clipped(20, 40), None);
@@ -305,8 +305,8 @@ mod tests {
 
     #[test]
     fn separate_fields_do_not_overlap() {
-        assert!(!Strided::strided(0, 24).overlaps(8, Strided::strided(8, 24), 8));
-        assert!(Strided::strided(0, 24).overlaps(16, Strided::strided(8, 24), 8));
+        assert!(!Strided::unbounded(0, 24).overlaps(8, Strided::unbounded(8, 24), 8));
+        assert!(Strided::unbounded(0, 24).overlaps(16, Strided::unbounded(8, 24), 8));
         assert!(!Strided::exact(0).overlaps(4, Strided::exact(4), 4));
         assert!(Strided::exact(0).overlaps(8, Strided::exact(4), 4));
     }

@@ -258,7 +258,7 @@ mod tests {
         objects.add_opaque(
             id,
             Opaque {
-                at: Strided::strided(0, 24),
+                at: Strided::unbounded(0, 24),
                 bytes: 24,
                 kinds,
                 floats: 3,
@@ -273,16 +273,16 @@ mod tests {
     #[test]
     fn words_that_are_moved_are_floats_or_numbers() {
         let (mut objects, id) = object(Kinds::F64);
-        moved(&mut objects, id, Strided::strided(8, 24), Some(8));
+        moved(&mut objects, id, Strided::unbounded(8, 24), Some(8));
         let [cell] = objects.cells(id) else { panic!("one word was moved") };
-        assert_eq!((cell.at, cell.width), (Strided::strided(8, 24), 8));
+        assert_eq!((cell.at, cell.width), (Strided::unbounded(8, 24), 8));
         assert_eq!(objects.kinds(cell.content), Kinds::F64.union(Kinds::INT));
         assert!(objects.is_unseen(cell.content));
-        moved(&mut objects, id, Strided::strided(0, 24), None);
+        moved(&mut objects, id, Strided::unbounded(0, 24), None);
         assert_eq!(objects.cells(id).len(), 3);
 
         let (mut objects, id) = object(Kinds::F32);
-        moved(&mut objects, id, Strided::strided(8, 24), Some(8));
+        moved(&mut objects, id, Strided::unbounded(8, 24), Some(8));
         assert_eq!(objects.cells(id).iter().map(|cell| cell.width).collect::<Vec<_>>(), [4, 4]);
     }
 
@@ -290,7 +290,7 @@ mod tests {
     fn pointers_and_floats_of_two_widths_have_to_be_seen() {
         for kinds in [Kinds::PTR, Kinds::F64.union(Kinds::PTR), Kinds::F64.union(Kinds::F32)] {
             let (mut objects, id) = object(kinds);
-            moved(&mut objects, id, Strided::strided(0, 24), Some(24));
+            moved(&mut objects, id, Strided::unbounded(0, 24), Some(24));
             assert!(objects.cells(id).is_empty());
             assert!(!objects.opaque(id)[0].is_clear());
         }

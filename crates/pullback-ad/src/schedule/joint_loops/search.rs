@@ -2,6 +2,7 @@
 
 use crate::analysis::counted::{self, Affine, Counted, Step};
 use crate::analysis::points_to::objects::ObjId;
+use crate::analysis::points_to::offsets::Offsets;
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
 use crate::plan::recomputable::Stability;
@@ -200,7 +201,7 @@ impl Search<'_> {
         for block in &self.loops.get(id).blocks {
             for linear in self.linear(*block) {
                 match linear {
-                    Linear::Load(_, shadow) => {
+                    Linear::Load(_, shadow, _) => {
                         for shadow in shadow {
                             memory.read.insert(self.aug.place(*shadow)?.0);
                         }
@@ -235,7 +236,7 @@ impl Search<'_> {
             |shadow: &Value| self.aug.place(*shadow).is_none_or(|(region, _)| memory.written.contains_key(&region));
         !memory.written.is_empty()
             && self.linear(block).any(|linear| match linear {
-                Linear::Load(_, shadow) => shadow.iter().any(of_the_loop),
+                Linear::Load(_, shadow, _) => shadow.iter().any(of_the_loop),
                 Linear::Copy { src, .. } => src.iter().flatten().any(of_the_loop),
                 _ => false,
             })
@@ -332,8 +333,10 @@ impl Search<'_> {
         let (Affine { step: Step::Constant(step), .. }, _) = self.walks.walk(param)? else { return None };
         let (of, _, next) = self.counted.recurrence(param)?;
         let inst = self.aug.func.def_inst(next)?;
-        let [Linear::Load(_, shadow)] = self.aug.linear.at(inst) else { return None };
-        (of == id).then(|| Walk { param, next: shadow.clone(), step })
+        let [Linear::Load(_, shadow, _)] = self.aug.linear.at(inst) else { return None };
+        let beside =
+            self.session.beside(*self.aug.places.get(&shadow[0]).map(|(object, _)| object)?, &Offsets::any(), None);
+        (of == id).then(|| Walk { param, next: shadow.clone(), step, beside })
     }
 
     /// Whether no other values with cotangents than the sums are used outside of the loop.
@@ -415,7 +418,7 @@ impl Search<'_> {
         let touches = |linear: &Linear| {
             let (others, width) = match linear {
                 other if std::ptr::eq(other, store) => return false,
-                Linear::Load(result, shadow) => (shadow, Some(self.aug.func.ty(*result).size())),
+                Linear::Load(result, shadow, _) => (shadow, Some(self.aug.func.ty(*result).size())),
                 Linear::Store { shadow, ty, .. } => (shadow, Some(ty.size())),
                 Linear::Copy { dst, src, .. } => {
                     let all = dst.iter().chain(src.iter().flatten());
