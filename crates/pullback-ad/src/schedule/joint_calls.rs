@@ -15,7 +15,7 @@
 //! which nobody writes at all: what is added to their shadows may come in any order. All its own calls of active functions have to be of
 //! this form, too.
 //!
-//! When a call panics, what was added is taken back ([`Disturbs::Sums`]).
+//! When a call panics, what was added is taken back (`Disturbs::Sums`).
 
 mod ahead;
 mod terms;
