@@ -37,5 +37,5 @@ mod testing;
 pub use analysis::effects::Effects;
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
 pub use error::{Error, ErrorKind, Result};
-pub use pipeline::{Derivative, derivative, differentiate, reverse_sweep};
+pub use pipeline::{Derivative, derivative, differentiate, linearise, reverse_sweep};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

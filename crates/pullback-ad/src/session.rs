@@ -11,6 +11,7 @@ use crate::linearise::program::LinearFunction;
 use crate::request::{Mode, Request};
 use crate::reverse::Target;
 use crate::runtime::{Runtime, TapeUse};
+use pullback_ir::cfg::Cfg;
 use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -112,7 +113,44 @@ pub enum Disturbs {
     Pointers,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    /// The start of a derivative called `name`. `originals`: the functions of the program that the working copies stand for.
+    pub fn new(
+        module: &'a mut Module,
+        facts: &'a Facts,
+        active: &'a ActiveSet,
+        request: &'a Request,
+        runtime: Runtime,
+        originals: HashMap<FuncId, FuncId>,
+        name: &str,
+    ) -> Self {
+        let tape_users = tape_users(module, &facts.functions);
+        let mut session = Session {
+            module,
+            facts,
+            active,
+            request,
+            runtime,
+            variants: HashMap::new(),
+            pending: Vec::new(),
+            wanted: HashSet::new(),
+            name: name.to_owned(),
+            originals,
+            tape_users,
+            unwritten: Rc::default(),
+            owns_borrowing: Cell::new(false),
+            repeatable: Cell::new(true),
+            disturbs: Cell::default(),
+            settles: false,
+            sets_aside: false,
+            seen_in_variants: facts.objects.seen_in_variants(),
+        };
+        session.note_unwritten();
+        session.note_overwritten_pointers();
+        session.note_overwritten_sums();
+        session
+    }
+
     /// A panic may find this changed.
     pub fn disturb(&self, what: Disturbs) {
         self.disturbs.set(self.disturbs.get().max(what));
@@ -250,8 +288,33 @@ impl Session<'_> {
         written
     }
 
+    /// Whether the function does the same when it is called again with the same arguments: it uses no memory that others may write in
+    /// between, and calls nothing of which that is not known. Rules are functions of their arguments.
+    pub fn is_reproducible(&self) -> bool {
+        self.facts.functions.iter().all(|id| {
+            let func = self.module.func(*id);
+            let cfg = Cfg::new(func);
+            let live = func.blocks().filter(|block| cfg.can_return(*block));
+            let mut insts = live.flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op);
+            let is_own = |v: &Value| self.facts.object(*id, *v).is_none_or(|o| !self.facts.regions.is_shared(o));
+            insts.all(|op| match op {
+                Op::Load { ptr, .. } | Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => is_own(ptr),
+                Op::Copy { dst, src, .. } => is_own(dst) && is_own(src),
+                Op::Call(Callee::Direct(callee), ..) => {
+                    self.facts.functions.contains(callee)
+                        || self.request.rule(*callee).is_some()
+                        || self.module.func(*callee).attrs.memory == MemoryEffects::None
+                        || TapeUse::of(self.module, func, op).is_some()
+                }
+                Op::Call(Callee::Indirect(_), ..) => false,
+                Op::Opaque(op) => !op.writes && !op.reads,
+                _ => true,
+            })
+        })
+    }
+
     /// Find out which objects are never written. Where the reverse sweep is called later, somebody else may write in between.
-    pub fn note_unwritten(&mut self) {
+    fn note_unwritten(&mut self) {
         if !self.request.split {
             let written = self.written(Inactive::MayWrite);
             self.unwritten = Rc::new(self.facts.objects.all().filter(|o| !written.contains(o)).collect());
@@ -260,7 +323,7 @@ impl Session<'_> {
 
     /// Find out whether pointers that lead to shadows may be overwritten in the caller's memory. The cotangents that the caller gives belong to
     /// what is there afterwards, and so are known only when the primal is through.
-    pub fn note_overwritten_pointers(&mut self) {
+    fn note_overwritten_pointers(&mut self) {
         if self.request.mode == Mode::Forward || self.request.split {
             return;
         }
@@ -283,7 +346,7 @@ impl Session<'_> {
 
     /// Find out whether floats may be overwritten in memory that an argument by value owns. Nobody sees them afterwards, so what the shadow holds is no
     /// cotangent of theirs.
-    pub fn note_overwritten_sums(&mut self) {
+    fn note_overwritten_sums(&mut self) {
         if self.request.mode == Mode::Forward || self.request.split || !self.request.args.iter().any(|arg| arg.by_value)
         {
             return;
@@ -351,7 +414,7 @@ impl Session<'_> {
 }
 
 /// Which of these functions push to the tape of an inner derivative or pop from it, themselves or by a call.
-pub fn tape_users(module: &Module, functions: &[FuncId]) -> HashSet<FuncId> {
+fn tape_users(module: &Module, functions: &[FuncId]) -> HashSet<FuncId> {
     let mut users = HashSet::new();
     loop {
         let uses = |id: &FuncId| {

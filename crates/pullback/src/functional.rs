@@ -157,7 +157,9 @@ where
 /// ```
 ///
 /// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the pullback panics
-/// if it has not.
+/// if it has not. Some reverse sweeps can be done once: through a rule whose closure owns memory, through enums that hold a float in one variant
+/// and a pointer in another, and after a panic. Then the function is called again for the next one; if it might do something else by then, for it
+/// uses cells or captures, the pullback panics.
 pub fn vjp<'a, X, Y, F>(f: F, x: &'a X) -> (Y, impl Fn(Y) -> X::Zero + use<'a, X, Y, F>)
 where
     X: ToZero<Zero: BorrowMut<X>> + ?Sized,
@@ -171,7 +173,8 @@ where
     let pullback = move |dy: Y| {
         let mut sweep = sweep.borrow_mut();
         if sweep.is_spent() {
-            // What the reverse sweep takes off the tape is gone: it is put there once more. The value is the same as before.
+            // What the reverse sweep takes off the tape is gone: it is put there once more, if that is the same as before.
+            sweep.assert_reproducible();
             let (again, new) = Sweep::<X, Y, F>::forward(&function, x);
             drop(again);
             *sweep = new;
@@ -275,6 +278,16 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             State::Used => !self.tape().is_repeatable(),
             State::Broken => true,
         }
+    }
+
+    /// Panics if the function may do something else when it is called again.
+    fn assert_reproducible(&mut self) {
+        assert!(
+            self.tape().is_reproducible(),
+            "the pullback of `vjp` cannot be called again: it can be gone through once, or has panicked, and the function may have another value \
+             by now: it uses cells, or what it captures, or functions that are not looked into\n\
+             help: call `vjp` again, or let rules return pullbacks that can be called more than once"
+        );
     }
 
     /// Do the reverse sweep.

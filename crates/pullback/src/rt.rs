@@ -58,8 +58,8 @@ pub struct Tape {
     noted: *const Noted,
     /// What shadows held when the derivative began, as long as they may have to be put back.
     saved: ManuallyDrop<Option<Box<Saved>>>,
-    /// Whether the reverse sweep, where it is a function of its own, can be called again, once the tape is [rewound](Tape::rewind).
-    repeatable: bool,
+    /// What can be done again, where the reverse sweep is a function of its own: [`REVERSE_AGAIN`], [`FORWARD_AGAIN`].
+    again: i64,
 }
 
 /// Where a tape stood.
@@ -102,13 +102,18 @@ impl Tape {
             kept: ManuallyDrop::new(Vec::new()),
             noted: null(),
             saved: ManuallyDrop::new(None),
-            repeatable: false,
+            again: 0,
         }
     }
 
     /// Whether the reverse sweep can be called again, once the tape is [rewound](Self::rewind).
     pub fn is_repeatable(&self) -> bool {
-        self.repeatable
+        self.again & REVERSE_AGAIN != 0
+    }
+
+    /// Whether the forward sweep does the same when it is done again.
+    pub fn is_reproducible(&self) -> bool {
+        self.again & FORWARD_AGAIN != 0
     }
 
     /// Where the tape stands.
@@ -529,14 +534,19 @@ pub unsafe extern "C-unwind" fn __pullback_tape_release(tape: *mut Tape) {
     }
 }
 
-/// Tell the tape whether the reverse sweep of what is going to be on it can be called again.
+/// The reverse sweep can be called again, once the tape is [rewound](Tape::rewind).
+const REVERSE_AGAIN: i64 = 1;
+/// The forward sweep does the same when it is done again.
+const FORWARD_AGAIN: i64 = 2;
+
+/// Tell the tape whether the sweeps of what is going to be on it can be done again: [`REVERSE_AGAIN`], [`FORWARD_AGAIN`].
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pullback_set_repeatable(tape: *mut Tape, repeatable: i64) {
+pub unsafe extern "C" fn __pullback_set_repeatable(tape: *mut Tape, again: i64) {
     // SAFETY: S14, asked of the caller.
-    unsafe { (*tape).repeatable = repeatable != 0 };
+    unsafe { (*tape).again = again };
 }
 
 /// Zeroed memory that the tape owns.

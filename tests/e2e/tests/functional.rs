@@ -217,6 +217,59 @@ fn a_rule_whose_pullback_can_be_called_once() {
     }
 }
 
+/// Where the function may have another value when it is called again, the pullback says so.
+#[test]
+fn a_function_that_changes_what_it_uses_is_not_called_again() {
+    let said = |f: &dyn Fn()| {
+        let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap()
+    };
+    let factor = Cell::new(1.0);
+    let (y, pullback) = vjp(
+        |x: &[f64]| {
+            factor.set(10.0 * factor.get());
+            factor.get() * first(x)
+        },
+        &[3.0][..],
+    );
+    assert_eq!((y, pullback(1.0)), (30.0, vec![100.0]));
+    assert!(said(&|| drop(pullback(1.0))).contains("cannot be called again"));
+    assert_eq!(factor.get(), 10.0);
+
+    enum Value {
+        Number(f64),
+        Boxed(Box<f64>),
+    }
+    let x = (Cell::new(0.5), Cell::new(2.0));
+    let (_, pullback) = vjp(
+        |x: &(Cell<f64>, Cell<f64>)| {
+            let values: Vec<Value> = [x.0.get(), x.1.get()]
+                .iter()
+                .map(|v| if *v > 1.0 { Value::Boxed(Box::new(v * v)) } else { Value::Number(*v) })
+                .collect();
+            x.1.set(x.1.get() + 1.0);
+            values
+                .iter()
+                .map(|v| {
+                    if let Value::Boxed(v) = v {
+                        **v
+                    } else if let Value::Number(v) = v {
+                        *v
+                    } else {
+                        0.0
+                    }
+                })
+                .sum::<f64>()
+        },
+        &x,
+    );
+    let gradient = pullback(1.0);
+    assert_eq!((gradient.0.get(), gradient.1.get()), (1.0, 4.0));
+    assert!(said(&|| drop(pullback(1.0))).contains("cannot be called again"));
+    assert_eq!(x.1.get(), 3.0);
+}
+
 /// What a pullback holds is dropped with it, once.
 #[test]
 fn captures_are_dropped_with_the_pullback() {

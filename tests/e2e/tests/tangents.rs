@@ -1358,3 +1358,50 @@ mod cells_of_skipped_fields {
         );
     }
 }
+
+/// What a derivative leaves in a shadow, the next one takes.
+mod derivatives_that_are_called_again {
+    use pullback::{Differentiable, autodiff, make_zero};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    enum Note {
+        Text(String),
+        Number(Box<f64>),
+    }
+
+    #[autodiff(t_noted, Forward, Dual, Dual, Dual)]
+    fn noted(note: &mut Note, x: f64) -> f64 {
+        *note = Note::Text(format!("{} was", x as usize));
+        x * x
+    }
+
+    #[test]
+    fn strings_have_the_room_of_the_primal_s() {
+        let mut note = Note::Text("abc".into());
+        let mut tangent = make_zero(&note);
+        for _ in 0..3 {
+            assert_eq!(t_noted(&mut note, &mut tangent, 3.0, 1.0), (9.0, 6.0));
+            assert_eq!((&note, &tangent), (&Note::Text("3 was".into()), &Note::Text("3 was".into())));
+        }
+    }
+
+    type Shared = Rc<Vec<Rc<Vec<Rc<Cell<f64>>>>>>;
+
+    #[autodiff(t_first, Forward, Dual, Dual)]
+    fn first(all: &[Shared]) -> f64 {
+        let x = all[0][0][0].get();
+        x * x
+    }
+
+    /// There are a thousand million ways to one cell.
+    #[test]
+    fn a_value_with_many_owners_is_looked_at_once() {
+        let all = |x: f64| {
+            let cells = Rc::new(vec![Rc::new(Cell::new(x)); 1000]);
+            vec![Rc::new(vec![cells; 1000]); 1000]
+        };
+        assert_eq!(t_first(&all(3.0), &all(1.0)), (9.0, 6.0));
+    }
+}

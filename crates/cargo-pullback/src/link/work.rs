@@ -35,7 +35,7 @@ use pullback_ir::text::function_text;
 use pullback_llvm::{
     CallSite, Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, import_functions, normalise,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What came of a group of modules.
 pub enum Outcome {
@@ -72,9 +72,6 @@ impl Derived {
         Some(self.home()).filter(|_| self.replacements.len() == 1)
     }
 }
-
-/// What a derivative calls that has its caller's shadows saved, or set aside.
-const SAVE: [&str; 2] = ["__pullback_save_shadows", "__pullback_set_sums_aside"];
 
 /// A request, and the symbol of its derivative.
 pub struct Task {
@@ -258,8 +255,8 @@ fn show_optimised(d: &Module, name: &str, trace: &mut Trace) -> Result<()> {
 pub struct Made {
     pub module: Module,
     pub applied: Applied,
-    /// The symbols of those that may drop owners that have no shadow.
-    disowning: HashSet<String>,
+    /// What each derivative needs of its wrapper, by symbol.
+    needs: HashMap<String, Needs>,
 }
 
 /// What a derivative needs of its wrapper.
@@ -274,8 +271,7 @@ pub struct Needs {
 impl Made {
     /// What a derivative needs of its wrapper.
     pub fn needs(&self, derivative: &str) -> Result<Needs> {
-        let saves = self.module.references(derivative)?.iter().any(|name| SAVE.contains(&name.as_str()));
-        Ok(Needs { saves, disowns: self.disowning.contains(derivative) })
+        self.needs.get(derivative).copied().context("a derivative is lost that was made")
     }
 }
 
@@ -378,7 +374,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     trace.step("look at opaque functions", || opaque::tell(&imported, &applied, &options, &mut custom))?;
 
     let primals = imported.ir.functions().count();
-    let (mut derivatives, mut disowning, mut errors) = (Vec::new(), HashSet::new(), Vec::new());
+    let (mut derivatives, mut needs, mut errors) = (Vec::new(), HashMap::new(), Vec::new());
     for task in tasks {
         let request = &Request { rules: custom.clone(), ..task.asked.request.clone() };
         let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
@@ -392,10 +388,9 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
         match made {
-            Ok(Derivative { function, disowns }) => {
-                disowning.extend(disowns.then(|| task.symbol.clone()));
-                let later = imported.ir.find(&reverse_sweep(&task.symbol));
-                derivatives.push((task, [function].into_iter().chain(later).collect()));
+            Ok(Derivative { function, reverse_sweep, saves, disowns }) => {
+                needs.insert(task.symbol.clone(), Needs { saves, disowns });
+                derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
         }
@@ -409,7 +404,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     if !errors.is_empty() {
         return Ok(Err(errors));
     }
-    Ok(Ok(Made { module: emit(imported, &derivatives, trace)?, applied, disowning }))
+    Ok(Ok(Made { module: emit(imported, &derivatives, trace)?, applied, needs }))
 }
 
 /// The policy, of a program that says itself which functions carry no derivative.

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`working_copies`] | the primal and what it calls, copied |
 //! | [`access_to_branch`] | accesses by way of selected pointers become branches, where objects could not be told apart otherwise |
 //! | [`select_to_branch`] | selections between computed values become branches again |
 //! | [`extremum`] | the largest of a loop's values is looked up after the loop |
@@ -23,3 +24,4 @@ pub mod select_to_branch;
 pub mod split_wide_ints;
 pub mod unpack;
 pub mod words;
+pub mod working_copies;

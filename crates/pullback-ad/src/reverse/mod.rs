@@ -18,6 +18,7 @@
 
 pub mod alias;
 mod hubs;
+pub mod notes;
 mod recompute;
 pub mod release;
 pub(crate) mod slots;

@@ -32,6 +32,18 @@ pub struct Congruence {
 struct Noted {
     pieces: Vec<Piece>,
     owners: Vec<Owner>,
+    met: HashSet<Met>,
+}
+
+/// A counted value that a walk has been to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Met {
+    pub value: usize,
+    pub shadow: usize,
+    /// The number of the direction.
+    pub lane: usize,
+    /// What the walk knows of the way there: what is found behind it depends on that.
+    pub way: [bool; 4],
 }
 
 /// An `Rc` that has a shadow, in forward mode. One is noted as often as the walk meets it.
@@ -103,6 +115,14 @@ impl Congruence {
         let mut noted = self.noted.take().unwrap_or_default();
         noted.owners.push(owner);
         self.noted.set(Some(noted));
+    }
+
+    /// Whether no walk has been to a counted value in this way.
+    pub(super) fn meet(&self, met: Met) -> bool {
+        let mut noted = self.noted.take().unwrap_or_default();
+        let new = noted.met.insert(met);
+        self.noted.set(Some(noted));
+        new
     }
 
     /// Whether nothing was noted.

@@ -2,7 +2,7 @@
 
 use super::Differentiable;
 use super::aside::{Aside, Part};
-use super::congruence::{Congruence, Owner, Piece};
+use super::congruence::{Congruence, Met, Owner, Piece};
 use std::fmt;
 
 /// Whether the primal function may change the shape of what the check looks at.
@@ -260,8 +260,8 @@ impl<'a> Path<'a> {
         self.step(Step::Borrowed, Access::Shared)
     }
 
-    /// The shared value at `address` that the `Rc` or `Arc` that `self` leads to points to; the primal's is at `value`. There are `owners` of it, or it cannot be
-    /// told. `can_end`: the primal can find out that it has the only one. `None` if the walk has been there.
+    /// The shared value at `address` that the `Rc` or `Arc` that `self` leads to points to; the primal's is at `value`. There are `owners` of
+    /// it, or it cannot be told. `can_end`: the primal can find out that it has the only one. `None` if the walk has been there.
     pub(super) fn counted(
         &'a self,
         address: *const (),
@@ -269,10 +269,16 @@ impl<'a> Path<'a> {
         owners: Option<usize>,
         can_end: bool,
     ) -> Option<Self> {
-        if let Task::FindOwners(aside) = self.task
-            && !aside.meet(address, owners)
-        {
-            return None;
+        match (self.task, self.names) {
+            (Task::FindOwners(aside), _) if !aside.meet(address, owners) => return None,
+            // A value may have more owners than memory has room for the ways to it.
+            (Task::Nothing, Some(names)) => {
+                let way = [self.access == Access::Exclusive, self.in_cell, self.in_variant, self.is_noted];
+                if !names.congruence.meet(Met { value: value.addr(), shadow: address.addr(), lane: names.lane, way }) {
+                    return None;
+                }
+            }
+            _ => {}
         }
         // Who has the only owner has the value: `Rc::get_mut`, or `try_unwrap`.
         let access = if can_end && self.is_mirrored() { self.access } else { Access::Shared };

@@ -186,6 +186,13 @@ impl<'a> Adopt<'a> {
     }
 }
 
+/// A clone with the room of the original: in an enum the two are compared when a derivative is called again.
+fn with_room(text: &String) -> String {
+    let mut clone = String::with_capacity(text.capacity());
+    clone.push_str(text);
+    clone
+}
+
 impl VisitConstants for Adopt<'_> {
     unsafe fn part<T>(&mut self, primal: *const T, shadow: *mut T, clone: Option<CloneFn<T>>, borrows: bool) {
         // Several values without a size may lie at one place. They are there already.
@@ -208,7 +215,7 @@ impl VisitConstants for Adopt<'_> {
             let own =
                 self.inside.contains(&Inside::Variant) && self.is_text(text_address(shadow), text_address(primal));
             if !own {
-                self.part(primal, shadow, Some(String::clone), false);
+                self.part(primal, shadow, Some(with_room), false);
             }
         }
     }
