@@ -209,7 +209,7 @@ fn prepare(
     let analyse = |module: &Module| flow::analyse(module, primal, &request, on_panic);
     let mut facts = analyse(module);
     // Halves may have to be halved again, an `i128` of four `f32`; each time the integers are half as wide, so there is an end.
-    while each_with(module, &facts, |func, id, facts| split_wide_ints::split_wide_ints(func, id, facts)) {
+    while each_with(module, &facts, split_wide_ints::split_wide_ints) {
         facts = analyse(module);
     }
     // Once: what is a float or a pointer now carries nothing else.

@@ -539,7 +539,7 @@ const REVERSE_AGAIN: i64 = 1;
 /// The forward sweep does the same when it is done again.
 const FORWARD_AGAIN: i64 = 2;
 
-/// Tell the tape whether the sweeps of what is going to be on it can be done again: [`REVERSE_AGAIN`], [`FORWARD_AGAIN`].
+/// Tell the tape whether the sweeps of what is going to be on it can be done again: bit 0 for the reverse sweep, bit 1 for the forward sweep.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses.
