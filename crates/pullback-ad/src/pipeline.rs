@@ -18,7 +18,7 @@
 //! | [`activity`] | points-to of the final program | what depends on the inputs; all obstacles are errors |
 //! | [`augment`] | activity | the augmented primal, and in reverse mode its linear program |
 //! | [`joint_calls`] | a linear program | calls with known cotangents are reversed where they stand |
-//! | [`schedule`](crate::schedule) | a linear program without useless operations | where each transpose runs; trip counts are values |
+//! | [`schedule`] | a linear program without useless operations | where each transpose runs; trip counts are values |
 //! | [`plan`](crate::plan) | a schedule | how the reverse sweep gets each value that it uses |
 //! | [`reverse`] | a plan | the forward sweep and the reverse sweep |
 //! | [`alias`] | both sweeps in one function | a class for each load and store |
