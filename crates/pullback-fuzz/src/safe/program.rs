@@ -872,7 +872,7 @@ impl World {
             forms.push(format!(
                     "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, Box::new(|| {{\n        \
                      let (y, pullback) = vjp({closure}, {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, Box::new(|| {{\n        let i0 = 0;\n{unpack}{between}        alone(&())\n        }}));\n        \
-                     let again = caught(fuse, Box::new(|| alone(&pullback({seed}))));\n        let once_more = caught(usize::MAX, Box::new(|| alone(&pullback({seed}))));\n        (eye(&[&y]), first)\n    }}));\n    {judged}\n}}\n",
+                     let again = caught(fuse, Box::new(|| alone(&pullback({seed}))));\n        let once_more = caught(usize::MAX, Box::new(|| alone(&pullback({seed}))));\n        same_again(&first, &again);\n        same_again(&first, &once_more);\n        (eye(&[&y]), first)\n    }}));\n    {judged}\n}}\n",
                     point("a"),
                 ),
             );
