@@ -36,7 +36,8 @@ Options:
   -V, --version    Print the version
 
 Environment, for a look inside:
-  PULLBACK_PRINT=request,ir,derivative,llvm    Print these stages of each derivative
+  PULLBACK_PRINT=request,ir,linear,derivative,llvm
+                                               Print these stages of each derivative
   PULLBACK_TIMINGS=1                           Print how long each step of the link took
   PULLBACK_SAVE=<DIR>                          Keep the modules of each step in this directory
 

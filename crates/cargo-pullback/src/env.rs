@@ -34,6 +34,8 @@ pub struct Debugging {
     pub request: bool,
     /// The primal in Pullback's IR.
     pub ir: bool,
+    /// The linear program of the primal, in reverse mode.
+    pub linear: bool,
     /// The derivative in Pullback's IR.
     pub derivative: bool,
     /// The derivative in LLVM's IR, optimised.
@@ -59,6 +61,7 @@ impl Debugging {
         Debugging {
             request: has("request"),
             ir: has("ir"),
+            linear: has("linear"),
             derivative: has("derivative"),
             llvm: has("llvm"),
             ..Debugging::default()
@@ -73,7 +76,7 @@ mod tests {
     #[test]
     fn print_is_a_list() {
         let d = Debugging::parse_print("request, llvm");
-        assert!(d.request && d.llvm && !d.ir && !d.derivative);
+        assert!(d.request && d.llvm && !d.ir && !d.linear && !d.derivative);
         assert_eq!(Debugging::parse_print(""), Debugging::default());
     }
 }

@@ -168,6 +168,22 @@ pub struct Request {
 }
 
 impl Request {
+    /// The plain derivative of a function with these arguments: one batch direction, no options, no rules.
+    pub fn new(mode: Mode, args: Vec<Argument>, layouts: Layouts) -> Self {
+        Request {
+            mode,
+            width: 1,
+            strong_zero: false,
+            runtime_activity: false,
+            split: false,
+            nested: false,
+            name: "f".to_owned(),
+            args,
+            layouts,
+            rules: CustomRules::default(),
+        }
+    }
+
     /// The user's rule for calls of `function`.
     pub fn rule(&self, function: FuncId) -> Option<&Arc<CustomRule>> {
         self.rules.get(function, self.mode)

@@ -55,16 +55,5 @@ fn request(memory: &[&[FieldKind]]) -> Request {
         Argument::new(format!("a{index}"), Activity::Duplicated, layouts.add(layout))
     };
     let args = memory.iter().enumerate().map(&mut argument).collect();
-    Request {
-        mode: Mode::Reverse,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args,
-        layouts,
-        rules: Default::default(),
-    }
+    Request::new(Mode::Reverse, args, layouts)
 }

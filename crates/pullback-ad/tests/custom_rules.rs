@@ -106,16 +106,8 @@ fn derive(
     let (x, result) = (floats(&mut layouts, "[f64]", count), floats(&mut layouts, "f64", 1));
     let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
     let request = Request {
-        mode,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args: vec![argument("x", x), argument("return", result)],
-        layouts,
         rules: rules(&module),
+        ..Request::new(mode, vec![argument("x", x), argument("return", result)], layouts)
     };
     let id = differentiate(&mut module, primal, &request, "df")?;
     verify_module(&module).unwrap_or_else(|error| panic!("{error:?}\n{module}"));

@@ -22,18 +22,7 @@ fn request(mode: Mode, count: usize) -> Request {
     let (x, result) = (layouts.add(floats("[f64]", count)), layouts.add(floats("f64", 1)));
     let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
     let args = vec![argument("x", x), argument("return", result)];
-    Request {
-        mode,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args,
-        layouts,
-        rules: Default::default(),
-    }
+    Request::new(mode, args, layouts)
 }
 
 /// The module with the derivative of `@f`.

@@ -23,18 +23,7 @@ fn request(mode: Mode, params: &[usize], nested: bool) -> Request {
         Argument::new(format!("a{i}"), Activity::Duplicated, layout)
     };
     let args = params.iter().enumerate().map(&mut argument).collect();
-    Request {
-        mode,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested,
-        name: "f".to_owned(),
-        args,
-        layouts,
-        rules: Default::default(),
-    }
+    Request { nested, ..Request::new(mode, args, layouts) }
 }
 
 /// The derivative of `@f` that is to be differentiated.

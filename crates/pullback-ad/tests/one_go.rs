@@ -19,20 +19,16 @@ fn request(split: bool) -> Request {
     let floats = add("&[f64]", 16, &[FieldKind::Pointer(Some(float)), FieldKind::Int(8)]);
     let argument = |name: &str, activity, layout| Argument::new(name, activity, layout);
     Request {
-        mode: Mode::Reverse,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
         split,
-        nested: false,
-        name: "f".to_owned(),
-        args: vec![
-            argument("x", Activity::Duplicated, floats),
-            argument("n", Activity::Const, number),
-            argument("return", Activity::Duplicated, float),
-        ],
-        layouts,
-        rules: Default::default(),
+        ..Request::new(
+            Mode::Reverse,
+            vec![
+                argument("x", Activity::Duplicated, floats),
+                argument("n", Activity::Const, number),
+                argument("return", Activity::Duplicated, float),
+            ],
+            layouts,
+        )
     }
 }
 

@@ -56,20 +56,16 @@ fn request(mode: Mode, zeros: Zeros, float: Float) -> Request {
     let number = layouts.add(Layout { name: "i32".to_owned(), size: 4, fields });
     let argument = |name: &str, activity, layout| Argument::new(name, activity, layout);
     Request {
-        mode,
-        width: 1,
         strong_zero: zeros == Zeros::Strong,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args: vec![
-            argument("x", Activity::Duplicated, point),
-            argument("n", Activity::Const, number),
-            argument("return", Activity::Duplicated, result),
-        ],
-        layouts,
-        rules: Default::default(),
+        ..Request::new(
+            mode,
+            vec![
+                argument("x", Activity::Duplicated, point),
+                argument("n", Activity::Const, number),
+                argument("return", Activity::Duplicated, result),
+            ],
+            layouts,
+        )
     }
 }
 

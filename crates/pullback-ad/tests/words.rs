@@ -79,18 +79,7 @@ fn attempt(text: &str, mode: Mode) -> Result<Module, Error> {
         argument("which", Activity::Const, number),
         argument("return", Activity::Duplicated, float),
     ];
-    let request = Request {
-        mode,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args,
-        layouts,
-        rules: Default::default(),
-    };
+    let request = Request::new(mode, args, layouts);
     let primal = module.find("f").unwrap();
     pullback_ad::differentiate(&mut module, primal, &request, "d")?;
     Ok(module)
@@ -225,18 +214,7 @@ b3(v9: f64):
     let fields = vec![Field { offset: 0, kind: FieldKind::Opaque(16) }];
     let either = layouts.add(Layout { name: "Either".to_owned(), size: 16, fields });
     let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
-    let request = Request {
-        mode: Mode::Reverse,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args: vec![argument("place", either), argument("x", float)],
-        layouts,
-        rules: Default::default(),
-    };
+    let request = Request::new(Mode::Reverse, vec![argument("place", either), argument("x", float)], layouts);
     let primal = module.find("f").unwrap();
     let refused: Error = pullback_ad::differentiate(&mut module, primal, &request, "d").unwrap_err();
     assert_eq!(refused.kind, ErrorKind::UnknownType);

@@ -29,6 +29,7 @@ use super::{bug, floatless};
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
+use pullback_ad::linearise::text::print as linear_text;
 use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
@@ -380,6 +381,13 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
         let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
         if trace.debugging.ir {
             trace.print(&format!("primal {}", request.name), &function_text(&imported.ir, imported.ir.func(primal)));
+        }
+        if trace.debugging.linear && request.mode == Mode::Reverse {
+            let mut ir = imported.ir.clone();
+            // What stands in its way is told below.
+            if let Ok((func, linear)) = pullback_ad::linearise(&mut ir, primal, request, &task.symbol) {
+                trace.print(&format!("linear program of {}", request.name), &linear_text(&ir, &func, &linear));
+            }
         }
         let ir = &mut imported.ir;
         let _step = trace.progress.begin("derivative", &[task.subject()]);

@@ -14,7 +14,6 @@ use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::computed::Numbers;
-use crate::custom::CustomRules;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
 use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Terminator, Type, Value};
 
@@ -78,16 +77,8 @@ impl Effects {
         let layout = layouts.add(Layout::default());
         let argument = |i: usize| Argument::new(format!("{i}"), Activity::Const, layout);
         let request = Request {
-            mode: Mode::Reverse,
-            width: 1,
-            strong_zero: false,
-            runtime_activity: false,
-            split: false,
-            nested: false,
             name: func.name.clone(),
-            args: (0..func.params.len()).map(argument).collect(),
-            layouts,
-            rules: CustomRules::default(),
+            ..Request::new(Mode::Reverse, (0..func.params.len()).map(argument).collect(), layouts)
         };
         let facts = flow::analyse(module, function, &request, OnPanic::Free);
         let mut search = Search { module, facts: &facts, root: function, found: Vec::new() };

@@ -63,6 +63,26 @@ pub struct Augmented {
 }
 
 impl Augmented {
+    /// A function with a linear program, of whose memory nothing is known. Its first parameter is the tape.
+    pub fn plain(func: Function, linear: LinearFunction) -> Self {
+        let tape = if func.is_declaration() { None } else { func.param_values().first().copied() };
+        let ret = func.ret.clone();
+        Augmented {
+            func,
+            linear,
+            places: HashMap::new(),
+            tape,
+            stack: HashSet::new(),
+            pushed: Vec::new(),
+            pinned: HashSet::new(),
+            writes: HashMap::new(),
+            harmless: HashSet::new(),
+            unwritten: Rc::default(),
+            regions: Rc::default(),
+            ret,
+        }
+    }
+
     /// The [region](Regions::region) that a pointer points into, and where: two pointers into two regions, or into places of one
     /// region that do not overlap, never reach the same bytes.
     pub fn place(&self, pointer: Value) -> Option<(ObjId, Cow<'_, Offsets>)> {
@@ -94,20 +114,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
         block: Block::from_index(0),
         may_return: true,
         prologue: Vec::new(),
-        out: Augmented {
-            func: Function::new("", Vec::new(), None),
-            linear: LinearFunction::default(),
-            places: HashMap::new(),
-            tape: None,
-            stack: HashSet::new(),
-            pushed: Vec::new(),
-            pinned: HashSet::new(),
-            writes: HashMap::new(),
-            harmless: HashSet::new(),
-            unwritten: Rc::default(),
-            regions: Rc::default(),
-            ret: None,
-        },
+        out: Augmented::plain(Function::new("", Vec::new(), None), LinearFunction::default()),
     };
     this.out.unwritten = this.session.unwritten.clone();
     this.out.regions = this.session.facts.regions.clone();

@@ -39,8 +39,9 @@ use std::fmt::Write;
 pub fn print(module: &Module, func: &Function, linear: &LinearFunction) -> String {
     let printer = Printer { module, func };
     let params: Vec<String> = linear.params.iter().map(|v| printer.value(*v)).collect();
-    let result = if linear.returns_active { " -> result" } else { "" };
-    let mut text = format!("linear {}{result}\n", params.join(", "));
+    let result = if linear.returns_active { "-> result" } else { "" };
+    let heading = format!("linear {} {result}", params.join(", "));
+    let mut text = heading.split_whitespace().collect::<Vec<_>>().join(" ") + "\n";
     let mut insts = func.blocks().flat_map(|block| func.block(block).insts.iter().map(Some).chain([None]));
     for line in function_text(module, func).lines() {
         let _ = writeln!(text, "{line}");

@@ -28,6 +28,7 @@ mod unrecorded;
 use crate::analysis::counted;
 use crate::error::Result;
 use crate::linearise::augment::Augmented;
+use crate::linearise::program::LinearFunction;
 use crate::plan::{self, Decision, Key, Plan};
 use crate::reverse::alias::Origin;
 use crate::reverse::hubs::{Hubs, needs_hub};
@@ -35,10 +36,10 @@ use crate::reverse::slots::{Home, Slot, index_type};
 use crate::reverse::transpose::Addition;
 use crate::reverse::unrecorded::Unrecorded;
 use crate::runtime::Runtime;
-use crate::schedule::Scheduled;
 use crate::schedule::joint_loops::JointLoop;
 use crate::schedule::refill::refilled;
 use crate::schedule::useful::local;
+use crate::schedule::{self, Scheduled};
 use crate::session::{Form, cotangent_type};
 use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
 use pullback_ir::loops::{LoopData, Loops};
@@ -136,6 +137,23 @@ pub fn combined(target: &Target, scheduled: Scheduled, name: &str) -> Result<(Fu
     let mut func = sweeps.aug.func;
     func.name = name.to_owned();
     Ok((func, sweeps.origins))
+}
+
+/// The forward sweep and the reverse sweep of a linear program, of whose memory nothing is known: a function that returns what `func` returns,
+/// and one that is given the cotangents of that and returns those of the parameters with a tangent, for each of `width` batch directions. The
+/// first parameter of both is the tape. The functions that they call are declared in `module`.
+///
+/// This is transposing by itself, for whoever has a linear program from elsewhere: tests, above all.
+pub fn transposed(
+    module: &mut Module,
+    func: Function,
+    linear: LinearFunction,
+    width: usize,
+) -> Result<(Function, Function)> {
+    let runtime = Runtime::declare(module, false);
+    let name = func.name.clone();
+    let target = Target { module, name: &name, width, strong_zero: false, nested: false, settles: false, runtime };
+    split(&target, schedule::split(Augmented::plain(func, linear), Form::Callee)?, &format!("{name}.rev"))
 }
 
 /// An augmented primal and its reverse function.

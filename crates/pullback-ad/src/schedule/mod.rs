@@ -47,7 +47,17 @@ pub struct Scheduled {
 }
 
 /// Decide where transposes run.
-pub fn schedule(session: &Session, mut aug: Augmented, form: Form) -> Result<Scheduled> {
+pub fn schedule(session: &Session, aug: Augmented, form: Form) -> Result<Scheduled> {
+    let mut scheduled = split(aug, form)?;
+    check_borrows(session, &mut scheduled.aug, &scheduled.cfg, form)?;
+    scheduled.joint_loops = joint_loops::find(session, &scheduled);
+    let joint = &scheduled.joint_loops;
+    scheduled.trips.retain(|id, _| !joint.contains_key(id));
+    Ok(scheduled)
+}
+
+/// Split reversal: all transposes run in the reverse sweep.
+pub fn split(mut aug: Augmented, form: Form) -> Result<Scheduled> {
     let irreducible = |aug: &Augmented, edge: Irreducible| {
         Error::new(ErrorKind::Unsupported, "a loop that is entered in its middle")
             .at(aug.func.block(edge.from).term_loc)
@@ -58,9 +68,6 @@ pub fn schedule(session: &Session, mut aug: Augmented, form: Form) -> Result<Sch
     let doms = Dominators::new(&cfg);
     let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
     drop_useless(&mut aug, &cfg);
-    check_borrows(session, &mut aug, &cfg, form)?;
-    let joint_loops = joint_loops::find(session, &aug, (&cfg, &doms, &loops), &counts, form);
-    let counted = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?)));
-    let trips = counted.filter(|(id, _)| !joint_loops.contains_key(id)).collect();
-    Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops })
+    let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
+    Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops: HashMap::new() })
 }

@@ -243,16 +243,5 @@ fn request(args: &[Arg]) -> Request {
         };
         Argument::new(format!("a{i}"), activity, layout)
     };
-    Request {
-        mode: Mode::Reverse,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: "f".to_owned(),
-        args: args.iter().enumerate().map(argument).collect(),
-        layouts,
-        rules: Default::default(),
-    }
+    Request::new(Mode::Reverse, args.iter().enumerate().map(argument).collect(), layouts)
 }

@@ -59,18 +59,8 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
     let mut helpers = calls::helpers(&mut module, &world, features, &mut rng);
     helpers.retain(|h| h.callable);
 
-    let mut request = Request {
-        mode: Mode::Forward,
-        width: 1,
-        strong_zero: false,
-        runtime_activity: false,
-        split: false,
-        nested: false,
-        name: format!("program_{seed}"),
-        args: Vec::new(),
-        layouts: Layouts::default(),
-        rules: Default::default(),
-    };
+    let mut request =
+        Request { name: format!("program_{seed}"), ..Request::new(Mode::Forward, Vec::new(), Layouts::default()) };
     let mut image = Image::default();
     let plans = arguments::plan(features, &mut rng);
     for (i, plan) in plans.iter().enumerate() {

@@ -307,18 +307,7 @@ mod tests {
         let link = layouts.add(Layout { name: "Box".to_owned(), size: 8, fields: link });
         let kinds = [FieldKind::Opaque(16), FieldKind::Payload(float), FieldKind::Payload(link), FieldKind::F32];
         layouts.set(list, Layout { name: "List".to_owned(), size: 24, fields: kinds.map(field).to_vec() });
-        let request = Request {
-            mode: Mode::Reverse,
-            width: 1,
-            strong_zero: false,
-            runtime_activity: false,
-            split: false,
-            nested: false,
-            name: "f".to_owned(),
-            args: vec![Argument::new("list", Activity::Duplicated, list)],
-            layouts,
-            rules: Default::default(),
-        };
+        let request = Request::new(Mode::Reverse, vec![Argument::new("list", Activity::Duplicated, list)], layouts);
         assert_eq!(payload(&request.layouts, list), Kinds::F64.union(Kinds::PTR));
     }
 }

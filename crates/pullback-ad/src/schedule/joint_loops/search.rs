@@ -8,6 +8,7 @@ use crate::linearise::linear::Linear;
 use crate::plan::recomputable::Stability;
 use crate::plan::{Place, Walks};
 use crate::rules::Coefficient;
+use crate::schedule::Scheduled;
 use crate::schedule::joint_loops::{Bound, JointLoop, Seed, Sum, Walk};
 use crate::session::{Form, Session};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
@@ -20,16 +21,11 @@ use std::collections::{HashMap, HashSet};
 const MOST_USES: usize = 32;
 
 /// The loops of a function whose iterations can be reversed at once.
-pub fn find(
-    session: &Session,
-    aug: &Augmented,
-    (cfg, doms, loops): (&Cfg, &Dominators, &Loops),
-    counts: &HashMap<Block, Value>,
-    form: Form,
-) -> HashMap<Loop, JointLoop> {
+pub fn find(session: &Session, scheduled: &Scheduled) -> HashMap<Loop, JointLoop> {
+    let Scheduled { aug, form, cfg, doms, loops, trips, .. } = scheduled;
     // Where the caller's pointers are overwritten, cotangents are known when the primal is through.
     let late = session.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
-    if form != Form::Whole || loops.is_empty() || late {
+    if *form != Form::Whole || loops.is_empty() || late {
         return HashMap::new();
     }
     let counted = Counted::new(&aug.func, cfg, doms, loops);
@@ -47,10 +43,10 @@ pub fn find(
     if plain.is_empty() {
         return HashMap::new();
     }
-    let stability = Stability::new(aug, cfg, form);
+    let stability = Stability::new(aug, cfg, *form);
     let uses = Uses::new(aug, cfg);
     let walks = Walks { func: &aug.func, counted: &counted, stability: &stability };
-    let search = Search { session, aug, cfg, doms, loops, counts, counted: &counted, walks, uses: &uses };
+    let search = Search { session, aug, cfg, doms, loops, trips, counted: &counted, walks, uses: &uses };
     plain.into_iter().filter_map(|(id, entry, back, exit)| Some((id, search.look_at(id, entry, back, exit)?))).collect()
 }
 
@@ -106,7 +102,7 @@ struct Search<'a> {
     cfg: &'a Cfg,
     doms: &'a Dominators,
     loops: &'a Loops,
-    counts: &'a HashMap<Block, Value>,
+    trips: &'a HashMap<Loop, Value>,
     counted: &'a Counted<'a>,
     walks: Walks<'a>,
     uses: &'a Uses<'a>,
@@ -248,7 +244,7 @@ impl Search<'_> {
 
     /// The bound that decides about a panic in a loop, if every iteration asks for it.
     fn bound(&self, id: Loop, entry: Edge, back: Edge, panic: Edge) -> Option<Bound> {
-        let trips = *self.counts.get(&self.loops.get(id).header)?;
+        let trips = *self.trips.get(&id)?;
         let each_time = self.loops.innermost(panic.from) == Some(id) && self.doms.dominates(panic.from, back.from);
         let Terminator::Branch(cond, ..) = self.aug.func.block(panic.from).term else { return None };
         let Op::ICmp(pred, index, bound) = self.aug.func.inst(self.aug.func.def_inst(cond)?).op else { return None };
