@@ -1,4 +1,5 @@
-//! Gradients as one would write them without Pullback, for functions of [`functions`](crate::functions): what there is to be had.
+//! Gradients as one would write them without Pullback, for functions of [`functions`](crate::functions): what there is
+//! to be had.
 
 use crate::functions::{MLP, layer};
 

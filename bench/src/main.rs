@@ -1,10 +1,10 @@
 //! What derivatives cost: for a dozen functions the time and memory of value and gradient against those of the value.
 //!
-//! `cargo xtask bench [name]`. Times are medians; what counts is the ratio, taken in turns within one run. Each gradient is
-//! first checked at a small size against a central difference in one direction.
+//! `cargo xtask bench [name]`. Times are medians; what counts is the ratio, taken in turns within one run. Each
+//! gradient is first checked at a small size against a central difference in one direction.
 //!
-//! With `--instructions` before the name, instructions are counted instead: the program runs itself under callgrind, with
-//! `--counted`.
+//! With `--instructions` before the name, instructions are counted instead: the program runs itself under callgrind,
+//! with `--counted`.
 
 mod by_hand;
 mod functions;
@@ -125,7 +125,8 @@ impl Bench {
         self.wanted.as_ref().is_none_or(|wanted| name.contains(wanted))
     }
 
-    /// Check at the size `small`, measure at `large`, print a row. `work(n)` is how many iterations a call at size `n` is.
+    /// Check at the size `small`, measure at `large`, print a row. `work(n)` is how many iterations a call at size `n`
+    /// is.
     fn row<P: Point>(
         &self,
         name: &str,

@@ -1,5 +1,5 @@
-//! `cargo xtask bench --compile`: how long the derivative of a long function takes to build, and how that grows with its length; and the
-//! quickstart beside plain cargo.
+//! `cargo xtask bench --compile`: how long the derivative of a long function takes to build, and how that grows with
+//! its length; and the quickstart beside plain cargo.
 
 use crate::TaskResult;
 use crate::driver::{self, Driver, Stream, cargo, root, target_directory};
@@ -44,7 +44,8 @@ fn quickstart(driver: &Driver) -> TaskResult {
     let target = |name: &str| directory.join(name).to_string_lossy().into_owned();
     let (ours, plain) = (target("pullback"), target("plain"));
     let with = || driver.cargo_pullback(PACKAGE, &["build", "--release", "--target-dir", &ours]);
-    // Without the driver nobody makes derivatives. The source is compiled as it would be with it, and what is missing is not linked.
+    // Without the driver nobody makes derivatives. The source is compiled as it would be with it, and what is missing
+    // is not linked.
     let without = || {
         let mut command = cargo(PACKAGE, &["build", "--release", "--target-dir", &plain]);
         command.env("RUSTFLAGS", "--cfg=pullback -Clink-arg=-Wl,--unresolved-symbols=ignore-all");
@@ -111,7 +112,8 @@ fn timing(line: &str) -> Option<(String, f64)> {
     Some((name.to_owned(), time.parse().ok()?))
 }
 
-/// A program that prints the gradient of a function of so many lines; its value, if it is not built by `cargo pullback`.
+/// A program that prints the gradient of a function of so many lines; its value, if it is not built by `cargo
+/// pullback`.
 fn program(lines: usize) -> String {
     let mut text = "\
 #![allow(unused, unexpected_cfgs)]

@@ -1,8 +1,9 @@
 //! `cargo xtask fuzz`: random programs against the engine.
 //!
-//! The options are those of `pullback-fuzz`. Programs in the IR need nothing but the engine; with `--nested`, their derivatives are
-//! differentiated. Programs in Rust (`--rust N`) go through the driver, which is built first. With both `--programs N` and
-//! `--rust N`, both are run, one after the other. `--safe N` is for safe programs around derivatives, which run under valgrind.
+//! The options are those of `pullback-fuzz`. Programs in the IR need nothing but the engine; with `--nested`, their
+//! derivatives are differentiated. Programs in Rust (`--rust N`) go through the driver, which is built first. With both
+//! `--programs N` and `--rust N`, both are run, one after the other. `--safe N` is for safe programs around
+//! derivatives, which run under valgrind.
 
 use crate::TaskResult;
 use crate::driver::{self, Driver, cargo, target_directory};

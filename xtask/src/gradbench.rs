@@ -1,4 +1,5 @@
-//! `cargo xtask gradbench`: our tool for GradBench, against logs of correct answers, against the clock or at growing sizes.
+//! `cargo xtask gradbench`: our tool for GradBench, against logs of correct answers, against the clock or at growing
+//! sizes.
 //!
 //! Nothing of GradBench is in the repository: logs, and other tools to compare with, are wherever they are.
 

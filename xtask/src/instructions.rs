@@ -1,8 +1,8 @@
 //! `cargo xtask bench --instructions`: how many instructions derivatives take, and whether that has grown.
 //!
-//! The benchmarks and our tool for GradBench run under callgrind, so that a busy machine changes nothing. With the same of another
-//! checkout, one of an earlier commit, a derivative that takes more than [`MOST`] times what it took there is a failure. (A commit from
-//! before this task gets the `bench` of this one.)
+//! The benchmarks and our tool for GradBench run under callgrind, so that a busy machine changes nothing. With the same
+//! of another checkout, one of an earlier commit, a derivative that takes more than [`MOST`] times what it took there
+//! is a failure. (A commit from before this task gets the `bench` of this one.)
 //!
 //! ```text
 //! function                              before            now   ratio

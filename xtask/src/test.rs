@@ -22,8 +22,8 @@ pub enum Extent {
 /// The seed of the random programs: the same in every run, so that a failure is the last change's.
 const SEED: &str = "2026";
 
-/// Run the crates' own tests, then with the driver the end-to-end suite at opt-level 0 and 3 and parts of it under valgrind, the
-/// documentation's examples, the quickstart's and the GradBench tool's tests, then random programs.
+/// Run the crates' own tests, then with the driver the end-to-end suite at opt-level 0 and 3 and parts of it under
+/// valgrind, the documentation's examples, the quickstart's and the GradBench tool's tests, then random programs.
 pub fn run(extent: Extent) -> TaskResult {
     let mut summary = Summary::default();
     summary.step("the crates' own tests", cargo(".", &["test", "--workspace", "--no-fail-fast"]));

@@ -1,7 +1,7 @@
 //! `cargo xtask valgrind`: derivatives neither touch memory that is not theirs nor lose any.
 //!
-//! Runs tests that allocate, free, move and refuse, optimised, under valgrind: an invalid access, a decision that depends on
-//! uninitialised memory or a block that nobody points to any more is a failure.
+//! Runs tests that allocate, free, move and refuse, optimised, under valgrind: an invalid access, a decision that
+//! depends on uninitialised memory or a block that nobody points to any more is a failure.
 
 use crate::TaskResult;
 use crate::driver::{self, Driver};

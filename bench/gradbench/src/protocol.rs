@@ -7,8 +7,8 @@
 //! {"id":3,"kind":"analysis","of":2,"valid":true}                                  {"id":3}
 //! ```
 //!
-//! Beside what GradBench asks for, the answer to an evaluation says what each run took of the `processor`, and in `peak_bytes` how much
-//! the first one has allocated at once, at most.
+//! Beside what GradBench asks for, the answer to an evaluation says what each run took of the `processor`, and in
+//! `peak_bytes` how much the first one has allocated at once, at most.
 
 use pullback_measure::{clock, instructions::counted, memory};
 use serde::de::DeserializeOwned;
@@ -60,8 +60,8 @@ struct Repeat {
     min_seconds: f64,
 }
 
-/// Run `compute` as often as `input` asks for. Only that is timed, not reading the input or `report`, which makes the output of what
-/// the last run has computed.
+/// Run `compute` as often as `input` asks for. Only that is timed, not reading the input or `report`, which makes the
+/// output of what the last run has computed.
 pub fn evaluate<I: DeserializeOwned, O, R: Serialize>(
     input: Value,
     compute: impl Fn(&I) -> O,

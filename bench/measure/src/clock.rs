@@ -9,7 +9,8 @@ pub fn seconds() -> f64 {
         fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
     }
     let mut time = [0_i64; 2];
-    // SAFETY: on 64-bit Linux a `timespec` is two 64-bit numbers, seconds and nanoseconds, and `time` has room for them.
+    // SAFETY: on 64-bit Linux a `timespec` is two 64-bit numbers, seconds and nanoseconds, and `time` has room for
+    // them.
     let failed = unsafe { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &mut time) };
     assert_eq!(failed, 0, "no clock of processor time");
     time[0] as f64 + time[1] as f64 * 1e-9

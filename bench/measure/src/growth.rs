@@ -1,7 +1,7 @@
 //! How something grows.
 
-/// The exponent `e` for which `y = c·xᵉ` fits best, by least squares of the logarithms: 1 is linear. Nothing, if all `x` are the same
-/// or something is not positive.
+/// The exponent `e` for which `y = c·xᵉ` fits best, by least squares of the logarithms: 1 is linear. Nothing, if all
+/// `x` are the same or something is not positive.
 pub fn exponent(points: &[(f64, f64)]) -> Option<f64> {
     let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / logs.len() as f64;

@@ -1,6 +1,7 @@
 //! How many instructions something takes, as callgrind counts them: the same in each run, however busy the machine is.
 //!
-//! A program calls [`counted`] for what is to be counted. Run as [`Callgrind::command`] says, it leaves a count for each call, in order.
+//! A program calls [`counted`] for what is to be counted. Run as [`Callgrind::command`] says, it leaves a count for
+//! each call, in order.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -70,7 +71,8 @@ impl Drop for Callgrind {
     }
 }
 
-/// A line of the table that `cargo xtask bench --instructions` reads: counts of the value, if there is one, and of the derivative.
+/// A line of the table that `cargo xtask bench --instructions` reads: counts of the value, if there is one, and of the
+/// derivative.
 pub fn line(name: &str, value: Option<u64>, derivative: u64) -> String {
     format!("{:<28} {:>14} {derivative:>14}", name.trim(), value.map_or("–".to_owned(), |value| value.to_string()))
 }

@@ -1,7 +1,8 @@
 //! How much memory is allocated at most.
 //!
-//! Counting in the allocator sees the tape, shadows and what the primal itself allocates, and nothing has to be built into
-//! the tape for it. A tape that grows by chunks counts with all of its last chunk, so up to twice of what was pushed.
+//! Counting in the allocator sees the tape, shadows and what the primal itself allocates, and nothing has to be built
+//! into the tape for it. A tape that grows by chunks counts with all of its last chunk, so up to twice of what was
+//! pushed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +13,8 @@ pub struct Counting;
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Not one operation on the counters: that would take longer than some allocations do, and the programs have one thread.
+/// Not one operation on the counters: that would take longer than some allocations do, and the programs have one
+/// thread.
 fn grow(bytes: usize) {
     let now = NOW.load(Relaxed) + bytes;
     NOW.store(now, Relaxed);
@@ -52,7 +54,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What `work` makes, and the bytes that it has allocated at once, at most. Zero in a program whose allocator is not [`Counting`].
+/// What `work` makes, and the bytes that it has allocated at once, at most. Zero in a program whose allocator is not
+/// [`Counting`].
 pub fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -2,8 +2,8 @@
 //!
 //! Arguments go on to cargo untouched. Two are added where the user has not given them:
 //!
-//! * `--target <host>`: only then does cargo tell code for the target from code for the build (build scripts, procedural
-//!   macros and their dependencies), which must not go through the driver.
+//! * `--target <host>`: only then does cargo tell code for the target from code for the build (build scripts,
+//!   procedural macros and their dependencies), which must not go through the driver.
 //! * `--target-dir <target directory>/pullback`: so that `cargo build` and `cargo pullback build` do not undo each
 //!   other's work.
 
@@ -122,8 +122,8 @@ fn users_tool(variable: &str, key: &str, config: &Config) -> Option<OsString> {
     env::var(&long).or_else(|| config.program(key))
 }
 
-/// Whether a tool is our own face; a test that itself runs `cargo pullback` has it in its environment. It is not one to be
-/// called in turn.
+/// Whether a tool is our own face; a test that itself runs `cargo pullback` has it in its environment. It is not one to
+/// be called in turn.
 fn is_face(tool: &OsStr, face: &str) -> bool {
     Path::new(tool).file_stem() == Some(OsStr::new(face))
 }

@@ -1,5 +1,5 @@
-//! Cargo's configuration files, as far as this program has to know them: a few keys of `[build]` that would be lost because
-//! the command line or the environment it gives to cargo comes before them.
+//! Cargo's configuration files, as far as this program has to know them: a few keys of `[build]` that would be lost
+//! because the command line or the environment it gives to cargo comes before them.
 //!
 //! Cargo reads `.cargo/config.toml` in the current directory and in each one above it, and at last the one in its home;
 //! `--config` comes before all of them. What is nearest counts.
@@ -23,8 +23,8 @@ struct Layer {
 }
 
 impl Config {
-    /// What the files say, and these values of `--config`. A file that cannot be read as TOML is left out: cargo will say what
-    /// is wrong with it.
+    /// What the files say, and these values of `--config`. A file that cannot be read as TOML is left out: cargo will
+    /// say what is wrong with it.
     pub fn read(options: &[OsString]) -> Result<Config> {
         let here = std::env::current_dir().context("could not find the current directory")?;
         let mut layers: Vec<Layer> = options.iter().rev().filter_map(|option| Layer::option(option, &here)).collect();

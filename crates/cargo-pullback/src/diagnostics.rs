@@ -10,9 +10,9 @@
 //!    = help: ...
 //! ```
 //!
-//! The engine gives the innermost place of an obstacle; that is often in std or in a dependency, inlined into the user's
-//! function. The line that is shown is the nearest one of the chain of calls that the user can edit; the rest of the chain
-//! follows in notes.
+//! The engine gives the innermost place of an obstacle; that is often in std or in a dependency, inlined into the
+//! user's function. The line that is shown is the nearest one of the chain of calls that the user can edit; the rest of
+//! the chain follows in notes.
 
 use crate::report::Rendered;
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
@@ -79,8 +79,9 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
     }
 }
 
-/// A part of the standard library, or of a library that is below many others, that cannot be differentiated yet, and what to say when an obstacle lies in it: the obstacle
-/// itself (a bit trick in a hash table, say) would tell a user nothing.
+/// A part of the standard library, or of a library that is below many others, that cannot be differentiated yet, and
+/// what to say when an obstacle lies in it: the obstacle itself (a bit trick in a hash table, say) would tell a user
+/// nothing.
 struct NotYet {
     /// The beginning of the path of a function in it, or of its type's.
     path: &'static str,
@@ -179,7 +180,8 @@ fn called_from(frames: &[Location], function: &str) -> Vec<String> {
     notes
 }
 
-/// The way from the user's line to the obstacle, through the functions of others but Pullback's. `frames` are innermost first.
+/// The way from the user's line to the obstacle, through the functions of others but Pullback's. `frames` are innermost
+/// first.
 fn inwards(frames: &[Location]) -> Option<String> {
     /// So many steps at each end are shown of a long way.
     const ENDS: usize = 3;
@@ -204,8 +206,8 @@ fn chain(module: &Module, loc: SourceLoc) -> Vec<Location> {
     all
 }
 
-/// Whether the user can edit this place: it is not in the standard library, in a dependency that cargo has fetched, or in
-/// Pullback itself.
+/// Whether the user can edit this place: it is not in the standard library, in a dependency that cargo has fetched, or
+/// in Pullback itself.
 fn is_users(location: &Location) -> bool {
     is_users_own(&location.file, &location.function)
 }
@@ -289,7 +291,8 @@ fn inside(text: &str) -> usize {
     text.len()
 }
 
-/// The function that a closure stands in, and whether there is a closure: `f::{{closure}}` and `f::{closure#0}` stand in `f`.
+/// The function that a closure stands in, and whether there is a closure: `f::{{closure}}` and `f::{closure#0}` stand
+/// in `f`.
 fn without_closures(function: &str) -> (&str, bool) {
     match function.rsplit_once("::") {
         Some((outer, last)) if last.starts_with('{') && last.contains("closure") => (without_closures(outer).0, true),
@@ -297,8 +300,8 @@ fn without_closures(function: &str) -> (&str, bool) {
     }
 }
 
-/// A path without what only this machine has: the directory of the build, the place of the standard library's source or of
-/// cargo's downloads.
+/// A path without what only this machine has: the directory of the build, the place of the standard library's source or
+/// of cargo's downloads.
 fn shown_path(file: &str) -> String {
     // `/rust/deps` is where the standard library's own dependencies lay when it was built.
     for mark in ["/lib/rustlib/src/rust/", "/rust/deps/", "/registry/src/"] {
@@ -321,7 +324,8 @@ fn source(place: &Place) -> Option<String> {
     (place.line >= 1 && text.lines().count() >= place.line as usize).then_some(text)
 }
 
-/// The bytes of `text` to underline: from the place to the end of the expression that begins there, as far as one line shows.
+/// The bytes of `text` to underline: from the place to the end of the expression that begins there, as far as one line
+/// shows.
 fn underlined(text: &str, place: &Place) -> std::ops::Range<usize> {
     let line_start: usize = text.split_inclusive('\n').take(place.line as usize - 1).map(str::len).sum();
     let line = text[line_start..].lines().next().unwrap_or_default();
@@ -336,8 +340,9 @@ fn underlined(text: &str, place: &Place) -> std::ops::Range<usize> {
     start..start + expression_len(&line[column..])
 }
 
-/// How long the expression at the beginning of `text` is: a path with its fields, up to its first call, without operators. The
-/// place of a method's call is that of the method's name, so that what follows the call in a chain is not part of it.
+/// How long the expression at the beginning of `text` is: a path with its fields, up to its first call, without
+/// operators. The place of a method's call is that of the method's name, so that what follows the call in a chain is
+/// not part of it.
 fn expression_len(text: &str) -> usize {
     let mut depth = 0_usize;
     for (i, c) in text.char_indices() {

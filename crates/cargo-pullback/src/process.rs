@@ -18,8 +18,8 @@ pub fn hand_over(mut command: Command) -> Result<ExitCode> {
     }
 }
 
-/// The exit code that tells of a program's status. One that was killed by a signal had no chance to say so; that is said
-/// here, and it counts as 101, as a Rust panic does.
+/// The exit code that tells of a program's status. One that was killed by a signal had no chance to say so; that is
+/// said here, and it counts as 101, as a Rust panic does.
 pub fn exit_code(command: &Command, status: ExitStatus) -> ExitCode {
     match status.code() {
         Some(code) => ExitCode::from(u8::try_from(code).unwrap_or(101)),

@@ -1,8 +1,9 @@
 //! What the link driver has to say, on its way to the user.
 //!
-//! Rustc shows a linker's output only when the link fails, and then below a wall of arguments. So the link driver writes
-//! its messages into a file, one JSON object a line, and the compiler wrapper shows them when rustc is through: as
-//! diagnostics in rustc's JSON where cargo asked for that (cargo then counts and colours them like any other), else as text.
+//! Rustc shows a linker's output only when the link fails, and then below a wall of arguments. So the link driver
+//! writes its messages into a file, one JSON object a line, and the compiler wrapper shows them when rustc is through:
+//! as diagnostics in rustc's JSON where cargo asked for that (cargo then counts and colours them like any other), else
+//! as text.
 
 use crate::env;
 use serde_json::{Value, json};

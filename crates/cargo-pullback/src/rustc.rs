@@ -1,7 +1,7 @@
 //! Face 2: rustc, with the flags that make it leave bitcode to the linker and call our link driver.
 //!
-//! Only crates for the target get the flags. Of those, crates that are linked run under supervision: rustc's diagnostics
-//! pass through, and the link driver's own are added (see [`crate::report`]).
+//! Only crates for the target get the flags. Of those, crates that are linked run under supervision: rustc's
+//! diagnostics pass through, and the link driver's own are added (see [`crate::report`]).
 
 use crate::codegen_flags::CommandLine;
 use crate::report::{self, Format, Message};
@@ -53,8 +53,8 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     if line.links() { supervise(command, &line) } else { process::hand_over(command) }
 }
 
-/// Tell cargo rustc's version and, after it, the flags that make its output what it is. Cargo compiles everything again when
-/// this text changes: with another toolchain, and with a driver that gives other flags.
+/// Tell cargo rustc's version and, after it, the flags that make its output what it is. Cargo compiles everything again
+/// when this text changes: with another toolchain, and with a driver that gives other flags.
 fn tell_version(mut command: Command) -> Result<ExitCode> {
     let status = command.arg("-vV").status().context("could not start rustc")?;
     let like = ["-Copt-level=3", "--extern=pullback=", "--out-dir=deps"].map(OsString::from);
@@ -77,14 +77,15 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     line.push(option);
     line.push("--cfg=pullback");
     line.push("--check-cfg=cfg(pullback)");
-    // Derivatives are taken of the program as it is written, whatever the opt-level: an optimiser may compute `x.sqrt()` ahead
-    // of the branch that guards it, and inline a function that has a rule. The link driver optimises afterwards.
+    // Derivatives are taken of the program as it is written, whatever the opt-level: an optimiser may compute
+    // `x.sqrt()` ahead of the branch that guards it, and inline a function that has a rule. The link driver optimises
+    // afterwards.
     if line.is_optimised() {
         line.push("-Cno-prepopulate-passes");
         leave_calls(line);
     }
-    // Crates have copies of generic functions, and without optimisation of `#[inline]` functions, each under a symbol of its own. These
-    // tell that they are one function.
+    // Crates have copies of generic functions, and without optimisation of `#[inline]` functions, each under a symbol
+    // of its own. These tell that they are one function.
     if line.codegen("symbol-mangling-version").is_none() {
         line.push("-Csymbol-mangling-version=v0");
     }
@@ -95,10 +96,10 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
     Ok(linker)
 }
 
-/// Let rustc leave the calls of a crate that may differentiate: rustc has an inliner of its own, before LLVM's, and a function
-/// that it inlines is not there any more for a rule of the user's to take its place. The one way to switch it off on stable is
-/// to compile incrementally. Rustc then makes a module of each module of the source, which costs more speed than its inliner
-/// gains; so it is told to make one.
+/// Let rustc leave the calls of a crate that may differentiate: rustc has an inliner of its own, before LLVM's, and a
+/// function that it inlines is not there any more for a rule of the user's to take its place. The one way to switch it
+/// off on stable is to compile incrementally. Rustc then makes a module of each module of the source, which costs more
+/// speed than its inliner gains; so it is told to make one.
 fn leave_calls(line: &mut CommandLine) {
     let differentiates = line.values("--extern").iter().any(|e| e.to_string_lossy().starts_with("pullback="));
     let Some(deps) = line.value("--out-dir").filter(|_| differentiates).map(PathBuf::from) else { return };

@@ -4,8 +4,8 @@ use pullback_llvm::{Context, Llvm, Module};
 use std::path::Path;
 use std::process::Command;
 
-/// A module for which LLVM's code generator gives up by ending the process: 64-bit code for a CPU that has none. The driver, started as rustc
-/// starts it, says so as an error, with what it was at.
+/// A module for which LLVM's code generator gives up by ending the process: 64-bit code for a CPU that has none. The
+/// driver, started as rustc starts it, says so as an error, with what it was at.
 #[test]
 fn a_fatal_error_of_llvm_is_an_error_like_others() {
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();

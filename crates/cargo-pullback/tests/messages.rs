@@ -19,8 +19,9 @@ matrixmultiply = \"0.3\"
 PULLBACK
 ";
 
-/// Each program in `tests/messages` asks for a derivative that cannot be had; beside it stands what the engine says, word by word.
-/// After a change of words, write them again with `PULLBACK_UPDATE=1 cargo test -p cargo-pullback --test messages`, and read them.
+/// Each program in `tests/messages` asks for a derivative that cannot be had; beside it stands what the engine says,
+/// word by word. After a change of words, write them again with `PULLBACK_UPDATE=1 cargo test -p cargo-pullback --test
+/// messages`, and read them.
 #[test]
 fn what_the_engine_says() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages");
@@ -46,7 +47,8 @@ fn what_the_engine_says() {
             let said = said.get(&*program.file_stem().unwrap().to_string_lossy()).map_or("", String::as_str);
             let file = program.with_extension("txt");
             let expected = std::fs::read_to_string(&file).unwrap_or_default();
-            // In release builds rustc has inlined some calls, others not: the notes may tell another way to the same place.
+            // In release builds rustc has inlined some calls, others not: the notes may tell another way to the same
+            // place.
             let compared = if profile == "dev" { without_way } else { without_notes };
             if compared(said) == compared(&expected) {
                 continue;
@@ -61,8 +63,8 @@ fn what_the_engine_says() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// All but the way through functions of others, and the obstacle there: which of them are inlined when is not for us to say, and
-/// which of several obstacles in them is met first changes with the engine.
+/// All but the way through functions of others, and the obstacle there: which of them are inlined when is not for us to
+/// say, and which of several obstacles in them is met first changes with the engine.
 fn without_way(said: &str) -> String {
     let mut in_way = false;
     let lines = said.lines().filter(|line| {
@@ -95,8 +97,8 @@ fn said_of_each(messages: &str) -> BTreeMap<String, String> {
     said
 }
 
-/// A text without what changes from one release of Rust to the next: the lines in the standard library, the versions of its
-/// dependencies.
+/// A text without what changes from one release of Rust to the next: the lines in the standard library, the versions of
+/// its dependencies.
 fn stable(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {

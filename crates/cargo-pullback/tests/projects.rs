@@ -303,8 +303,8 @@ fn structures_of_another_version() {
     assert!(said.contains("use `cargo-pullback` and `pullback` of the same release"), "{said}");
 }
 
-/// Libraries for C that are built with different versions of `pullback` do not see each other's run-time support, in one process and in one
-/// program.
+/// Libraries for C that are built with different versions of `pullback` do not see each other's run-time support, in
+/// one process and in one program.
 #[test]
 fn two_libraries_with_two_versions() {
     let library = |name: &str, factor: f64| {

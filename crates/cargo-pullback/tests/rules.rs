@@ -14,7 +14,8 @@ edition = "2024"
 PULLBACK
 "#;
 
-/// `sine` computes the cosine with it, and keeps that: a derivative needs no second trigonometric function, and not `x`.
+/// `sine` computes the cosine with it, and keeps that: a derivative needs no second trigonometric function, and not
+/// `x`.
 const MAIN: &str = r#"
 use pullback::{autodiff, rrule};
 

@@ -97,8 +97,8 @@ fn main() {
 }
 ";
 
-/// What is in the derivatives' IR after the optimiser, function by function; and, after `linked`, in that of the whole program as it
-/// is linked.
+/// What is in the derivatives' IR after the optimiser, function by function; and, after `linked`, in that of the whole
+/// program as it is linked.
 fn derivatives(arguments: &str) -> Vec<(String, String)> {
     let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
     let saved = tempfile::tempdir().unwrap();
@@ -200,8 +200,8 @@ fn check_norm(functions: &[(String, String)], profile: &str) {
     }
 }
 
-/// A loop that hands values on to its next iteration is vector code in both sweeps: what is stored are `y`, two kept values, and
-/// the shadows of `x` and `y`.
+/// A loop that hands values on to its next iteration is vector code in both sweeps: what is stored are `y`, two kept
+/// values, and the shadows of `x` and `y`.
 fn check_handed_on(functions: &[(String, String)], profile: &str) {
     let body = body(functions, "handed_on");
     let [stores, _] = in_loops(body, "store <");
@@ -228,7 +228,8 @@ fn in_release() {
     for vector in ["fdiv <", "fmul <", "store <"] {
         assert!(normalise.contains(vector), "no `{vector}` in the derivative of normalise\n{normalise}");
     }
-    // Two additions to neighbouring places in each iteration: the one that is ahead comes first, or there would be no vectors.
+    // Two additions to neighbouring places in each iteration: the one that is ahead comes first, or there would be no
+    // vectors.
     let neighbours = body(&functions, "neighbours");
     for vector in ["fmul <", "store <", "@llvm.vector.reduce.fadd"] {
         assert!(neighbours.contains(vector), "no `{vector}` in the derivative of neighbours\n{neighbours}");

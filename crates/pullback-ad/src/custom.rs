@@ -1,8 +1,8 @@
 //! Rules that users give for functions of theirs: derivatives that are not taken, but written.
 //!
-//! The program calls a function that has rules through a *stand-in*: a function that takes every argument, and the place of the
-//! result, by pointer, as the primal of a request does. The stand-in's body calls the function itself; a rule says what to call in
-//! its place in one mode. `docs/architecture.md` tells how it comes to that.
+//! The program calls a function that has rules through a *stand-in*: a function that takes every argument, and the
+//! place of the result, by pointer, as the primal of a request does. The stand-in's body calls the function itself; a
+//! rule says what to call in its place in one mode. `docs/architecture.md` tells how it comes to that.
 
 use crate::analysis::effects::Effects;
 use crate::request::{LayoutId, Layouts, Mode};
@@ -116,8 +116,9 @@ pub enum Role {
 pub struct ReverseRule {
     /// `augmented(tape, closure, a1, …, out)`: the value, and the pullback.
     pub augmented: FuncId,
-    /// The same, called where memory that the arguments refer to may be overwritten before the pullback runs: its pullback refers to none
-    /// of it. Where there is no such function, and the pullback refers to memory, that is an error.
+    /// The same, called where memory that the arguments refer to may be overwritten before the pullback runs: its
+    /// pullback refers to none of it. Where there is no such function, and the pullback refers to memory, that is an
+    /// error.
     pub owning: Option<FuncId>,
     /// Whether the pullback has to be dropped.
     pub drops: bool,

@@ -1,6 +1,7 @@
 //! The pipeline: from a request to a derivative in the module. This file lists the passes, in order.
 //!
-//! In debug builds, in tests and in fuzzing, the IR is verified after each pass that changes it, and the linear program after linearising.
+//! In debug builds, in tests and in fuzzing, the IR is verified after each pass that changes it, and the linear program
+//! after linearising.
 //!
 //! | pass | requires | ensures |
 //! |---|---|---|
@@ -68,9 +69,9 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 /// The primal follows the shim convention: every parameter is a pointer to an argument, or to the place of the result,
 /// described by the request in order; it returns nothing. The derivative's signature is in `docs/architecture.md`.
 ///
-/// A forward derivative that cannot be had only because of what the primal does on the way out of a panic is one that leaves the
-/// shadows there when the primal panics. One that cannot be had because it cannot be told what memory holds is tried again with accesses by
-/// way of selected pointers [taken apart](access_to_branch).
+/// A forward derivative that cannot be had only because of what the primal does on the way out of a panic is one that
+/// leaves the shadows there when the primal panics. One that cannot be had because it cannot be told what memory holds
+/// is tried again with accesses by way of selected pointers [taken apart](access_to_branch).
 pub fn derivative(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<Derivative> {
     attempts(module, primal, request, |module, how| match prepare(module, primal, request, name, how)? {
         Some(prepared) => derive(module, &prepared, name).map(Some),
@@ -78,8 +79,8 @@ pub fn derivative(module: &mut Module, primal: FuncId, request: &Request, name: 
     })
 }
 
-/// The linear program of `primal`, and the function that it belongs to, as the derivative that `request` asks for has it before it is
-/// scheduled. What its calls refer to is in the module.
+/// The linear program of `primal`, and the function that it belongs to, as the derivative that `request` asks for has
+/// it before it is scheduled. What its calls refer to is in the module.
 pub fn linearise(
     module: &mut Module,
     primal: FuncId,
@@ -111,8 +112,8 @@ enum Accesses {
     Separate,
 }
 
-/// Attempt something in the ways there are, until it can be done; `None` is what cannot be attempted in this way. An obstacle that another
-/// way does not have is not told; a fault of the engine always is.
+/// Attempt something in the ways there are, until it can be done; `None` is what cannot be attempted in this way. An
+/// obstacle that another way does not have is not told; a fault of the engine always is.
 fn attempts<T>(
     module: &mut Module,
     primal: FuncId,
@@ -175,8 +176,8 @@ impl Prepared {
     }
 }
 
-/// Bring working copies of the primal, and of what it calls, into the form that the analyses understand; `None` if that cannot be had in
-/// this way.
+/// Bring working copies of the primal, and of what it calls, into the form that the analyses understand; `None` if that
+/// cannot be had in this way.
 fn prepare(
     module: &mut Module,
     primal: FuncId,
@@ -208,7 +209,8 @@ fn prepare(
 
     let analyse = |module: &Module| flow::analyse(module, primal, &request, on_panic);
     let mut facts = analyse(module);
-    // Halves may have to be halved again, an `i128` of four `f32`; each time the integers are half as wide, so there is an end.
+    // Halves may have to be halved again, an `i128` of four `f32`; each time the integers are half as wide, so there is
+    // an end.
     while each_with(module, &facts, split_wide_ints::split_wide_ints) {
         facts = analyse(module);
     }
@@ -257,7 +259,8 @@ fn each_with(module: &mut Module, facts: &Facts, pass: impl Fn(&mut Function, Fu
     for id in &facts.functions {
         changed |= pass(module.func_mut(*id), *id, facts);
     }
-    // Parameters of clean-ups change their types with the arguments for them: all functions are right again when all are through.
+    // Parameters of clean-ups change their types with the arguments for them: all functions are right again when all
+    // are through.
     facts.functions.iter().for_each(|id| verify(module, *id));
     changed
 }

@@ -60,10 +60,11 @@ pub enum FieldKind {
     Nested(LayoutId, u64),
     /// So many bytes whose content depends on a variant.
     Opaque(u64),
-    /// In the opaque bytes of the same layout, a variant has a value of this layout. The variant's number stands for the offset.
+    /// In the opaque bytes of the same layout, a variant has a value of this layout. The variant's number stands for
+    /// the offset.
     Payload(LayoutId),
-    /// So many bytes of a type that takes no part: a skipped field, or an argument of any type. What they hold has no derivative, and
-    /// memory that is reached through them has no shadow. There may be cells in them.
+    /// So many bytes of a type that takes no part: a skipped field, or an argument of any type. What they hold has no
+    /// derivative, and memory that is reached through them has no shadow. There may be cells in them.
     Unknown(u64),
     /// So many bytes lie in a cell: they may be written through a shared reference. Other fields say what they are.
     Cell(u64),

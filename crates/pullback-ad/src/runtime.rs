@@ -2,7 +2,8 @@
 
 use pullback_ir::{Builder, Callee, Constant, FuncId, Function, Module, Op, Type, Value};
 
-/// How bytes get onto a tape, or off it. In a derivative that is differentiated itself, each push and pop names its site.
+/// How bytes get onto a tape, or off it. In a derivative that is differentiated itself, each push and pop names its
+/// site.
 #[derive(Clone, Copy, Debug)]
 pub struct TapeCall {
     /// The function.

@@ -54,8 +54,9 @@ pub struct Variant {
 /// What is supposed of functions that are not looked into: those that carry no derivative, and those that have a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inactive {
-    /// They print what they are given, say. Rules write what their arguments let them write. That is so for memory to which a
-    /// pullback has a reference: whoever gives out a reference into a cell writes it when the reference has gone.
+    /// They print what they are given, say. Rules write what their arguments let them write. That is so for memory to
+    /// which a pullback has a reference: whoever gives out a reference into a cell writes it when the reference has
+    /// gone.
     OnlyRead,
     /// They may also write to it, and to cells that they know from elsewhere.
     MayWrite,
@@ -85,7 +86,8 @@ pub struct Session<'a> {
     pub originals: HashMap<FuncId, FuncId>,
     /// Functions that push to the tape of an inner derivative or pop from it, themselves or by a call.
     pub tape_users: HashSet<FuncId>,
-    /// Objects to which nothing is written from the start of the forward sweep to the end of the reverse sweep, wherever those are.
+    /// Objects to which nothing is written from the start of the forward sweep to the end of the reverse sweep,
+    /// wherever those are.
     pub unwritten: Rc<HashSet<ObjId>>,
     /// Whether something belongs to the tape that refers to memory of the primal.
     pub owns_borrowing: Cell<bool>,
@@ -101,7 +103,8 @@ pub struct Session<'a> {
     pub seen_in_variants: HashSet<ContentId>,
 }
 
-/// What a panic on the way through a reverse derivative may find changed in the caller's shadows, so that it has to be put back.
+/// What a panic on the way through a reverse derivative may find changed in the caller's shadows, so that it has to be
+/// put back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Disturbs {
     /// Nothing: shadows are only added to when the primal is through, and then nothing panics.
@@ -109,12 +112,14 @@ pub enum Disturbs {
     Nothing,
     /// Sums: calls in one go add to them in the forward sweep, and the pullback of a rule may panic.
     Sums,
-    /// Pointers: where the primal overwrites pointers, so does the forward sweep in their shadows, until the reverse sweep.
+    /// Pointers: where the primal overwrites pointers, so does the forward sweep in their shadows, until the reverse
+    /// sweep.
     Pointers,
 }
 
 impl<'a> Session<'a> {
-    /// The start of a derivative called `name`. `originals`: the functions of the program that the working copies stand for.
+    /// The start of a derivative called `name`. `originals`: the functions of the program that the working copies stand
+    /// for.
     pub fn new(
         module: &'a mut Module,
         facts: &'a Facts,
@@ -200,16 +205,17 @@ impl<'a> Session<'a> {
             || self.facts.field_objects(func, value).any(|o| self.active.is_shadowed(o))
     }
 
-    /// Whether a value is a word that takes part: an integer that is a float's bits at one time and a pointer, or a number, at
-    /// another. It has a cotangent as if it were a float, and a shadow as if it were a pointer.
+    /// Whether a value is a word that takes part: an integer that is a float's bits at one time and a pointer, or a
+    /// number, at another. It has a cotangent as if it were a float, and a shadow as if it were a pointer.
     pub fn is_word(&self, func: FuncId, value: Value) -> bool {
         let ty = self.module.func(func).ty(value);
         let reaches = || self.facts.carried_object(func, value).is_some_and(|o| self.active.is_shadowed(o));
         self.facts.is_word(func, ty, value) && (self.active.is_active(func, value) || reaches())
     }
 
-    /// Whether a value travels with a companion for each direction: a pointer with its shadows, a word with its shadow words, in
-    /// forward mode a float with its tangents. The companion of an aggregate holds the companions of its fields.
+    /// Whether a value travels with a companion for each direction: a pointer with its shadows, a word with its shadow
+    /// words, in forward mode a float with its tangents. The companion of an aggregate holds the companions of its
+    /// fields.
     pub fn has_companion(&self, func: FuncId, value: Value) -> bool {
         let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
         match self.module.func(func).ty(value) {
@@ -228,8 +234,8 @@ impl<'a> Session<'a> {
             || active && (word || self.request.mode == Mode::Forward)
     }
 
-    /// Whether a callee takes part: otherwise it is called as it is. What it does with the tape of an inner derivative has to
-    /// match what other functions do with it.
+    /// Whether a callee takes part: otherwise it is called as it is. What it does with the tape of an inner derivative
+    /// has to match what other functions do with it.
     pub fn takes_part(&self, callee: FuncId) -> bool {
         let func = self.module.func(callee);
         let param = |v: &Value| self.has_companion(callee, *v) || self.active.is_active(callee, *v);
@@ -288,8 +294,9 @@ impl<'a> Session<'a> {
         written
     }
 
-    /// Whether the function does the same when it is called again with the same arguments: it uses no memory that others may write in
-    /// between, and calls nothing of which that is not known. Rules are functions of their arguments.
+    /// Whether the function does the same when it is called again with the same arguments: it uses no memory that
+    /// others may write in between, and calls nothing of which that is not known. Rules are functions of their
+    /// arguments.
     pub fn is_reproducible(&self) -> bool {
         self.facts.functions.iter().all(|id| {
             let func = self.module.func(*id);
@@ -313,7 +320,8 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Find out which objects are never written. Where the reverse sweep is called later, somebody else may write in between.
+    /// Find out which objects are never written. Where the reverse sweep is called later, somebody else may write in
+    /// between.
     fn note_unwritten(&mut self) {
         if !self.request.split {
             let written = self.written(Inactive::MayWrite);
@@ -321,8 +329,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Find out whether pointers that lead to shadows may be overwritten in the caller's memory. The cotangents that the caller gives belong to
-    /// what is there afterwards, and so are known only when the primal is through.
+    /// Find out whether pointers that lead to shadows may be overwritten in the caller's memory. The cotangents that
+    /// the caller gives belong to what is there afterwards, and so are known only when the primal is through.
     fn note_overwritten_pointers(&mut self) {
         if self.request.mode == Mode::Forward || self.request.split {
             return;
@@ -344,8 +352,8 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Find out whether floats may be overwritten in memory that an argument by value owns. Nobody sees them afterwards, so what the shadow holds is no
-    /// cotangent of theirs.
+    /// Find out whether floats may be overwritten in memory that an argument by value owns. Nobody sees them
+    /// afterwards, so what the shadow holds is no cotangent of theirs.
     fn note_overwritten_sums(&mut self) {
         if self.request.mode == Mode::Forward || self.request.split || !self.request.args.iter().any(|arg| arg.by_value)
         {

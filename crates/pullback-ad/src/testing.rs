@@ -11,7 +11,8 @@ pub fn rewritten(text: &str, pass: impl FnOnce(&mut Function)) -> String {
     rewrite(text, |module, id| pass(module.func_mut(id)))
 }
 
-/// The same for a pass that knows what memory holds. Each parameter points to memory with these floats and integers in a row.
+/// The same for a pass that knows what memory holds. Each parameter points to memory with these floats and integers in
+/// a row.
 #[track_caller]
 pub fn rewritten_with_facts(
     text: &str,

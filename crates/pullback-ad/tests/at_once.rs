@@ -1,5 +1,6 @@
-//! Loops whose iterations are reversed at once, and loops that only look like them. Each derivative is run in the interpreter and its
-//! gradient compared with differences. What was reversed at once keeps nothing; any other loop keeps what is expensive.
+//! Loops whose iterations are reversed at once, and loops that only look like them. Each derivative is run in the
+//! interpreter and its gradient compared with differences. What was reversed at once keeps nothing; any other loop
+//! keeps what is expensive.
 
 #[path = "cost/support.rs"]
 #[allow(dead_code, reason = "each test uses its part")]

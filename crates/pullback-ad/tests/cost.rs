@@ -1,7 +1,7 @@
 //! What the reverse sweep costs: bytes on the tape for each iteration, and instructions of the derivative. No clocks.
 //!
-//! Each program is text IR, differentiated in reverse mode and run in the interpreter. Its gradient is compared with a central
-//! difference of the primal, so that what is cheap is right, too.
+//! Each program is text IR, differentiated in reverse mode and run in the interpreter. Its gradient is compared with a
+//! central difference of the primal, so that what is cheap is right, too.
 
 #[path = "cost/support.rs"]
 #[allow(dead_code, reason = "each test uses its part")]
@@ -210,7 +210,8 @@ b5:
     assert_eq!(bytes_each(&linear, args), 1.0);
 }
 
-/// A loop that ends when it has converged: the state of each step is kept, and what is computed from it is computed again.
+/// A loop that ends when it has converged: the state of each step is kept, and what is computed from it is computed
+/// again.
 #[test]
 fn newton_keeps_one_value_a_step() {
     let text = "
@@ -416,8 +417,8 @@ fn a_panic_does_not_come_before_what_was_to_be_seen() {
     assert!(growth(&quiet, |n| vec![Arg::floats(&points(n)), Arg::floats(&vec![0.0; n as usize])], 1) < 2.1);
 }
 
-/// Six thousand instructions in the body of a loop, each made from the one before: the plan is made in no time, without deep
-/// recursion, and all of it comes from one kept value or a few.
+/// Six thousand instructions in the body of a loop, each made from the one before: the plan is made in no time, without
+/// deep recursion, and all of it comes from one kept value or a few.
 #[test]
 fn a_long_body() {
     use std::fmt::Write;
@@ -489,8 +490,8 @@ b2:
     assert_eq!(all, classed);
 }
 
-/// A loop that runs until it has converged, in a counted one: what crosses from the inner to the outer loop is in registers
-/// while the inner one runs.
+/// A loop that runs until it has converged, in a counted one: what crosses from the inner to the outer loop is in
+/// registers while the inner one runs.
 #[test]
 fn numbers_of_iterations_are_stored_once() {
     let text = "
@@ -525,8 +526,8 @@ b4:
     assert_eq!(program.integer_stores(), 1);
 }
 
-/// A counted loop that hands a value on, in another one: the reverse loops do all that the way round asks for before they ask whether
-/// to leave. What was handed on to the first iteration does not go to the last one.
+/// A counted loop that hands a value on, in another one: the reverse loops do all that the way round asks for before
+/// they ask whether to leave. What was handed on to the first iteration does not go to the last one.
 #[test]
 fn reverse_loops_are_left_at_their_end() {
     let text = "
@@ -562,7 +563,8 @@ b4:
     program.with(&args(1)).check(2);
 }
 
-/// A value that is only compared has no cotangent: its partial derivative, which may be infinite, is not multiplied with nothing.
+/// A value that is only compared has no cotangent: its partial derivative, which may be infinite, is not multiplied
+/// with nothing.
 #[test]
 fn what_is_only_compared_is_not_transposed() {
     let text = "
@@ -584,7 +586,8 @@ b2:
     assert_eq!(program.seeded(1, &[1.0]).shadows[0], [6.0]);
 }
 
-/// The cotangent of a maximum goes to one value, which is looked up after the loop; which one that was is all that is kept.
+/// The cotangent of a maximum goes to one value, which is looked up after the loop; which one that was is all that is
+/// kept.
 #[test]
 fn a_maximum_keeps_nothing_of_its_iterations() {
     let text = "
@@ -608,7 +611,8 @@ b2:
     assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 0.0);
 }
 
-/// Where all maxima so far count, one flag says of each iteration which of the two it was, for both partial derivatives.
+/// Where all maxima so far count, one flag says of each iteration which of the two it was, for both partial
+/// derivatives.
 #[test]
 fn a_running_maximum_keeps_a_flag() {
     let text = "
@@ -633,8 +637,8 @@ b2:
     assert_eq!(bytes_each(text, |n| vec![Arg::floats(&points(n)), Arg::Number(n), Arg::float(0.0)]), 1.0);
 }
 
-/// `1 / √(x² + 2)`: the derivative of the reciprocal is multiplied with the reciprocal, that of the root has the same reciprocal, and
-/// that of the square is one product.
+/// `1 / √(x² + 2)`: the derivative of the reciprocal is multiplied with the reciprocal, that of the root has the same
+/// reciprocal, and that of the square is one product.
 #[test]
 fn reciprocals_and_squares_are_multiplied_with() {
     let text = "

@@ -1,5 +1,5 @@
-//! Functions with rules, in the IR's own text, run in the interpreter. Rules here are wrong on purpose by a factor where a test has
-//! to tell the rule from what the engine would have done without it.
+//! Functions with rules, in the IR's own text, run in the interpreter. Rules here are wrong on purpose by a factor
+//! where a test has to tell the rule from what the engine would have done without it.
 
 use pullback_ad::{
     Activity, Argument, Calls, CustomRule, CustomRules, Error, Field, FieldKind, Layout, LayoutId, Layouts, Mode,

@@ -1,7 +1,8 @@
-//! Linear programs by themselves: random ones, run forwards by an interpreter of their own, and transposed and run backwards.
+//! Linear programs by themselves: random ones, run forwards by an interpreter of their own, and transposed and run
+//! backwards.
 //!
-//! Nothing here is the derivative of anything. Operations and coefficients are drawn at random, and the law that must hold is the one that
-//! transposing means: ⟨ȳ, J ẋ⟩ = ⟨Jᵀ ȳ, ẋ⟩.
+//! Nothing here is the derivative of anything. Operations and coefficients are drawn at random, and the law that must
+//! hold is the one that transposing means: ⟨ȳ, J ẋ⟩ = ⟨Jᵀ ȳ, ẋ⟩.
 
 use pullback_ad::linearise::linear::Linear;
 use pullback_ad::linearise::program::LinearFunction;
@@ -34,7 +35,8 @@ impl Rng {
     }
 }
 
-/// Writes a random linear program: `v1` and `v2` have tangents, `v3` is shadow memory of four floats, `v4` a trip count, `v5` the primal's memory.
+/// Writes a random linear program: `v1` and `v2` have tangents, `v3` is shadow memory of four floats, `v4` a trip
+/// count, `v5` the primal's memory.
 struct Writer {
     rng: Rng,
     text: String,

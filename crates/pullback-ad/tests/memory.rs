@@ -1,5 +1,5 @@
-//! Programs whose memory is hard to tell apart, in the IR's own text: each is differentiated in both modes and run in the
-//! interpreter, and its gradient is compared with the one worked out by hand.
+//! Programs whose memory is hard to tell apart, in the IR's own text: each is differentiated in both modes and run in
+//! the interpreter, and its gradient is compared with the one worked out by hand.
 //!
 //! Every program is `@f(v0: ptr, v1: ptr)`: so many `f64` at `v0`, the result at `v1`.
 
@@ -85,8 +85,8 @@ fn words_of(text: &str, value: usize, bytes: u64) -> Vec<Kinds> {
     (0..bytes).step_by(8).map(seen).collect()
 }
 
-/// A slot holds the address of a node as an integer, and is walked over together with the nodes' own links: the words at 0 are
-/// floats in nodes and a pointer in the slot.
+/// A slot holds the address of a node as an integer, and is walked over together with the nodes' own links: the words
+/// at 0 are floats in nodes and a pointer in the slot.
 #[test]
 fn a_pointer_stored_as_an_integer_keeps_its_shadow() {
     let text = "
@@ -123,8 +123,9 @@ b3(v18: f64):
     assert_gradient(text, &[3.0, 5.0], &[5.0, 3.0]);
 }
 
-/// An element of an array of pairs, each a float and a number, is moved into a record beside a pointer and other numbers, as
-/// `BinaryHeap` does: what lies in the record follows from the sixteen bytes that are moved, not from the whole array.
+/// An element of an array of pairs, each a float and a number, is moved into a record beside a pointer and other
+/// numbers, as `BinaryHeap` does: what lies in the record follows from the sixteen bytes that are moved, not from the
+/// whole array.
 #[test]
 fn an_element_of_known_size_moves_alone() {
     let text = "
@@ -177,8 +178,8 @@ b0:
     assert_gradient(text, &[3.0, 0.0], &[18.0, 0.0]);
 }
 
-/// `self.buf[self.head] = v; self.head = (self.head + 1) % 3` beside other numbers, with the remainder as LLVM writes it: the
-/// index stays inside the array because of what the selections and the edges say.
+/// `self.buf[self.head] = v; self.head = (self.head + 1) % 3` beside other numbers, with the remainder as LLVM writes
+/// it: the index stays inside the array because of what the selections and the edges say.
 #[test]
 fn an_index_that_is_wrapped_by_a_selection_stays_in_its_array() {
     let text = "
@@ -330,8 +331,8 @@ b3:
     assert_gradient(text, &[3.0], &[6.0]);
 }
 
-/// The same where one of the addresses is of what a function returns, as in `sort_unstable` and its pivots: of that nothing is known
-/// when the difference is read for the first time.
+/// The same where one of the addresses is of what a function returns, as in `sort_unstable` and its pivots: of that
+/// nothing is known when the difference is read for the first time.
 #[test]
 fn a_distance_to_what_a_function_returns_keeps_its_stride() {
     let text = "
@@ -574,8 +575,8 @@ b0:
     assert_eq!(words_of(text, 2, 24), [Kinds::F64; 3]);
 }
 
-/// A buffer is read at every second word and at every third: two lanes that share places. It is moved along by six words, so what
-/// arrives at a place of one lane was at a place of the other.
+/// A buffer is read at every second word and at every third: two lanes that share places. It is moved along by six
+/// words, so what arrives at a place of one lane was at a place of the other.
 #[test]
 fn lanes_that_meet_are_moved_at_once() {
     let text = "

@@ -1,8 +1,9 @@
-//! Derivatives of derivatives, of programs in the IR's own text: for each pair of modes a derivative is made, put into a function
-//! that calls it, and differentiated again; the second derivatives are compared with those worked out by hand.
+//! Derivatives of derivatives, of programs in the IR's own text: for each pair of modes a derivative is made, put into
+//! a function that calls it, and differentiated again; the second derivatives are compared with those worked out by
+//! hand.
 //!
-//! Every program is `@f(v0: ptr, v1: ptr)`: so many `f64` at `v0`, the result at `v1`. Its derivatives need no run-time support but the
-//! tape's.
+//! Every program is `@f(v0: ptr, v1: ptr)`: so many `f64` at `v0`, the result at `v1`. Its derivatives need no run-time
+//! support but the tape's.
 
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
 use pullback_ir::cfg::Cfg;
@@ -143,8 +144,8 @@ b4(v8: f64):
     }
 }
 
-/// The ways out of two loops at once, from the inner one and from the outer one, and a way round the outer loop from inside the
-/// inner one.
+/// The ways out of two loops at once, from the inner one and from the outer one, and a way round the outer loop from
+/// inside the inner one.
 #[test]
 fn loops_in_loops_with_many_ways_out() {
     let text = "
@@ -178,7 +179,8 @@ b6(v15: f64):
     assert_hessian(text, &[3.0], &[&[20.0 * 27.0]]);
 }
 
-/// The reverse sweep of `@keep` has nothing active in its hands, but pops memory that the forward sweep pushed with a shadow.
+/// The reverse sweep of `@keep` has nothing active in its hands, but pops memory that the forward sweep pushed with a
+/// shadow.
 #[test]
 fn a_function_that_only_pops() {
     let text = "

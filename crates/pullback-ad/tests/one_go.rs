@@ -1,6 +1,7 @@
 //! Calls that are differentiated in one go: what they cost, and that they are right wherever they are done.
 //!
-//! A split derivative has no such calls, for it does not know the cotangent of its result ahead. So the two are compared.
+//! A split derivative has no such calls, for it does not know the cotangent of its result ahead. So the two are
+//! compared.
 
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate, reverse_sweep};
 use pullback_ir::interp::{Interp, Val};
@@ -142,8 +143,8 @@ b4(v20: f64):
 }
 ";
 
-/// A recursion by minors keeps nothing, and takes less than three times the instructions of its primal; the pair of an augmented primal
-/// and its reverse keeps something for each term.
+/// A recursion by minors keeps nothing, and takes less than three times the instructions of its primal; the pair of an
+/// augmented primal and its reverse keeps something for each term.
 #[test]
 fn minors_keep_nothing() {
     let source = format!("{ENTRY}{MINORS}");
@@ -168,7 +169,8 @@ fn a_factor_that_changes_in_the_loop_is_not_known() {
     compare(&once.run(&x, 4, 0.7), &split.run(&x, 4, 0.7), &once, &source);
 }
 
-/// Nor is one that is computed after the loop from what it was left with: `(Σ …)·(±1)`, by the number of the last iteration.
+/// Nor is one that is computed after the loop from what it was left with: `(Σ …)·(±1)`, by the number of the last
+/// iteration.
 #[test]
 fn a_factor_that_is_made_from_what_changes_in_the_loop_is_not_known() {
     let last = MINORS.replace(
@@ -204,7 +206,8 @@ fn memory_that_is_written_is_not_added_to_ahead() {
     compare(&once.run(&x, 3, 0.7), &split.run(&x, 3, 0.7), &once, &source);
 }
 
-/// Random programs: loops, branches, selections and recursive calls, in all of which something may or may not be known ahead.
+/// Random programs: loops, branches, selections and recursive calls, in all of which something may or may not be known
+/// ahead.
 #[test]
 fn random_programs() {
     let mut done = 0;

@@ -1,5 +1,5 @@
-//! Derivatives at singular points, run by the interpreter: every case of `rules/cases.rs`, in both modes, with and without `strong_zero`, for
-//! `f64` and `f32`. The end-to-end test of the same name runs compiled ones.
+//! Derivatives at singular points, run by the interpreter: every case of `rules/cases.rs`, in both modes, with and
+//! without `strong_zero`, for `f64` and `f32`. The end-to-end test of the same name runs compiled ones.
 
 use pullback_ad::rules::cases::{self, COMPOSITIONS, Case, Zeros, agrees, cases};
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
@@ -69,7 +69,8 @@ fn request(mode: Mode, zeros: Zeros, float: Float) -> Request {
     }
 }
 
-/// A derivative of a program whose result is `v10`, of the operands `v3`, `v4`, `v5` and the integer `v6`. `T` stands for the type.
+/// A derivative of a program whose result is `v10`, of the operands `v3`, `v4`, `v5` and the integer `v6`. `T` stands
+/// for the type.
 struct Derivative {
     module: Module,
     id: FuncId,

@@ -1,7 +1,7 @@
 //! What it takes to differentiate a function is linear in its length.
 //!
-//! Counted are the bytes that the engine allocates on the way, and the instructions of the derivative. No clocks: `cargo xtask bench
-//! --compile` has those.
+//! Counted are the bytes that the engine allocates on the way, and the instructions of the derivative. No clocks:
+//! `cargo xtask bench --compile` has those.
 
 #[path = "cost/support.rs"]
 #[allow(dead_code, reason = "the other tests look closer at what a derivative does")]
@@ -35,7 +35,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// A function of so many parts: each has a loop whose values are kept, a branch, and memory that is read and overwritten.
+/// A function of so many parts: each has a loop whose values are kept, a branch, and memory that is read and
+/// overwritten.
 fn long(parts: usize) -> String {
     let mut text = "fn @f(v0: ptr, v1: ptr) {\nb0:\n  v2 = load ptr v0\n  v3 = load f64 v2\n".to_owned();
     let mut x = 3;

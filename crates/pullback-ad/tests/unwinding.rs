@@ -1,5 +1,5 @@
-//! A derivative that panics gives back all memory: what the primal holds by the primal's clean-up, shadows beside it (forward) or
-//! with the tape (reverse).
+//! A derivative that panics gives back all memory: what the primal holds by the primal's clean-up, shadows beside it
+//! (forward) or with the tape (reverse).
 
 use pullback_ad::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
 use pullback_ir::interp::{Interp, Trap, Val};
@@ -62,8 +62,8 @@ b0:
 }
 ";
 
-/// The same, with the inner box taken out of the outer one as a number, as std's algorithms hold an element; the clean-up puts it
-/// back. If `x > 5` both are freed, and then it panics.
+/// The same, with the inner box taken out of the outer one as a number, as std's algorithms hold an element; the
+/// clean-up puts it back. If `x > 5` both are freed, and then it panics.
 const HELD_AS_A_NUMBER: &str = "
 declare @alloc(i64, i64) -> ptr
 declare @dealloc(ptr, i64, i64)
@@ -115,8 +115,8 @@ b2:
 }
 ";
 
-/// `x²` in a box that is brought to its clean-up as a number, as a merge holds where it writes to. On the way to the panic that
-/// address meets only itself, and beside it a number meets an address.
+/// `x²` in a box that is brought to its clean-up as a number, as a merge holds where it writes to. On the way to the
+/// panic that address meets only itself, and beside it a number meets an address.
 const BROUGHT_AS_A_NUMBER: &str = "
 declare @alloc(i64, i64) -> ptr
 declare @dealloc(ptr, i64, i64)
@@ -153,8 +153,8 @@ b3:
 }
 ";
 
-/// `x²` in a box, beside memory from somewhere else. One clean-up frees either, so that it cannot be known whether what it frees has
-/// a shadow.
+/// `x²` in a box, beside memory from somewhere else. One clean-up frees either, so that it cannot be known whether what
+/// it frees has a shadow.
 const MIXED: &str = "
 declare @alloc(i64, i64) -> ptr
 declare @dealloc(ptr, i64, i64)

@@ -1,7 +1,7 @@
 //! Words, which are a float at one time and a pointer at another, moved in each way that the optimiser knows.
 //!
-//! Every program makes two payloads: `x²` as a float, and a pointer to memory that holds `3x`; moves them about as its lines say;
-//! and then reads one of them as a float (tag 0) or through the pointer (tag 1).
+//! Every program makes two payloads: `x²` as a float, and a pointer to memory that holds `3x`; moves them about as its
+//! lines say; and then reads one of them as a float (tag 0) or through the pointer (tag 1).
 
 use pullback_ad::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
 use pullback_ad::{Error, ErrorKind};
@@ -224,8 +224,8 @@ b3(v9: f64):
     );
 }
 
-/// A pointer, then two `f32` in its place, then a pointer again: each is read before the next comes. The cotangent of one `f32` is zero, and
-/// would not be if a pointer's bits were left there.
+/// A pointer, then two `f32` in its place, then a pointer again: each is read before the next comes. The cotangent of
+/// one `f32` is zero, and would not be if a pointer's bits were left there.
 #[test]
 fn narrower_floats_over_a_pointer_and_a_pointer_over_them() {
     for [first, second] in [[8, 12], [12, 8]] {

@@ -1,9 +1,9 @@
 //! The checks of one program.
 //!
-//! The program is well formed; the interpreter and the oracle agree on it. Then, for forward and reverse mode and several
-//! widths: the derivative is well formed, runs without a memory error, leaves nothing allocated and nothing on the tape,
-//! and computes the primal to the last bit. Forward tangents `ẏ` are those of the oracle, and reverse cotangents satisfy
-//! `⟨ȳ, ẏ⟩ = ⟨x̄, ẋ⟩`, where `x` and `y` are all floats of the arguments' memory before and after.
+//! The program is well formed; the interpreter and the oracle agree on it. Then, for forward and reverse mode and
+//! several widths: the derivative is well formed, runs without a memory error, leaves nothing allocated and nothing on
+//! the tape, and computes the primal to the last bit. Forward tangents `ẏ` are those of the oracle, and reverse
+//! cotangents satisfy `⟨ȳ, ẏ⟩ = ⟨x̄, ẋ⟩`, where `x` and `y` are all floats of the arguments' memory before and after.
 //!
 //! With [`Order::Higher`] a derivative of the program is checked so, and then it takes the program's place ([`nest`]).
 

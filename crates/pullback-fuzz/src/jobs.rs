@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Let so many workers do all of this work. Each is told its number, and takes the next piece whenever it is through with one.
+/// Let so many workers do all of this work. Each is told its number, and takes the next piece whenever it is through
+/// with one.
 pub fn side_by_side<T: Sync>(
     jobs: usize,
     work: &[T],

@@ -1,7 +1,7 @@
 //! Makes a failing program smaller while it fails in the same way.
 //!
-//! Tried in turn until nothing more helps: a branch becomes a jump, an effect is left out, what is not used goes, a value
-//! is replaced by an operand or a constant, an argument that is not used goes.
+//! Tried in turn until nothing more helps: a branch becomes a jump, an effect is left out, what is not used goes, a
+//! value is replaced by an operand or a constant, an argument that is not used goes.
 
 use crate::check::{Checks, Failure, Verdict, check};
 use crate::generate::Program;

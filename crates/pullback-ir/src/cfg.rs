@@ -1,8 +1,8 @@
 //! The control-flow graph of a function, as tables.
 //!
-//! Given a function with a body, [`Cfg::new`] hands on the order, the edges and the reachability that the other analyses
-//! work with. It is a snapshot: after an edit of terminators it is made anew. Unreachable blocks have no place in the
-//! order, and edges out of them do not count.
+//! Given a function with a body, [`Cfg::new`] hands on the order, the edges and the reachability that the other
+//! analyses work with. It is a snapshot: after an edit of terminators it is made anew. Unreachable blocks have no place
+//! in the order, and edges out of them do not count.
 
 use crate::entities::Block;
 use crate::function::Function;

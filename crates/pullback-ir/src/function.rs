@@ -64,8 +64,8 @@ pub struct InstData {
     pub loc: Option<SourceLoc>,
 }
 
-/// Memory that a load or store touches: accesses of different classes of one function never touch the same byte. A hint for
-/// the optimiser that comes after us; the text format does not show it.
+/// Memory that a load or store touches: accesses of different classes of one function never touch the same byte. A hint
+/// for the optimiser that comes after us; the text format does not show it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AliasClass(pub u32);
 
@@ -101,7 +101,8 @@ pub struct FuncAttrs {
     pub memory: MemoryEffects,
     /// Never returns (a panic).
     pub noreturn: bool,
-    /// A call carries no derivative, whatever it is given: printing, formatting, hashing. The importer's policy, by name.
+    /// A call carries no derivative, whatever it is given: printing, formatting, hashing. The importer's policy, by
+    /// name.
     pub inactive: bool,
 }
 

@@ -148,8 +148,8 @@ pub enum Callee {
     Indirect(Value),
 }
 
-/// What is to be done when a call does not return because of a panic: call `func`, which drops what the caller holds, and let the
-/// panic go on. A landing pad of the original program, with all that comes after it, as a function.
+/// What is to be done when a call does not return because of a panic: call `func`, which drops what the caller holds,
+/// and let the panic go on. A landing pad of the original program, with all that comes after it, as a function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cleanup {
     /// The function that cleans up. It returns nothing.

@@ -1,8 +1,9 @@
 //! Natural loops and how they nest.
 //!
 //! Given the [`Cfg`] and the [`Dominators`], [`Loops::new`] finds the back edges, those to a block that dominates where
-//! they come from, and for each block they lead to, the loop's *header*, the blocks of the loop. Loops are handed on outer
-//! before inner. Where a cycle can be entered at two places there is no header, and the answer is [`Irreducible`].
+//! they come from, and for each block they lead to, the loop's *header*, the blocks of the loop. Loops are handed on
+//! outer before inner. Where a cycle can be entered at two places there is no header, and the answer is
+//! [`Irreducible`].
 //!
 //! ```text
 //! b0:                       the loop: header b1, blocks b1 b2, latch b2, exit edge b1 → b3

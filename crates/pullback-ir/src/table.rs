@@ -1,5 +1,5 @@
-//! Tables indexed by entities: a `Vec` whose index is a [`Block`](crate::Block), a [`Value`](crate::Value) and so on, so
-//! that a number of one kind cannot be used where another is meant.
+//! Tables indexed by entities: a `Vec` whose index is a [`Block`](crate::Block), a [`Value`](crate::Value) and so on,
+//! so that a number of one kind cannot be used where another is meant.
 
 use crate::entities::Entity;
 use std::marker::PhantomData;

@@ -1,7 +1,8 @@
 //! The verifier: what every pass may rely on, and must leave true.
 //!
 //! Given a module, [`verify_module`] hands back all violations of the rules below, each naming its instruction in text
-//! form. It never panics, whatever the module holds. The dominance rule is not asked of unreachable blocks; all others are.
+//! form. It never panics, whatever the module holds. The dominance rule is not asked of unreachable blocks; all others
+//! are.
 //!
 //! **Module**
 //! - The initial bytes of a global are as many as its size; its alignment is a power of two.
@@ -22,13 +23,14 @@
 //! - Integers have 1 to 128 bits.
 //! - A constant fits its type.
 //! - Instructions that compute something have a result; `store`, `copy`, `move`, `fill` and `dealloc` have none.
-//! - Arithmetic: operands and result of one type, floats for `fadd`, `fsub`, `fmul`, `fdiv`, `frem` and `fneg`, integers else.
+//! - Arithmetic: operands and result of one type, floats for `fadd`, `fsub`, `fmul`, `fdiv`, `frem` and `fneg`,
+//!   integers else.
 //! - Comparisons: operands of one type, floats for `fcmp`, integers or pointers for `icmp`; the result is `i1`.
-//! - Casts: source and target are of the kinds the cast names; `trunc` and `fptrunc` narrow, `zext`, `sext` and `fpext` widen,
-//!   `bitcast` keeps the size.
+//! - Casts: source and target are of the kinds the cast names; `trunc` and `fptrunc` narrow, `zext`, `sext` and `fpext`
+//!   widen, `bitcast` keeps the size.
 //! - `select` tests an `i1`; its two values and the result have one type. `freeze` keeps the type.
-//! - Float functions have their number of operands, of the result's float type; the exponent of `powi` and `ldexp` is an
-//!   `i32`.
+//! - Float functions have their number of operands, of the result's float type; the exponent of `powi` and `ldexp` is
+//!   an `i32`.
 //! - Addresses are `ptr`; byte offsets, lengths, sizes and run-time alignments are `i64`; the byte of `fill` is `i8`.
 //! - `extract` and `insert` name a field of a struct, and keep its type.
 //! - A call's arguments match the callee's parameters in number and type, and its result the callee's; a called pointer

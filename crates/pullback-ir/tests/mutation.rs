@@ -1,5 +1,5 @@
-//! Programs with random mistakes: whatever the text, reading, checking, printing and running it gives a value or an error,
-//! and never a panic; and what can be read is printed the same twice.
+//! Programs with random mistakes: whatever the text, reading, checking, printing and running it gives a value or an
+//! error, and never a panic; and what can be read is printed the same twice.
 
 use pullback_ir::interp::{Interp, Options, Val};
 use pullback_ir::{Module, Type, parse_module, verify_module};

@@ -1,25 +1,29 @@
 //! Keeps LLVM's passes from replacing calls of float functions by something that they take for the same.
 //!
-//! LLVM knows what the functions of the C library compute, and its own intrinsics. Two kinds of things that it does with them are not for
-//! us:
+//! LLVM knows what the functions of the C library compute, and its own intrinsics. Two kinds of things that it does
+//! with them are not for us:
 //!
-//! - It *rewrites* a call: `pow(x, 0.5)` becomes `x == −∞ ? ∞ : fabs(sqrt(x))`. That is the same value, and another derivative: that of
-//!   `fabs` at 0 is 0, that of `sqrt` ∞, and their product NaN. So derivatives are taken of the calls that the program has.
-//! - It *folds* a call whose arguments are constants, with the functions of the machine that compiles, or in double precision: `tanhf(0.3)`
-//!   is not always what the C library's `tanhf` returns. Where the program itself is not optimised, the value that a derivative returns would
-//!   not be the function's, bit by bit.
+//! - It *rewrites* a call: `pow(x, 0.5)` becomes `x == −∞ ? ∞ : fabs(sqrt(x))`. That is the same value, and another
+//!   derivative: that of `fabs` at 0 is 0, that of `sqrt` ∞, and their product NaN. So derivatives are taken of the
+//!   calls that the program has.
+//! - It *folds* a call whose arguments are constants, with the functions of the machine that compiles, or in double
+//!   precision: `tanhf(0.3)` is not always what the C library's `tanhf` returns. Where the program itself is not
+//!   optimised, the value that a derivative returns would not be the function's, bit by bit.
 //!
-//! Both stop at a call with LLVM's attribute `nobuiltin`. A call of an unoptimised module gets it for good ([`Module::keep_float_calls`]): it
-//! has it through import, differentiation and export, and in the code of the derivative. Any other call has it while the passes
-//! of normalising run, unless its arguments are constants: such a call has no derivative, and the program's own optimiser will compute it too.
+//! Both stop at a call with LLVM's attribute `nobuiltin`. A call of an unoptimised module gets it for good
+//! ([`Module::keep_float_calls`]): it has it through import, differentiation and export, and in the code of the
+//! derivative. Any other call has it while the passes of normalising run, unless its arguments are constants: such a
+//! call has no derivative, and the program's own optimiser will compute it too.
 //!
-//! Functions that no rewriting can harm are left to LLVM, which reasons with them: their values are exact, and their partials are 0, 1 or −1.
+//! Functions that no rewriting can harm are left to LLVM, which reasons with them: their values are exact, and their
+//! partials are 0, 1 or −1.
 
 use crate::ffi::{InstRef, ValueRef, llvm};
 use crate::kinds::{FUNCTION_INDEX, type_kind};
 use crate::module::Module;
 
-/// Exact functions whose partials are 0, 1 or −1, without the `f` that the C library has behind those for single precision.
+/// Exact functions whose partials are 0, 1 or −1, without the `f` that the C library has behind those for single
+/// precision.
 const HARMLESS: [&str; 19] = [
     "fabs",
     "copysign",
@@ -49,8 +53,8 @@ const EXACT: [&str; 7] = ["sqrt", "fma", "fmuladd", "ldexp", "scalbn", "fmod", "
 const FOR_NOW: &str = "pullback-builtin";
 
 impl Module {
-    /// Say of each call of a float function that the run-time library computes it, always: no optimiser folds or rewrites it. For modules
-    /// that are not optimised themselves.
+    /// Say of each call of a float function that the run-time library computes it, always: no optimiser folds or
+    /// rewrites it. For modules that are not optimised themselves.
     pub fn keep_float_calls(&mut self) {
         for (call, name) in self.float_calls() {
             if !EXACT.contains(&name.as_str()) {
@@ -114,7 +118,8 @@ impl Module {
         !llvm!(self.api(), LLVMGetCallSiteStringAttribute(call.value(), FUNCTION_INDEX, name, len)).is_null()
     }
 
-    /// The calls of functions without a body that take and return floats, with the names of the functions, less [`HARMLESS`] ones.
+    /// The calls of functions without a body that take and return floats, with the names of the functions, less
+    /// [`HARMLESS`] ones.
     fn float_calls(&self) -> Vec<(InstRef, String)> {
         let bodies = self.raw_functions().into_iter().flat_map(|f| self.raw_body(f));
         let named = |inst: InstRef| Some((inst, self.float_function(self.called(inst.value())?)?));

@@ -74,14 +74,15 @@ impl Module {
         Ok(())
     }
 
-    /// Replace the results of calls, each by the address of the function that is named beside it, declared hidden and external if it is
-    /// not there, or by no address, and erase the calls.
+    /// Replace the results of calls, each by the address of the function that is named beside it, declared hidden and
+    /// external if it is not there, or by no address, and erase the calls.
     pub fn replace_calls<'s>(
         &mut self,
         replacements: impl IntoIterator<Item = (&'s CallSite, Option<&'s str>)>,
     ) -> Result<()> {
         let api = self.api();
-        // The module is gone through once for each symbol: to do so for each call would take a time that grows with the square of their number.
+        // The module is gone through once for each symbol: to do so for each call would take a time that grows with the
+        // square of their number.
         let mut found: HashMap<&str, Vec<InstRef>> = HashMap::new();
         for (site, name) in replacements {
             let calls = found.entry(&site.callee).or_insert_with(|| self.raw_calls_of(&site.callee));
@@ -106,7 +107,8 @@ impl Module {
         function
     }
 
-    /// Let the code of all functions but those that `except` names refer to `new` where it refers to the function `old`.
+    /// Let the code of all functions but those that `except` names refer to `new` where it refers to the function
+    /// `old`.
     pub fn redirect(&mut self, old: &str, new: &str, except: impl Fn(&str) -> bool) -> Result<()> {
         let (old, new) = (self.symbol(old)?, self.symbol(new)?);
         for function in self.raw_functions().into_iter().filter(|f| !except(&self.name_of(*f))) {

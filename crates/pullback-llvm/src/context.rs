@@ -57,7 +57,8 @@ fn candidates(lib: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Owns types and constants; every module belongs to one. Cheap to clone; it lives while a clone or a module of it does.
+/// Owns types and constants; every module belongs to one. Cheap to clone; it lives while a clone or a module of it
+/// does.
 #[derive(Clone)]
 pub struct Context {
     pub(crate) inner: Rc<ContextInner>,

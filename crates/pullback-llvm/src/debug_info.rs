@@ -1,5 +1,5 @@
-//! What debug information says of an instruction: where it stands in the source, and in which function it stood before that was
-//! inlined.
+//! What debug information says of an instruction: where it stands in the source, and in which function it stood before
+//! that was inlined.
 
 use crate::ffi::{MetadataRef, ValueRef, llvm};
 use crate::import::demangle;
@@ -24,8 +24,8 @@ pub struct InlinedCall {
 }
 
 impl Module {
-    /// The first call, in the code of the functions that `of` picks, of a function that `callee` picks by its linker symbol, and
-    /// whose body was put there before this module came to us.
+    /// The first call, in the code of the functions that `of` picks, of a function that `callee` picks by its linker
+    /// symbol, and whose body was put there before this module came to us.
     pub fn inlined_call(&self, of: impl Fn(&str) -> bool, callee: impl Fn(&str) -> bool) -> Option<InlinedCall> {
         let mut seen: HashSet<MetadataRef> = HashSet::new();
         let picked = self.raw_functions().into_iter().filter(|f| of(&self.name_of(*f)));

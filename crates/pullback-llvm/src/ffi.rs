@@ -10,8 +10,9 @@ use std::ffi::{CStr, c_char, c_int, c_longlong, c_uint, c_ulonglong, c_void};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// LLVM's own options, for the linker's LLVM as well. Sums of floats stay in the order that the program gives them, and need not keep the rest of their loop from being
-/// vector code: x86 has no instruction for such a sum, and LLVM then does not think of adding lane by lane unless it is told.
+/// LLVM's own options, for the linker's LLVM as well. Sums of floats stay in the order that the program gives them, and
+/// need not keep the rest of their loop from being vector code: x86 has no instruction for such a sum, and LLVM then
+/// does not think of adding lane by lane unless it is told.
 pub const OPTIONS: [&CStr; 1] = [c"-force-ordered-reductions"];
 
 macro_rules! handles {
@@ -81,9 +82,10 @@ handles! {
     ComdatRef;
 }
 
-/// The C interface has one type for all values, and casts without a check where it wants an instruction. The table below tells the two
-/// apart: what changes an instruction takes an [`InstRef`]; a builder that always makes an instruction returns one; a builder that folds
-/// constants returns a [`ValueRef`], of which only [`Api::as_instruction`] makes an instruction, if it is one.
+/// The C interface has one type for all values, and casts without a check where it wants an instruction. The table
+/// below tells the two apart: what changes an instruction takes an [`InstRef`]; a builder that always makes an
+/// instruction returns one; a builder that folds constants returns a [`ValueRef`], of which only
+/// [`Api::as_instruction`] makes an instruction, if it is one.
 impl InstRef {
     /// The instruction as a value.
     pub fn value(self) -> ValueRef {

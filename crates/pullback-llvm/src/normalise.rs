@@ -2,8 +2,8 @@
 //!
 //! Given a working copy whose functions may come straight from the front end (opt-level 0) or from rustc's optimiser;
 //! afterwards both look about the same. Each root holds the bodies of everything it calls, except what is recursive,
-//! what does not return, the allocator's functions and what catches panics. Loops are in simplified, rotated, LCSSA form, each function has
-//! one return, and there are no vectors beyond those that were there.
+//! what does not return, the allocator's functions and what catches panics. Loops are in simplified, rotated, LCSSA
+//! form, each function has one return, and there are no vectors beyond those that were there.
 
 use crate::error::{Error, Result};
 use crate::ffi::{BlockRef, ValueRef, llvm};
@@ -31,8 +31,8 @@ const CLEAN: &str = "lower-expect,sroa,early-cse,adce";
 const INLINE: &str = "cgscc(inline<only-mandatory>,\
     function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,adce))";
 
-/// Inlining of what has loops, after all else: a call whose result is the same in every iteration (`x[i] / norm(x)`) leaves the
-/// loop as long as it is a call. Once it is inlined, no pass of LLVM's would move its loop.
+/// Inlining of what has loops, after all else: a call whose result is the same in every iteration (`x[i] / norm(x)`)
+/// leaves the loop as long as it is a call. Once it is inlined, no pass of LLVM's would move its loop.
 const INLINE_LOOPS: &str = "cgscc(\
     function(early-cse<memssa>,correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading,\
         loop(loop-rotate),loop-mssa(licm<no-allowspeculation>)),\
@@ -47,13 +47,13 @@ enum Stage {
     Speculating(&'static str),
 }
 
-/// What rustc's own pipeline would have done to the roots, without vectorising. Of loops, only those with few iterations and a
-/// known number of them are unrolled, wholly, as rustc does before the link: in `particles[j].position[k]` the inner index is
-/// then a constant, and which field is meant is known.
+/// What rustc's own pipeline would have done to the roots, without vectorising. Of loops, only those with few
+/// iterations and a known number of them are unrolled, wholly, as rustc does before the link: in
+/// `particles[j].position[k]` the inner index is then a constant, and which field is meant is known.
 ///
-/// Two things are for long functions, where each change of the dominator tree takes as long as the function is long: loops are rotated
-/// without MemorySSA, and branches whose conditions have become constants, in unrolled loops, go all at once (`sccp`), before `gvn` would
-/// take them one by one.
+/// Two things are for long functions, where each change of the dominator tree takes as long as the function is long:
+/// loops are rotated without MemorySSA, and branches whose conditions have become constants, in unrolled loops, go all
+/// at once (`sccp`), before `gvn` would take them one by one.
 const SIMPLIFY: [Stage; 7] = [
     Stage::Faithful(
         "lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
@@ -133,8 +133,8 @@ enum Inlining {
 }
 
 impl Module {
-    /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards. Float functions of constants are
-    /// computed, see [`crate::builtins`].
+    /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards. Float functions
+    /// of constants are computed, see [`crate::builtins`].
     fn run_stages(&self, stages: &[Stage], target: &TargetOptions) -> Result<()> {
         let machine = self.machine(target)?;
         let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
@@ -257,8 +257,8 @@ impl Module {
         left > 0
     }
 
-    /// Whether a loop has two ways in: whether merging blocks into their only predecessors, and forgetting loops of single blocks, leaves
-    /// more than one block.
+    /// Whether a loop has two ways in: whether merging blocks into their only predecessors, and forgetting loops of
+    /// single blocks, leaves more than one block.
     fn is_irreducible(&self, function: ValueRef) -> bool {
         let api = self.api();
         let blocks = self.raw_blocks(function);

@@ -7,8 +7,8 @@ use crate::module::Module;
 use std::collections::HashSet;
 
 impl Module {
-    /// The functions and globals that a function's body or a global's initialiser names, each once. Constants in between are
-    /// looked through; other functions and globals are not.
+    /// The functions and globals that a function's body or a global's initialiser names, each once. Constants in
+    /// between are looked through; other functions and globals are not.
     pub fn references(&self, name: &str) -> Result<Vec<String>> {
         let value = self.symbol(name)?;
         let mut seen: HashSet<ValueRef> = HashSet::new();

@@ -1,8 +1,9 @@
 //! Keeps LLVM's passes from executing an operation where the program does not, if its derivative may be singular.
 //!
-//! To LLVM, `if v > 0 { Some(1 / v) } else { None }` may divide ahead of the comparison: where the branch is not taken, nobody
-//! reads the payload. The value is right, but the derivative is not: there the cotangent of the quotient is zero, and
-//! `0 · (−1 / 0²)` is NaN. Once the payload is stored on both ways, nothing tells any more where the program divided.
+//! To LLVM, `if v > 0 { Some(1 / v) } else { None }` may divide ahead of the comparison: where the branch is not taken,
+//! nobody reads the payload. The value is right, but the derivative is not: there the cotangent of the quotient is
+//! zero, and `0 · (−1 / 0²)` is NaN. Once the payload is stored on both ways, nothing tells any more where the program
+//! divided.
 //!
 //! Operations differ in what their partial derivatives can be where the program never meant to compute them:
 //!
@@ -59,8 +60,8 @@ impl Module {
         }
     }
 
-    /// Do something while guarded arithmetic is calls of functions that no pass knows, and so are intrinsics that passes have
-    /// brought in since [`Module::take_speculation_from_math`]: `pow(x, 0.5)` becomes a root.
+    /// Do something while guarded arithmetic is calls of functions that no pass knows, and so are intrinsics that
+    /// passes have brought in since [`Module::take_speculation_from_math`]: `pow(x, 0.5)` becomes a root.
     pub(crate) fn with_guarded_operations<T>(&self, action: impl FnOnce() -> T) -> T {
         let math = self.take_speculation_from_math();
         self.hide_arithmetic();
@@ -143,7 +144,8 @@ impl Module {
         (function, function_ty)
     }
 
-    /// Replace an instruction by a value that is the same; if that is an instruction, it gets the flags and the place in the source.
+    /// Replace an instruction by a value that is the same; if that is an instruction, it gets the flags and the place
+    /// in the source.
     fn put_in_place_of(&self, new: ValueRef, old: InstRef) {
         let api = self.api();
         if let Some(inst) = api.as_instruction(new) {
@@ -170,7 +172,8 @@ mod tests {
         Module::parse_ir(&Context::new(&llvm), "test", text).unwrap()
     }
 
-    /// The operands of each guarded operation are constants once the passes have run: LLVM's builder returns a constant then.
+    /// The operands of each guarded operation are constants once the passes have run: LLVM's builder returns a constant
+    /// then.
     #[test]
     fn guarded_operations_on_constants_become_constants() {
         let module = module(

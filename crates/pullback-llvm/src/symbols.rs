@@ -271,9 +271,9 @@ impl Module {
                 llvm!(self.api(), LLVMReplaceAllUsesWith(inst, poison));
             }
         }
-        // Blocks may be named by terminators of others; those go first. Something has to stay behind them: the debug records of
-        // an erased instruction go to the next one, and at the end of a block LLVM would keep them beyond the block's life, by
-        // its address, and give them to whichever block is made there next.
+        // Blocks may be named by terminators of others; those go first. Something has to stay behind them: the debug
+        // records of an erased instruction go to the next one, and at the end of a block LLVM would keep them beyond
+        // the block's life, by its address, and give them to whichever block is made there next.
         let builder = llvm!(self.api(), LLVMCreateBuilderInContext(self.raw_context()));
         for block in &blocks {
             if let Some(term) = llvm!(self.api(), LLVMGetBasicBlockTerminator(*block)).some() {

@@ -1,5 +1,5 @@
-//! What the link driver does with a module before anything is differentiated: find marker calls, read the constants they
-//! are given, replace them.
+//! What the link driver does with a module before anything is differentiated: find marker calls, read the constants
+//! they are given, replace them.
 
 mod common;
 
@@ -103,8 +103,8 @@ fn modules_are_copied_linked_and_cut_down() {
     }
 }
 
-/// Debug records of a deleted body must not come up in a block that is made later at the same address: LLVM's verifier does
-/// not take them before a phi.
+/// Debug records of a deleted body must not come up in a block that is made later at the same address: LLVM's verifier
+/// does not take them before a phi.
 #[test]
 fn debug_records_go_with_their_blocks() {
     let text = r#"

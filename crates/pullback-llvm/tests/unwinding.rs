@@ -1,4 +1,5 @@
-//! Landing pads on the way in and out: an `invoke` is a call with a clean-up, and what follows a landing pad a function.
+//! Landing pads on the way in and out: an `invoke` is a call with a clean-up, and what follows a landing pad a
+//! function.
 
 mod common;
 
@@ -6,8 +7,8 @@ use common::toolchains;
 use pullback_ir::{Cleanup, Op, verify_module};
 use pullback_llvm::{Context, Imported, Module, NormaliseOptions, Policy, import_functions, normalise};
 
-/// Two calls, with a landing pad each: the second's holds more, and goes on with what the first's does. What panics while it
-/// cleans up ends the program.
+/// Two calls, with a landing pad each: the second's holds more, and goes on with what the first's does. What panics
+/// while it cleans up ends the program.
 const TWO_PADS: &str = r#"
     target triple = "x86_64-unknown-linux-gnu"
     declare i32 @rust_eh_personality(...)

@@ -1,4 +1,5 @@
-//! The attributes and derives of Pullback. Users meet them through the crate `pullback`, which documents and re-exports them.
+//! The attributes and derives of Pullback. Users meet them through the crate `pullback`, which documents and re-exports
+//! them.
 //!
 //! `parse/` turns an attribute and its function into a `Plan`, or an error at the word that is wrong;
 //! `generate/` turns a plan into the derivative. The function itself is handed on as it was.
@@ -16,18 +17,19 @@ use proc_macro::TokenStream;
 /// Differentiate a function: `#[autodiff(df, Reverse, Active, Duplicated, Active)]` adds the function `df` beside it.
 ///
 /// After the derivative's name come the mode (`Reverse` or `Forward`, with a width: `Reverse(4)`), options
-/// (`strong_zero`), and an activity for each argument and, last, for the result (which may be left out if there is none).
-/// Activities can also be given by name, `x = Active, weights = Duplicated, return = Active`; then what is not named is
-/// `Const`.
+/// (`strong_zero`), and an activity for each argument and, last, for the result (which may be left out if there is
+/// none). Activities can also be given by name, `x = Active, weights = Duplicated, return = Active`; then what is not
+/// named is `Const`.
 ///
-/// In **reverse mode** the derivative returns the gradients of the `Active` arguments in order and the result of the function
-/// last. A `Duplicated` argument is followed by its shadow, a `&mut` to which the gradient is added. The seed of an `Active` result
-/// is 1; the cotangent of a `Duplicated` result is the derivative's last argument.
+/// In **reverse mode** the derivative returns the gradients of the `Active` arguments in order and the result of the
+/// function last. A `Duplicated` argument is followed by its shadow, a `&mut` to which the gradient is added. The seed
+/// of an `Active` result is 1; the cotangent of a `Duplicated` result is the derivative's last argument.
 ///
-/// In **forward mode** each `Dual` argument is followed by its tangent, and a `Dual` result comes back with its tangent.
+/// In **forward mode** each `Dual` argument is followed by its tangent, and a `Dual` result comes back with its
+/// tangent.
 ///
-/// With a **width** N each shadow is an array of N shadows, gradients and tangents come back as arrays, and a reverse-mode
-/// derivative takes N seeds as its last argument.
+/// With a **width** N each shadow is an array of N shadows, gradients and tangents come back as arrays, and a
+/// reverse-mode derivative takes N seeds as its last argument.
 ///
 /// On an associated function without `self`, write `Self::df` for the name.
 #[proc_macro_attribute]
@@ -37,8 +39,9 @@ pub fn autodiff(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Differentiate a function in reverse mode, with the signature of `std::autodiff::autodiff_reverse`.
 ///
-/// The cotangent of an `Active` result is the derivative's last argument; it returns the result of the function first, then the
-/// gradients of the `Active` arguments. A width N comes after the name, and gives each `Duplicated` argument N shadow arguments.
+/// The cotangent of an `Active` result is the derivative's last argument; it returns the result of the function first,
+/// then the gradients of the `Active` arguments. A width N comes after the name, and gives each `Duplicated` argument N
+/// shadow arguments.
 #[proc_macro_attribute]
 pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Family::StdReverse, attribute, item)
@@ -46,8 +49,8 @@ pub fn autodiff_reverse(attribute: TokenStream, item: TokenStream) -> TokenStrea
 
 /// Differentiate a function in forward mode, with the signature of `std::autodiff::autodiff_forward`.
 ///
-/// Each `Dual` argument is followed by its tangent, N tangents with a width of N. A `Dual` result gives `(result, tangent)`, or
-/// `[result, tangent, …]` with a width; `DualOnly` only the tangents.
+/// Each `Dual` argument is followed by its tangent, N tangents with a width of N. A `Dual` result gives `(result,
+/// tangent)`, or `[result, tangent, …]` with a width; `DualOnly` only the tangents.
 #[proc_macro_attribute]
 pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(Family::StdForward, attribute, item)
@@ -55,9 +58,10 @@ pub fn autodiff_forward(attribute: TokenStream, item: TokenStream) -> TokenStrea
 
 /// A rule for reverse mode: how a function is differentiated, as a function that returns its value and the pullback.
 ///
-/// `#[rrule(for = f)]` on a function with the arguments of `f`. It returns a tuple: the value of `f`, and a closure. The closure takes
-/// the cotangent of the value, and then, for each argument of `f` that is a reference, the shadow of what it refers to, to which it adds.
-/// It returns the cotangents of the arguments that are passed by value: one, or a tuple of several.
+/// `#[rrule(for = f)]` on a function with the arguments of `f`. It returns a tuple: the value of `f`, and a closure.
+/// The closure takes the cotangent of the value, and then, for each argument of `f` that is a reference, the shadow of
+/// what it refers to, to which it adds. It returns the cotangents of the arguments that are passed by value: one, or a
+/// tuple of several.
 #[proc_macro_attribute]
 pub fn rrule(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let rule = ReverseRule::parse(attribute.into(), item.clone().into());
@@ -66,10 +70,11 @@ pub fn rrule(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// A rule for forward mode: how the tangent of a function is computed.
 ///
-/// `#[frule(for = f)]` on a function with the arguments of `f`, each followed by its tangent. It returns the value of `f` and its tangent.
+/// `#[frule(for = f)]` on a function with the arguments of `f`, each followed by its tangent. It returns the value of
+/// `f` and its tangent.
 ///
-/// With `#[frule(for = f, transpose)]` the rule for reverse mode is the transpose of this one: the tangent is differentiated with respect to the
-/// tangents of the arguments.
+/// With `#[frule(for = f, transpose)]` the rule for reverse mode is the transpose of this one: the tangent is
+/// differentiated with respect to the tangents of the arguments.
 #[proc_macro_attribute]
 pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let rule = ForwardRule::parse(attribute.into(), item.clone().into());
@@ -79,9 +84,10 @@ pub fn frule(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// A rule for both modes for a function of numbers, from its partial derivatives:
 /// `scalar_rule!(hypot(x, y) => r; d/dx = x / r, d/dy = y / r)`.
 ///
-/// `r` is the function's result. Arguments are `f64` unless they say otherwise: `f(x: f32, n: i32) => r`; those that are not floats have no
-/// partial derivative. The result is of the type of the first float, unless it says otherwise: `f(x: f32) -> f64 => r`. A foreign
-/// function is written `extern "C" cbrt(x) => r`. A rule that starts with the word `default` gives way to another one for the function.
+/// `r` is the function's result. Arguments are `f64` unless they say otherwise: `f(x: f32, n: i32) => r`; those that
+/// are not floats have no partial derivative. The result is of the type of the first float, unless it says otherwise:
+/// `f(x: f32) -> f64 => r`. A foreign function is written `extern "C" cbrt(x) => r`. A rule that starts with the word
+/// `default` gives way to another one for the function.
 #[proc_macro]
 pub fn scalar_rule(rule: TokenStream) -> TokenStream {
     ScalarRule::parse(rule.into())
@@ -89,7 +95,8 @@ pub fn scalar_rule(rule: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Attach a rule for reverse mode to a function: `#[has_rrule(map_rrule)]`, where `map_rrule` is a function with `#[rrule(generic)]`.
+/// Attach a rule for reverse mode to a function: `#[has_rrule(map_rrule)]`, where `map_rrule` is a function with
+/// `#[rrule(generic)]`.
 ///
 /// For generic functions, whatever their parameters are: the rule has the same type parameters in the same order.
 #[proc_macro_attribute]
@@ -122,7 +129,8 @@ pub fn opt_out(attribute: TokenStream, item: TokenStream) -> TokenStream {
     attach("opt_out", attribute, item)
 }
 
-/// Say of functions of other crates, of methods, or of instances of generic functions, what [`#[opt_out]`](macro@opt_out) says.
+/// Say of functions of other crates, of methods, or of instances of generic functions, what
+/// [`#[opt_out]`](macro@opt_out) says.
 #[proc_macro]
 pub fn opt_out_fn(paths: TokenStream) -> TokenStream {
     mark("opt_out_fn", "OptOut", paths)

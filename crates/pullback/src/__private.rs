@@ -11,8 +11,8 @@ pub use crate::differentiable::{
 };
 pub use crate::rt::{Noted, Tape, note, release_spare};
 
-/// What is there only in a build by the driver. (A condition in the expansion would be that of the user's crate, whose compiler
-/// has not been told of it.)
+/// What is there only in a build by the driver. (A condition in the expansion would be that of the user's crate, whose
+/// compiler has not been told of it.)
 #[cfg(pullback)]
 #[doc(hidden)]
 #[macro_export]
@@ -82,8 +82,8 @@ use crate::differentiable::{Names, ShadowKind};
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, align_of, needs_drop, size_of};
 
-/// Fails the build, once and after `cargo check` would be through, if it does not go through the driver: nobody else puts
-/// derivatives in place of markers. It is generic so that it fails only where a derivative is compiled.
+/// Fails the build, once and after `cargo check` would be through, if it does not go through the driver: nobody else
+/// puts derivatives in place of markers. It is generic so that it fails only where a derivative is compiled.
 pub const fn built_by_driver<T>() {
     const { assert!(cfg!(pullback), "{}", BUILD_WITH_CARGO_PULLBACK) }
 }
@@ -91,8 +91,8 @@ pub const fn built_by_driver<T>() {
 const BUILD_WITH_CARGO_PULLBACK: &str = "this program has derivatives, which Pullback's driver makes: \
     build it with `cargo pullback build` (or `run`, `test`, `bench`)";
 
-/// The layout of `T` if `T` is [`Differentiable`] where the attribute stands, and else opaque bytes: arguments marked `Const`
-/// may be of any type.
+/// The layout of `T` if `T` is [`Differentiable`] where the attribute stands, and else opaque bytes: arguments marked
+/// `Const` may be of any type.
 ///
 /// `LayoutOf::<T>::LAYOUT` is the inherent constant if its bound holds, and else that of [`AnyLayout`].
 #[derive(Debug)]
@@ -110,7 +110,8 @@ pub trait AnyLayout {
     /// Bytes about which nothing is known.
     const LAYOUT: LayoutFn;
 
-    /// Of the cells in it nothing is known, either: the driver refuses to read floats that may lie in cells which have a shadow.
+    /// Of the cells in it nothing is known, either: the driver refuses to read floats that may lie in cells which have
+    /// a shadow.
     #[inline]
     fn name(_: &'static str, _: &Self::Value, _: &Congruence) {}
 }
@@ -120,8 +121,8 @@ impl<T> AnyLayout for LayoutOf<T> {
     const LAYOUT: LayoutFn = unknown_layout::<T>;
 }
 
-/// The layout of a skipped field of an enum: if it is known to hold no floats, nothing else has to be known of it. As [`LayoutOf`], with
-/// [`AnySkipped`] for the others.
+/// The layout of a skipped field of an enum: if it is known to hold no floats, nothing else has to be known of it. As
+/// [`LayoutOf`], with [`AnySkipped`] for the others.
 #[derive(Debug)]
 pub struct SkippedOf<T>(PhantomData<T>);
 
@@ -158,7 +159,8 @@ fn inactive_layout<T>() -> &'static Layout {
     const { &Layout::new::<T>("skipped", const { &[Field::inactive(0, size_of::<T>())] }) }
 }
 
-/// Whether `T` is a reference where the attribute stands: an alias may hide one. As [`LayoutOf`], with [`NoReference`] for the others.
+/// Whether `T` is a reference where the attribute stands: an alias may hide one. As [`LayoutOf`], with [`NoReference`]
+/// for the others.
 #[derive(Debug)]
 pub struct ReferenceOf<T>(PhantomData<T>);
 
@@ -185,7 +187,8 @@ pub fn unknown_layout<T>() -> &'static Layout {
     const { &Layout::new::<T>("unknown", const { &[Field::unknown(0, size_of::<T>())] }) }
 }
 
-/// That `S` is `T` with some `&` replaced by `&mut`, as `P` says. (It is said of types, and not of the values, whose lifetimes differ.)
+/// That `S` is `T` with some `&` replaced by `&mut`, as `P` says. (It is said of types, and not of the values, whose
+/// lifetimes differ.)
 pub const fn shadow_of<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P>() {}
 
 /// Panic unless `shadow` fits `primal`, the argument `name`. In reverse mode, note what of it to put aside.
@@ -229,8 +232,8 @@ impl<T: Differentiable> LayoutOf<T> {
     }
 }
 
-/// A shadow that may be written: the bound that a reverse-mode shadow has to meet. If cells of it are put aside, it has them to itself,
-/// or this panics.
+/// A shadow that may be written: the bound that a reverse-mode shadow has to meet. If cells of it are put aside, it has
+/// them to itself, or this panics.
 #[track_caller]
 #[inline]
 pub fn writable<S: Writable>(name: &str, shadow: &mut S, aside: &Aside) -> *mut () {
@@ -254,8 +257,8 @@ pub trait FlatResult: MakeZero + Copy {}
 
 impl<T: MakeZero + Copy> FlatResult for T {}
 
-/// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be another
-/// variant, its cotangent is zero.
+/// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be
+/// another variant, its cotangent is zero.
 pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
     if R::CHECKED {
         walk("return", seed, seed, Some(aside), None);
@@ -267,7 +270,8 @@ pub fn zero<T: MakeZero>(value: &T) -> T {
     make_zero(value)
 }
 
-/// The activity of a result that is not returned. One that has to be dropped, or has parts for its tangent, is needed for that.
+/// The activity of a result that is not returned. One that has to be dropped, or has parts for its tangent, is needed
+/// for that.
 pub const fn unneeded<R: Differentiable>() -> Activity {
     if needs_drop::<R>() || R::CONSTANTS { Activity::Duplicated } else { Activity::DuplicatedNoNeed }
 }

@@ -1,8 +1,9 @@
 //! The request that an attribute leaves in the program, as the driver reads it: plain `repr(C)` constants.
 //!
-//! `docs/architecture.md` has the same tables in words. An attribute makes a [`Request`] with one [`Arg`] for each argument
-//! and one for the place of the result, and hands it, with the address of a shim, to [`__pullback_marker`]. The types'
-//! [`Layout`]s tell the engine what lies where: they come from [`Differentiable::LAYOUT`](crate::Differentiable::LAYOUT).
+//! `docs/architecture.md` has the same tables in words. An attribute makes a [`Request`] with one [`Arg`] for each
+//! argument and one for the place of the result, and hands it, with the address of a shim, to [`__pullback_marker`].
+//! The types' [`Layout`]s tell the engine what lies where: they come from
+//! [`Differentiable::LAYOUT`](crate::Differentiable::LAYOUT).
 
 mod rule;
 
@@ -90,7 +91,8 @@ impl Request {
     /// The flag of a reverse derivative whose reverse sweep is a function of its own.
     pub const SPLIT: u32 = 4;
 
-    /// A request for `width` derivatives side by side of the function `name`; `args` are its arguments and its result's place.
+    /// A request for `width` derivatives side by side of the function `name`; `args` are its arguments and its result's
+    /// place.
     pub const fn new(
         mode: Mode,
         width: u32,
@@ -228,9 +230,11 @@ pub enum Kind {
     Opaque = 6,
     /// In the opaque bytes of the same layout, some variant has a value of the field's layout; nobody knows where.
     Payload = 7,
-    /// So many bytes of a type that takes no part, of which nothing is known. Memory that is reached through them has no shadow.
+    /// So many bytes of a type that takes no part, of which nothing is known. Memory that is reached through them has
+    /// no shadow.
     Unknown = 8,
-    /// So many bytes that lie in a cell: they may be written through a shared reference. Other fields say what they are.
+    /// So many bytes that lie in a cell: they may be written through a shared reference. Other fields say what they
+    /// are.
     Cell = 9,
     /// So many bytes that count owners of the value, or weak references to it.
     Owners = 10,
@@ -242,7 +246,8 @@ pub enum Kind {
 pub struct Field {
     offset: usize,
     kind: Kind,
-    /// For the wrapper, of a skipped field: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED). The driver does not read it.
+    /// For the wrapper, of a skipped field: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED). The driver does not
+    /// read it.
     flags: u32,
     count: usize,
     layout: Option<LayoutFn>,
@@ -362,18 +367,19 @@ impl Field {
 // The driver reads a layout function's body, and nobody calls it from C.
 #[expect(improper_ctypes)]
 unsafe extern "C" {
-    /// Stands for the derivative that `request` asks of the function behind `shim`. It is never defined: the driver puts the
-    /// derivative's address in place of each call.
+    /// Stands for the derivative that `request` asks of the function behind `shim`. It is never defined: the driver
+    /// puts the derivative's address in place of each call.
     pub fn __pullback_marker(shim: *const (), request: *const Request) -> *const ();
 
     /// Stands for the reverse sweep of the split derivative that [`__pullback_marker`] stands for.
     pub fn __pullback_later(shim: *const (), request: *const Request) -> *const ();
 
-    /// Stands for whether the derivative that [`__pullback_marker`] stands for has the caller's shadows saved: null if it has not.
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for has the caller's shadows saved: null if
+    /// it has not.
     pub fn __pullback_saves(shim: *const (), request: *const Request) -> *const ();
 
-    /// Stands for whether the derivative that [`__pullback_marker`] stands for may drop owners of values that have no shadow: null if it
-    /// does not.
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for may drop owners of values that have no
+    /// shadow: null if it does not.
     pub fn __pullback_disowns(shim: *const (), request: *const Request) -> *const ();
 }
 

@@ -1,7 +1,7 @@
 //! Checks of derivatives, for tests: against finite differences, and forward mode against reverse mode.
 //!
-//! A derivative that Pullback takes is right as far as the function is what is written; a [rule](crate::rules) is right as far as its
-//! author is. Check the function that has the rule, or one that calls it:
+//! A derivative that Pullback takes is right as far as the function is what is written; a [rule](crate::rules) is right
+//! as far as its author is. Check the function that has the rule, or one that calls it:
 //!
 #![cfg_attr(pullback, doc = "```")]
 #![cfg_attr(not(pullback), doc = "```no_run")]
@@ -58,7 +58,8 @@ impl std::error::Error for Disagreement {}
 
 /// Check the derivatives of `f` at `x`: forward mode, reverse mode and finite differences.
 ///
-/// Each derivative of each float of the value by each float of the argument is compared. The function has to be smooth around `x`.
+/// Each derivative of each float of the value by each float of the argument is compared. The function has to be smooth
+/// around `x`.
 ///
 #[cfg_attr(pullback, doc = "```")]
 #[cfg_attr(not(pullback), doc = "```no_run")]
@@ -138,11 +139,11 @@ impl fmt::Display for SecondDisagreement {
 
 impl std::error::Error for SecondDisagreement {}
 
-/// Check second derivatives of `f` at `x`, forward mode over reverse mode and over forward mode, against finite differences of the first
-/// derivatives. These are supposed to be right: see [`derivatives`].
+/// Check second derivatives of `f` at `x`, forward mode over reverse mode and over forward mode, against finite
+/// differences of the first derivatives. These are supposed to be right: see [`derivatives`].
 ///
-/// A rule can be right and have a wrong derivative itself: what its pullback captures may have come about by a detour, through bits or a
-/// table say, that carries no derivative. Whoever takes second derivatives gets wrong ones then.
+/// A rule can be right and have a wrong derivative itself: what its pullback captures may have come about by a detour,
+/// through bits or a table say, that carries no derivative. Whoever takes second derivatives gets wrong ones then.
 ///
 /// # Errors
 /// The first derivative about which they disagree.
@@ -152,7 +153,8 @@ where
     Y: MakeZero,
     F: Fn(&X) -> Y,
 {
-    // One seed and two directions that are not special: of a wrong Hessian hardly anything else is left than something wrong.
+    // One seed and two directions that are not special: of a wrong Hessian hardly anything else is left than something
+    // wrong.
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut any = |places: Vec<Place>| places.iter().for_each(|place| place.set(0.5 + 0.4 * random.next()));
     let mut seed = crate::make_zero(&f(x));
@@ -209,11 +211,12 @@ fn differences_along<X: MakeZero>(f: impl Fn(&X) -> Vec<f64>, x: &X, direction: 
     coarse.iter().zip(fine).map(estimate).collect()
 }
 
-/// Check the rules that `f` uses, at these points and at random ones around them: see [`derivatives`] and [`second_derivatives`].
+/// Check the rules that `f` uses, at these points and at random ones around them: see [`derivatives`] and
+/// [`second_derivatives`].
 ///
-/// A rule that is wrong by a factor, in its sign, in one argument only, or only at second order, is found, and so are rules for forward
-/// and reverse mode that disagree. A rule whose own code cannot be differentiated (it calls a C function that has no rule, say) is
-/// refused when the program is built; [`first_order`] does without that.
+/// A rule that is wrong by a factor, in its sign, in one argument only, or only at second order, is found, and so are
+/// rules for forward and reverse mode that disagree. A rule whose own code cannot be differentiated (it calls a C
+/// function that has no rule, say) is refused when the program is built; [`first_order`] does without that.
 ///
 /// # Panics
 /// If the derivatives disagree somewhere, with the point and the derivatives.
@@ -299,7 +302,8 @@ fn values<T: crate::Differentiable + ?Sized>(value: &mut T) -> Vec<f64> {
     Runs::of_value(value).places().iter().map(Place::get).collect()
 }
 
-/// The derivatives of each float of the value by one float of the argument, and how sure that is: central differences, with two steps.
+/// The derivatives of each float of the value by one float of the argument, and how sure that is: central differences,
+/// with two steps.
 ///
 /// # Safety
 /// `place` is in the value at `x`, to which nobody else refers.

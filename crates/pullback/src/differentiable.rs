@@ -1,7 +1,7 @@
 //! The types whose values can have derivatives, and their shadows.
 //!
-//! A *shadow* is a second value of the same shape, in which the derivative of each float lies where the float lies in the
-//! primal. [`Differentiable`] describes a type's memory to the engine and checks that a shadow fits its primal;
+//! A *shadow* is a second value of the same shape, in which the derivative of each float lies where the float lies in
+//! the primal. [`Differentiable`] describes a type's memory to the engine and checks that a shadow fits its primal;
 //! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
 //! it.
 
@@ -33,8 +33,8 @@ pub use shared::Sharing;
 
 /// A type whose values can have derivatives.
 ///
-/// Implemented for floats, for everything built of them with arrays, tuples, references, `Vec`, `Box`, `Option`, `Result`, `Rc`
-/// and the like, and for types without floats that occur beside them. For your own types, derive it:
+/// Implemented for floats, for everything built of them with arrays, tuples, references, `Vec`, `Box`, `Option`,
+/// `Result`, `Rc` and the like, and for types without floats that occur beside them. For your own types, derive it:
 ///
 /// ```
 /// use pullback::{Differentiable, make_zero};
@@ -51,11 +51,13 @@ pub use shared::Sharing;
 /// ```
 ///
 /// # Safety
-/// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever an access
-/// that is in bounds for the primal might not be for the shadow. If [`PLAIN`](Self::PLAIN) is true, all that is not padding is
-/// floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is; if [`CELLS`](Self::CELLS)
-/// is false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by [`constants`](Self::constants), which visits all
-/// that the layout calls unknown; if [`INERT`](Self::INERT) is true, there are no floats and no pointers. [`floats`](Self::floats) visits floats of `self` with places that lie in the same way in a shadow.
+/// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever
+/// an access that is in bounds for the primal might not be for the shadow. If [`PLAIN`](Self::PLAIN) is true, all that
+/// is not padding is floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is; if [`CELLS`](Self::CELLS) is
+/// false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by
+/// [`constants`](Self::constants), which visits all that the layout calls unknown; if [`INERT`](Self::INERT) is true,
+/// there are no floats and no pointers. [`floats`](Self::floats) visits floats of `self` with places that lie in the
+/// same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
@@ -68,19 +70,20 @@ pub unsafe trait Differentiable {
     /// Whether there is anything to check about a shadow: a length or a variant.
     const CHECKED: bool;
 
-    /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value of it.
+    /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value
+    /// of it.
     const PLAIN: bool;
 
-    /// Whether the type is or holds an enum, so that what lies where in its memory depends on a variant. What is behind pointers is not
-    /// meant.
+    /// Whether the type is or holds an enum, so that what lies where in its memory depends on a variant. What is behind
+    /// pointers is not meant.
     const VARIANTS: bool;
 
-    /// Whether there are cells in the value itself: memory that may be written through a shared reference. What is behind pointers is not
-    /// meant.
+    /// Whether there are cells in the value itself: memory that may be written through a shared reference. What is
+    /// behind pointers is not meant.
     const CELLS: bool;
 
-    /// Whether there may be parts that carry no derivative and have to be values of their own in a tangent: strings, skipped fields. It
-    /// may be true where there are none.
+    /// Whether there may be parts that carry no derivative and have to be values of their own in a tangent: strings,
+    /// skipped fields. It may be true where there are none.
     const CONSTANTS: bool;
 
     /// Whether the value itself holds neither floats nor pointers, and no cells.
@@ -91,15 +94,15 @@ pub unsafe trait Differentiable {
 
     /// Visit each float that `self` owns or refers to, together with the place where it lies in the shadow at `shadow`.
     ///
-    /// Of the shadow only pointers are read. Lengths and variants are those of `self`: while a reverse derivative runs, shadows of
-    /// what the primal made itself hold only floats and pointers.
+    /// Of the shadow only pointers are read. Lengths and variants are those of `self`: while a reverse derivative runs,
+    /// shadows of what the primal made itself hold only floats and pointers.
     ///
     /// # Safety
     /// `shadow` has the shape of `self`, as far as pointers go; nothing that is behind them is used by anybody else.
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V);
 
-    /// Visit each part that carries no derivative and is owned by `self`, or is behind a mutable reference, together with its place in
-    /// the shadow.
+    /// Visit each part that carries no derivative and is owned by `self`, or is behind a mutable reference, together
+    /// with its place in the shadow.
     ///
     /// # Safety
     /// As for [`floats`](Self::floats).
@@ -137,8 +140,9 @@ pub(crate) const fn layout_fn<T: Differentiable + ?Sized>() -> LayoutFn {
 /// [`derive(Differentiable)`](derive@crate::Differentiable) implements it for types that hold no references.
 ///
 /// # Safety
-/// What [`zero_like`](Self::zero_like) returns has the shape of `self`, as [`check_shadow`](Differentiable::check_shadow) says. A
-/// derivative writes every float that is reached from it: they may be written, and nothing else refers to them.
+/// What [`zero_like`](Self::zero_like) returns has the shape of `self`, as
+/// [`check_shadow`](Differentiable::check_shadow) says. A derivative writes every float that is reached from it: they
+/// may be written, and nothing else refers to them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not own its floats, so no gradient of it can be returned by value",
     label = "this type holds a reference, or is not `Differentiable`",
@@ -191,8 +195,8 @@ pub unsafe trait SharedWritable: Writable {}
 
 /// A value of which [`make_zero`] makes a shadow: owned values, slices and strings.
 ///
-/// It is implemented for all types that are [`MakeZero`], for slices of such, and for `str`, and cannot be implemented for others:
-/// derivatives rely on what [`to_zero`](Self::to_zero) returns, and on how that is borrowed.
+/// It is implemented for all types that are [`MakeZero`], for slices of such, and for `str`, and cannot be implemented
+/// for others: derivatives rely on what [`to_zero`](Self::to_zero) returns, and on how that is borrowed.
 #[diagnostic::on_unimplemented(
     message = "`make_zero` cannot make a shadow of `{Self}`",
     note = "it takes a value that owns its floats, or a slice: for `x: &[f64]` write `make_zero(x)`"
@@ -238,8 +242,8 @@ impl ToZero for str {
     }
 }
 
-/// A zero shadow for `value`: a deep copy with every float zero and everything else as in `value`. Values that are shared in
-/// `value` are shared in the same way in the shadow.
+/// A zero shadow for `value`: a deep copy with every float zero and everything else as in `value`. Values that are
+/// shared in `value` are shared in the same way in the shadow.
 ///
 /// ```
 /// use pullback::make_zero;

@@ -1,7 +1,8 @@
 //! Derivatives of functions and closures that are passed to a function.
 //!
-//! What a closure captures is a constant. The function is called by a shim with everything by pointer, as for an attribute, and
-//! what is asked for stands in a constant of the generic function: each function that is passed has an instance of its own.
+//! What a closure captures is a constant. The function is called by a shim with everything by pointer, as for an
+//! attribute, and what is asked for stands in a constant of the generic function: each function that is passed has an
+//! instance of its own.
 
 use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker, seed};
 use crate::abi::{Activity, Arg, Mode, Request};
@@ -69,8 +70,8 @@ where
     let mut constants = Constants::default();
     let mut out = MaybeUninit::<Y>::uninit();
     let mut tangent = MaybeUninit::<Y>::uninit();
-    // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes value and tangent. Of the
-    // shadow it writes cells only, by S8; the tangent has parts of its own once it is complete, by S19.
+    // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes value and
+    // tangent. Of the shadow it writes cells only, by S8; the tangent has parts of its own once it is complete, by S19.
     unsafe {
         let derivative =
             transmute::<*const (), unsafe extern "C-unwind" fn(*const F, *const &X, *const &X, *mut Y, *mut Y)>(
@@ -105,8 +106,8 @@ where
     let (mut out, mut cotangent) = (MaybeUninit::<Y>::uninit(), Y::ONE);
     seed(&cotangent, &aside);
     let mut tape = Tape::new();
-    // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes the value. The shadow has the shape
-    // of `x`, and nobody else uses it.
+    // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes the value. The
+    // shadow has the shape of `x`, and nobody else uses it.
     let y = unsafe {
         let mut shadow: *mut X = gradient.borrow_mut();
         check("x", &x, &shadow, Some(&aside), (&Congruence::default(), 0));
@@ -144,7 +145,8 @@ where
     value_and_grad(f, x).1
 }
 
-/// The value of `f` at `x`, and the pullback: from a cotangent of the value to that of `x`. It can be called later, and more than once.
+/// The value of `f` at `x`, and the pullback: from a cotangent of the value to that of `x`. It can be called later, and
+/// more than once.
 ///
 #[cfg_attr(pullback, doc = "```")]
 #[cfg_attr(not(pullback), doc = "```no_run")]
@@ -173,7 +175,8 @@ where
     let pullback = move |dy: Y| {
         let mut sweep = sweep.borrow_mut();
         if sweep.is_spent() {
-            // What the reverse sweep takes off the tape is gone: it is put there once more, if that is the same as before.
+            // What the reverse sweep takes off the tape is gone: it is put there once more, if that is the same as
+            // before.
             sweep.assert_reproducible();
             let (again, new) = Sweep::<X, Y, F>::forward(&function, x);
             drop(again);
@@ -239,8 +242,8 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         let mut out = MaybeUninit::<Y>::uninit();
         // Zero, so that what lies beside floats in an enum is not taken for one.
         let result = Pinned::new(MaybeUninit::<Y>::zeroed());
-        // SAFETY: S40, the driver puts the forward sweep there, which has this signature and writes the value. The shadow has the shape of
-        // `x`, and all places are there as long as the tape.
+        // SAFETY: S40, the driver puts the forward sweep there, which has this signature and writes the value. The
+        // shadow has the shape of `x`, and all places are there as long as the tape.
         let (y, cotangent, gradient, mark) = unsafe {
             check("x", &x, place.0.as_ref(), Some(&aside), (&Congruence::default(), 0));
             let gradient = Runs::of(x, *place.0.as_ptr());

@@ -145,10 +145,10 @@ pub use pullback_macros::autodiff_reverse;
 ///
 /// assert_eq!(weighted_frule(&[1.0, 2.0], &[1.0, 0.0], 3.0, 0.0, 2, NoTangent), (9.0, 3.0));
 /// ```
-/// The tangent of an argument that is a reference may also be taken as an `Option`, which is `None` where the argument has none
-/// at a call; `&[f64]` is zeros there. That of a `&mut` is a `&mut`, in which the rule leaves the tangent of what it leaves in the
-/// argument. A tangent that is always zero is returned as [`ZeroTangent`](rules::ZeroTangent). The path after `for`, `abi` and lists of
-/// types are as in [`rrule`](macro@rrule).
+/// The tangent of an argument that is a reference may also be taken as an `Option`, which is `None` where the argument
+/// has none at a call; `&[f64]` is zeros there. That of a `&mut` is a `&mut`, in which the rule leaves the tangent of
+/// what it leaves in the argument. A tangent that is always zero is returned as [`ZeroTangent`](rules::ZeroTangent).
+/// The path after `for`, `abi` and lists of types are as in [`rrule`](macro@rrule).
 pub use pullback_macros::frule;
 
 /// # Example
@@ -174,16 +174,18 @@ pub use pullback_macros::frule;
 /// assert_eq!((value, pullback(1.0, &mut dx), dx), (30.0, 3.0, [10.0, 10.0]));
 /// ```
 ///
-/// - The path after `for` is that of any function: of this crate or another one, a method (`Matrix::solve`), a method of a trait
-///   (`<Matrix as Solve>::solve`), or a foreign function (`for = cbrt, abi = "C"`). The rule of a method is a function outside of the
-///   `impl`, with the receiver as its first argument.
-/// - A shadow may also be taken as an `Option<&mut T>`, which is `None` where nobody asks for it, and as [`NoTangent`](rules::NoTangent).
+/// - The path after `for` is that of any function: of this crate or another one, a method (`Matrix::solve`), a method
+///   of a trait (`<Matrix as Solve>::solve`), or a foreign function (`for = cbrt, abi = "C"`). The rule of a method is
+///   a function outside of the `impl`, with the receiver as its first argument.
+/// - A shadow may also be taken as an `Option<&mut T>`, which is `None` where nobody asks for it, and as
+///   [`NoTangent`](rules::NoTangent).
 /// - What is returned for an argument that is passed by value is of its type, or [`NoTangent`](rules::NoTangent),
 ///   [`ZeroTangent`](rules::ZeroTangent) or a [`Thunk`](rules::Thunk).
-/// - The cotangent of a result that is more than floats is taken by reference: `impl Fn(&Fit) -> f64`, and `&[f64]` or `&Vec<f64>` for a
-///   `Vec<f64>`. Where the result is `()`, there is none.
-/// - Through a `&mut` argument a function changes what it refers to. When the pullback runs, the shadow holds the cotangent of what the
-///   function has left there, and the pullback leaves there the cotangent of what the function has found:
+/// - The cotangent of a result that is more than floats is taken by reference: `impl Fn(&Fit) -> f64`, and `&[f64]` or
+///   `&Vec<f64>` for a `Vec<f64>`. Where the result is `()`, there is none.
+/// - Through a `&mut` argument a function changes what it refers to. When the pullback runs, the shadow holds the
+///   cotangent of what the function has left there, and the pullback leaves there the cotangent of what the function
+///   has found:
 ///
 ///   ```
 ///   # use pullback::rrule;
@@ -201,13 +203,14 @@ pub use pullback_macros::frule;
 ///   # assert_eq!(dx, [6.0]);
 ///   ```
 /// - An argument that owns memory is passed by reference.
-/// - A pullback that is an `Fn` can be called more than once, as a derivative with a width does. One that is an `FnOnce` can be, too,
-///   unless it owns memory.
-/// - A rule for a generic function holds for the types that the attribute lists: `#[rrule(for = norm, T = [f32, f64])]`. One that holds
-///   for all types, those of closures too, is `#[rrule(generic)]`, and the function names it: [`has_rrule`](macro@has_rrule).
+/// - A pullback that is an `Fn` can be called more than once, as a derivative with a width does. One that is an
+///   `FnOnce` can be, too, unless it owns memory.
+/// - A rule for a generic function holds for the types that the attribute lists: `#[rrule(for = norm, T = [f32,
+///   f64])]`. One that holds for all types, those of closures too, is `#[rrule(generic)]`, and the function names it:
+///   [`has_rrule`](macro@has_rrule).
 ///
-/// The closure is all that is kept between the two sweeps. If it captures nothing, nothing is kept. It may refer to what the arguments
-/// refer to.
+/// The closure is all that is kept between the two sweeps. If it captures nothing, nothing is kept. It may refer to
+/// what the arguments refer to.
 pub use pullback_macros::rrule;
 
 pub use pullback_macros::has_frule;
@@ -301,11 +304,12 @@ pub use pullback_macros::opt_out;
 /// scalar_rule!(f64::hypot(x, y) => r; d/dx = x / r, d/dy = y / r);
 /// scalar_rule!(f32::powi(x: f32, n: i32) => _y; d/dx = n as f32 * x.powi(n - 1));
 /// ```
-/// A partial derivative that nobody asks for is not computed. Between the two sweeps those of the arguments, and the result, are kept
-/// that the partial derivatives mention.
+/// A partial derivative that nobody asks for is not computed. Between the two sweeps those of the arguments, and the
+/// result, are kept that the partial derivatives mention.
 pub use pullback_macros::scalar_rule;
 
-// The examples on the repository's front page, and on the page for authors of rules, run with those of the documentation.
+// The examples on the repository's front page, and on the page for authors of rules, run with those of the
+// documentation.
 #[cfg(all(doctest, pullback))]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

@@ -1,4 +1,5 @@
-//! Derivatives by several floats at once, and second derivatives: made of [`jvp`], [`vjp`] and [`grad`](fn@crate::grad).
+//! Derivatives by several floats at once, and second derivatives: made of [`jvp`], [`vjp`] and
+//! [`grad`](fn@crate::grad).
 
 use crate::differentiable::{ActiveResult, Differentiable, MakeZero, ToZero};
 use crate::functional::{grad, jvp, vjp};
@@ -68,7 +69,8 @@ where
     jvp(|x: &T| f(*x), &x, &T::ONE).1
 }
 
-/// All derivatives of the floats of `f`'s value by those of `x`: a row for each float of the value, of the shape of `x`.
+/// All derivatives of the floats of `f`'s value by those of `x`: a row for each float of the value, of the shape of
+/// `x`.
 ///
 #[cfg_attr(pullback, doc = "```")]
 #[cfg_attr(not(pullback), doc = "```no_run")]
@@ -116,7 +118,8 @@ where
     })
 }
 
-/// The product of the second derivative of `f` at `x` with `v`: forward mode over reverse mode, at the cost of a few gradients.
+/// The product of the second derivative of `f` at `x` with `v`: forward mode over reverse mode, at the cost of a few
+/// gradients.
 ///
 #[cfg_attr(pullback, doc = "```")]
 #[cfg_attr(not(pullback), doc = "```no_run")]

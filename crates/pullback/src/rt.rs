@@ -6,8 +6,8 @@
 //! The tape is a stack of bytes in chunks that double in size. A push is a bounds check and an addition; a chunk that a
 //! pop empties is kept, so a push and a pop at a boundary do not allocate, and so popped bytes stay readable.
 //!
-//! A thread keeps the chunks of its tapes for the next ones: to touch fresh memory for the first time costs several times
-//! what a derivative does with it.
+//! A thread keeps the chunks of its tapes for the next ones: to touch fresh memory for the first time costs several
+//! times what a derivative does with it.
 
 pub use self::saved::{Noted, note};
 
@@ -121,7 +121,8 @@ impl Tape {
         Mark { current: self.current, top: self.top, tops: self.chunks.iter().map(|chunk| chunk.top).collect() }
     }
 
-    /// Go back to where the tape stood before things were popped. What was popped is still there if nothing was pushed since.
+    /// Go back to where the tape stood before things were popped. What was popped is still there if nothing was pushed
+    /// since.
     pub fn rewind(&mut self, mark: &Mark) {
         for (chunk, top) in self.chunks.iter_mut().zip(&mark.tops) {
             chunk.top = *top;
@@ -231,7 +232,8 @@ impl Default for Tape {
     }
 }
 
-/// A push that does not fit. It and the pop are functions of their own, so that only the fast paths go into derivatives.
+/// A push that does not fit. It and the pop are functions of their own, so that only the fast paths go into
+/// derivatives.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses.
@@ -325,8 +327,8 @@ impl Chunk {
     }
 }
 
-/// Ask the system for large pages in memory that is not used yet. Small ones are made one by one where they are first touched, which
-/// takes longer than what a derivative does with them.
+/// Ask the system for large pages in memory that is not used yet. Small ones are made one by one where they are first
+/// touched, which takes longer than what a derivative does with them.
 #[cfg(target_os = "linux")]
 fn use_huge_pages(start: *mut u8, bytes: usize) {
     /// Linux's advice to use huge pages.
@@ -335,7 +337,8 @@ fn use_huge_pages(start: *mut u8, bytes: usize) {
         fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
     }
     if bytes >= HUGE_PAGE {
-        // SAFETY: S14, the memory is ours, and the advice does not change what is in it. Whether it is taken does not matter.
+        // SAFETY: S14, the memory is ours, and the advice does not change what is in it. Whether it is taken does not
+        // matter.
         unsafe { madvise(start, bytes, MADV_HUGEPAGE) };
     }
 }
@@ -345,7 +348,8 @@ fn use_huge_pages(start: *mut u8, bytes: usize) {
 fn use_huge_pages(_: *mut u8, _: usize) {}
 
 impl Drop for Tape {
-    /// A tape that was not used is as if it were not there: where a derivative is inlined that needs none, nothing is left of it.
+    /// A tape that was not used is as if it were not there: where a derivative is inlined that needs none, nothing is
+    /// left of it.
     #[inline]
     fn drop(&mut self) {
         let unused = self.chunks.capacity() == 0
@@ -360,8 +364,8 @@ impl Drop for Tape {
 }
 
 impl Tape {
-    /// All that is done when a tape is dropped, in one function that a derivative of a derivative calls as it is: nothing is left to the
-    /// fields.
+    /// All that is done when a tape is dropped, in one function that a derivative of a derivative calls as it is:
+    /// nothing is left to the fields.
     #[inline(never)]
     fn give_back(&mut self) {
         if self.was_left() {
@@ -384,8 +388,8 @@ impl Tape {
         go_on_with(panic);
     }
 
-    /// Drop the values, the youngest first, as in a function. One that panics does not keep the others from being dropped; the first
-    /// panic is handed back.
+    /// Drop the values, the youngest first, as in a function. One that panics does not keep the others from being
+    /// dropped; the first panic is handed back.
     fn drop_values(&mut self) -> Option<Box<dyn Any + Send>> {
         let mut first = None;
         while let Some(Value { place, release }) = self.values.pop() {
@@ -457,8 +461,8 @@ pub unsafe extern "C" fn __pullback_tape_push(tape: *mut Tape, bytes: i64) -> *m
     unsafe { &mut *tape }.push(bytes as usize)
 }
 
-/// Whether a tape can have so many bytes in a row, as far as that can be told before: 0 if not. The answer is of use for a
-/// loop that may not be as long as it says.
+/// Whether a tape can have so many bytes in a row, as far as that can be told before: 0 if not. The answer is of use
+/// for a loop that may not be as long as it says.
 #[cold]
 #[unsafe(no_mangle)]
 pub extern "C" fn __pullback_fits(bytes: i64) -> i64 {
@@ -466,9 +470,10 @@ pub extern "C" fn __pullback_fits(bytes: i64) -> i64 {
     i64::from(std::hint::black_box(Chunk::new(round_up(bytes as usize))).is_some())
 }
 
-/// The owners of a shared value were `before` and are `after`: its shadow has as many more, or less. The last owner of the primal is to
-/// be the last owner of the shadow, which the derivative gives back then. It is not if the primal had owners that are not known to the
-/// derivative, which are gone, in the place of which the shadow has others: that ends the program.
+/// The owners of a shared value were `before` and are `after`: its shadow has as many more, or less. The last owner of
+/// the primal is to be the last owner of the shadow, which the derivative gives back then. It is not if the primal had
+/// owners that are not known to the derivative, which are gone, in the place of which the shadow has others: that ends
+/// the program.
 ///
 /// # Safety
 /// `shadow` points to the count of a shadow's owners.

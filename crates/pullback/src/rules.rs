@@ -1,8 +1,8 @@
 //! What rules are written with: tangents and cotangents that are known to be nothing, zero, or not needed yet.
 //!
-//! A rule tells Pullback how to differentiate a function, where its body should not be differentiated, cannot be, or can be
-//! differentiated better by hand. A rule for reverse mode, [`rrule`](crate::rrule), is one function that returns the value and the
-//! pullback, and what that closure captures is all that is kept between the two sweeps:
+//! A rule tells Pullback how to differentiate a function, where its body should not be differentiated, cannot be, or
+//! can be differentiated better by hand. A rule for reverse mode, [`rrule`](crate::rrule), is one function that returns
+//! the value and the pullback, and what that closure captures is all that is kept between the two sweeps:
 //!
 //! ```
 //! use pullback::rrule;
@@ -32,8 +32,8 @@
 //!
 //! A rule that has a [`Memory`] as its first parameter is told whether its pullback may refer to the arguments.
 //!
-//! A rule is an ordinary function: it can be called, as here, and tested by itself. Every derivative of a function that calls
-//! `sigmoid` then uses it.
+//! A rule is an ordinary function: it can be called, as here, and tested by itself. Every derivative of a function that
+//! calls `sigmoid` then uses it.
 
 #[cfg(feature = "cblas")]
 pub mod cblas;
@@ -60,8 +60,8 @@ pub use tangent::{ReferenceTangent, ResultTangent, Tangent};
 
 /// The tangent, cotangent or shadow of what has none: an integer, a function, a string.
 ///
-/// In a rule for reverse mode it is what the pullback returns for such an argument, or takes as its shadow; in a rule for forward
-/// mode it is what comes in as its tangent.
+/// In a rule for reverse mode it is what the pullback returns for such an argument, or takes as its shadow; in a rule
+/// for forward mode it is what comes in as its tangent.
 ///
 /// ```
 /// use pullback::rrule;

@@ -1,5 +1,5 @@
-//! `docs/safety.md` is true to the code as far as text can tell: the tests that it names are there, and each `unsafe` block of this crate and of
-//! the macros names a promise of it.
+//! `docs/safety.md` is true to the code as far as text can tell: the tests that it names are there, and each `unsafe`
+//! block of this crate and of the macros names a promise of it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

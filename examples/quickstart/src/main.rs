@@ -10,8 +10,8 @@ fn f(x: f32, y: &f32) -> f32 {
     x * x + 3.0 * y
 }
 
-/// How far a small network with one hidden layer is from the labels, in the mean. Each sample is two inputs and a label; the
-/// weights are four hidden units of two weights and a bias each, then the output's four weights and bias.
+/// How far a small network with one hidden layer is from the labels, in the mean. Each sample is two inputs and a
+/// label; the weights are four hidden units of two weights and a bias each, then the output's four weights and bias.
 ///
 /// `backprop` adds the gradient to `dweights`; of the samples no gradient is asked for, and none is computed.
 #[autodiff(backprop, Reverse, Const, Duplicated, Active)]

@@ -1,5 +1,5 @@
-//! Helpers for the end-to-end tests: a function of a slice, its two derivatives, and central differences, all against each
-//! other. Run the tests with `cargo pullback test`, in debug and with `--release`.
+//! Helpers for the end-to-end tests: a function of a slice, its two derivatives, and central differences, all against
+//! each other. Run the tests with `cargo pullback test`, in debug and with `--release`.
 
 pub mod copies;
 pub mod unwinding;
@@ -36,8 +36,8 @@ pub fn finite_differences(f: impl Fn(&[f64]) -> f64, x: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Checks a function's reverse and forward derivatives at `x`: both give the function's value bit by bit, the gradient is that
-/// of finite differences, it is added to what the shadow held, and forward and reverse agree.
+/// Checks a function's reverse and forward derivatives at `x`: both give the function's value bit by bit, the gradient
+/// is that of finite differences, it is added to what the shadow held, and forward and reverse agree.
 #[track_caller]
 pub fn check(
     f: impl Fn(&[f64]) -> f64,

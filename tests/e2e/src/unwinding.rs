@@ -1,6 +1,7 @@
 //! Panics, and what they leave behind: an allocator that counts.
 //!
-//! It is not in the test itself, because rustc inlines the allocator of a crate into that crate, and the driver would not know it.
+//! It is not in the test itself, because rustc inlines the allocator of a crate into that crate, and the driver would
+//! not know it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,12 +1,12 @@
-//! Sums over data, and outputs that are filled: loops whose iterations are reversed as soon as they are through, and loops that only
-//! look like them.
+//! Sums over data, and outputs that are filled: loops whose iterations are reversed as soon as they are through, and
+//! loops that only look like them.
 
 use pullback::{autodiff, grad, hvp, jvp, value_and_grad};
 use pullback_e2e::{assert_all_close, assert_close, finite_differences};
 use std::hint::black_box;
 
-/// The gradient is that of differences and of forward mode, it is added to what is there, and the value is the function's. Lengths
-/// are not known when the program is compiled, so that there are loops.
+/// The gradient is that of differences and of forward mode, it is added to what is there, and the value is the
+/// function's. Lengths are not known when the program is compiled, so that there are loops.
 #[track_caller]
 fn check(f: impl Fn(&[f64]) -> f64 + Copy) {
     for n in [0, 1, 2, 3, 8, 33] {

@@ -1,4 +1,5 @@
-//! Arguments by value that own memory: nobody sees what a function leaves there, so their shadows hold sums, to which the gradient is added.
+//! Arguments by value that own memory: nobody sees what a function leaves there, so their shadows hold sums, to which
+//! the gradient is added.
 
 use pullback::{Differentiable, autodiff, hvp, jvp};
 use std::cell::Cell;

@@ -1,4 +1,5 @@
-//! Cells that are reached by two ways: whatever the program writes by one of them, the reverse sweep sees what the forward sweep saw.
+//! Cells that are reached by two ways: whatever the program writes by one of them, the reverse sweep sees what the
+//! forward sweep saw.
 
 #![forbid(unsafe_code)]
 

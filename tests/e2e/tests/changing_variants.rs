@@ -1,5 +1,6 @@
-//! A function that turns an argument's enum into another variant. The shadow keeps the variant that the argument had: it is the
-//! cotangent of what went in. Of what came out in another variant the cotangent is zero, whatever bytes lie in the shadow.
+//! A function that turns an argument's enum into another variant. The shadow keeps the variant that the argument had:
+//! it is the cotangent of what went in. Of what came out in another variant the cotangent is zero, whatever bytes lie
+//! in the shadow.
 
 use pullback::{Differentiable, autodiff};
 use std::cell::Cell;

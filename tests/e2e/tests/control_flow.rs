@@ -22,8 +22,8 @@ pullback_e2e::differentiated! {
         product
     } at [1.0, 2.0, 3.0], [0.5];
 
-    // The closure's last result alone would count, and it is not used: where the branch is taken, the optimiser finds operands of
-    // divisions to be constants.
+    // The closure's last result alone would count, and it is not used: where the branch is taken, the optimiser finds
+    // operands of divisions to be constants.
     fn unused_results(x) {
         let h = x.len() / 2;
         match h % 4 {

@@ -1,5 +1,5 @@
-//! Functions with rules of the user's. Where a test has to tell a rule from what the engine would do by itself, the rule is wrong on
-//! purpose, by a factor that shows.
+//! Functions with rules of the user's. Where a test has to tell a rule from what the engine would do by itself, the
+//! rule is wrong on purpose, by a factor that shows.
 
 use pullback::rules::{NoTangent, ZeroTangent};
 use pullback::{Differentiable, autodiff, frule, rrule};

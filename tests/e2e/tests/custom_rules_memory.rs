@@ -1,4 +1,5 @@
-//! Rules for functions that make memory, write memory, or take structures: the shadows are those that the derivative has.
+//! Rules for functions that make memory, write memory, or take structures: the shadows are those that the derivative
+//! has.
 
 use pullback::rules::{Memory, NoTangent};
 use pullback::{Differentiable, autodiff, frule, grad, jvp, rrule};
@@ -6,8 +7,8 @@ use std::cell::RefCell;
 use std::panic::catch_unwind;
 use std::rc::Rc;
 
-/// A function that writes: `r ← 2·r + x`. Its pullback takes the cotangent of what was written out of the shadow. It says 20
-/// where it is 2.
+/// A function that writes: `r ← 2·r + x`. Its pullback takes the cotangent of what was written out of the shadow. It
+/// says 20 where it is 2.
 fn step(r: &mut [f64], x: f64) {
     for r in r {
         *r = 2.0 * *r + x;
@@ -45,7 +46,8 @@ fn a_function_that_writes() {
     assert_eq!(dx, 20.0 * (23.0 + 19.0) + 6.0 * (23.0 + 19.0));
 }
 
-/// A linear system `A·x = b` by elimination, with the adjoint system as its pullback: `λ = A⁻ᵀ·dx`, `db += λ`, `dA −= λ·xᵀ`.
+/// A linear system `A·x = b` by elimination, with the adjoint system as its pullback: `λ = A⁻ᵀ·dx`, `db += λ`, `dA −=
+/// λ·xᵀ`.
 fn solve(a: &[f64], b: &[f64]) -> Vec<f64> {
     let n = b.len();
     let (mut a, mut x) = (a.to_vec(), b.to_vec());

@@ -1,5 +1,5 @@
-//! Enums whose payload is a float in one variant and a pointer, a number or a `String` in another: built, moved one by one and in
-//! bulk, overwritten by another variant. Each function in both modes, against finite differences.
+//! Enums whose payload is a float in one variant and a pointer, a number or a `String` in another: built, moved one by
+//! one and in bulk, overwritten by another variant. Each function in both modes, against finite differences.
 
 use pullback::autodiff;
 use pullback_e2e::check;

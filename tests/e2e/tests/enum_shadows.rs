@@ -1,11 +1,12 @@
-//! What else lies in the shadow of an enum: in reverse mode the numbers in it stay as they are, bit by bit; in forward mode they are
-//! those of the primal, for they may be the length of a tangent.
+//! What else lies in the shadow of an enum: in reverse mode the numbers in it stay as they are, bit by bit; in forward
+//! mode they are those of the primal, for they may be the length of a tangent.
 
 use pullback::{Differentiable, autodiff};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Numbers whose bits are those of 0, of a tiny float, of −0, and of several that are not a number, one of them signalling.
+/// Numbers whose bits are those of 0, of a tiny float, of −0, and of several that are not a number, one of them
+/// signalling.
 const NUMBERS: [u64; 6] = [0, 4, 1 << 63, 0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, u64::MAX];
 
 #[derive(Clone, Copy, PartialEq, Debug, Differentiable)]

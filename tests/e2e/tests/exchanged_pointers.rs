@@ -1,7 +1,7 @@
 //! Functions that exchange what their arguments lead to: vectors, boxes, parts of lists.
 //!
-//! The cotangent that a caller puts into a shadow belongs to what is in that place when the function has returned, wherever its memory was
-//! before. In each test the right gradient follows from the values alone.
+//! The cotangent that a caller puts into a shadow belongs to what is in that place when the function has returned,
+//! wherever its memory was before. In each test the right gradient follows from the values alone.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,11 @@
-//! The largest and the smallest of many values: reverse mode looks for the one that was chosen, forward mode carries its tangent along.
+//! The largest and the smallest of many values: reverse mode looks for the one that was chosen, forward mode carries
+//! its tangent along.
 
 use pullback::{Differentiable, grad, jvp, value_and_grad};
 use std::hint::black_box;
 
-/// The gradient is what forward mode gives in each direction, and the value is the function's. Lengths are not known when the program is
-/// compiled, so that there are loops.
+/// The gradient is what forward mode gives in each direction, and the value is the function's. Lengths are not known
+/// when the program is compiled, so that there are loops.
 #[track_caller]
 fn check(f: impl Fn(&[f64]) -> f64 + Copy, x: &[f64], expected: &[f64]) {
     let (value, gradient) = value_and_grad(f, black_box(x));

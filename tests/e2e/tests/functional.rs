@@ -44,7 +44,8 @@ fn rows_and_columns_of_a_jacobian() {
     assert_eq!(pullback([1.0, 0.0]), rows[0]);
 }
 
-/// The pullback outlives the function that made it, and is called more than once: loops, memory and recursion are on its tape.
+/// The pullback outlives the function that made it, and is called more than once: loops, memory and recursion are on
+/// its tape.
 #[test]
 fn a_pullback_is_called_later_and_more_than_once() {
     fn power(x: f64, n: u32) -> f64 {

@@ -1,15 +1,16 @@
 //! Functions with a singular derivative, behind a branch that keeps the program away from the singularity.
 //!
-//! An optimiser may compute `1 / v` ahead of the branch that needs it: the value is not used where the branch is not taken. A
-//! derivative taken from such code would multiply a cotangent of zero by `1 / 0²`, which is NaN. So each function here is
-//! combined with each way in which programs store, return and choose guarded values. All combinations compute the same,
+//! An optimiser may compute `1 / v` ahead of the branch that needs it: the value is not used where the branch is not
+//! taken. A derivative taken from such code would multiply a cotangent of zero by `1 / 0²`, which is NaN. So each
+//! function here is combined with each way in which programs store, return and choose guarded values. All combinations
+//! compute the same,
 //!
 //! ```text
 //! Σ over v of x[2..]:  if taken(v) { f(v) · x[0] } else { x[1] }
 //! ```
 //!
-//! and are evaluated where some `v` is at the singularity: forward and reverse mode must both give the gradient that one
-//! finds by hand.
+//! and are evaluated where some `v` is at the singularity: forward and reverse mode must both give the gradient that
+//! one finds by hand.
 
 use pullback_e2e::assert_all_close;
 

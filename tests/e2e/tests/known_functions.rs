@@ -1,5 +1,5 @@
-//! Float functions that LLVM knows, and folds or rewrites: the value that a derivative returns is the function's own, bit by bit, and the
-//! derivative is that of the calls that the program has.
+//! Float functions that LLVM knows, and folds or rewrites: the value that a derivative returns is the function's own,
+//! bit by bit, and the derivative is that of the calls that the program has.
 
 use pullback::autodiff;
 use std::hint::black_box;
@@ -124,7 +124,8 @@ fn slopes(f: fn(f64) -> f64, reverse: fn(f64) -> (f64, f64), forward: fn(f64, f6
     gradient
 }
 
-/// A function that LLVM rewrites, and what its derivative is at a point where the rewritten form has none, by `docs/rules.md`.
+/// A function that LLVM rewrites, and what its derivative is at a point where the rewritten form has none, by
+/// `docs/rules.md`.
 macro_rules! at_edges {
     ($($name:ident: |$x:ident| $value:expr, $($point:expr => $slope:expr),+;)*) => {$(
         #[test]

@@ -1,5 +1,5 @@
-//! Products of matrices in `ndarray` and `nalgebra`, which call `matrixmultiply` for them: its kernels are vector instructions, chosen
-//! when the program runs, and only the rules know their derivatives.
+//! Products of matrices in `ndarray` and `nalgebra`, which call `matrixmultiply` for them: its kernels are vector
+//! instructions, chosen when the program runs, and only the rules know their derivatives.
 
 use nalgebra::DMatrix;
 use ndarray::linalg::general_mat_mul;

@@ -1,6 +1,7 @@
-//! Elements that are moved by amounts which are known only when the program runs: from a number, from a constant float, from a float
-//! that is differentiated, from an element itself. The regions overlap, and elements of four bytes travel two at a time. Each function
-//! copies every element it leaves from one that it was given, so its derivatives are exact.
+//! Elements that are moved by amounts which are known only when the program runs: from a number, from a constant float,
+//! from a float that is differentiated, from an element itself. The regions overlap, and elements of four bytes travel
+//! two at a time. Each function copies every element it leaves from one that it was given, so its derivatives are
+//! exact.
 
 use pullback::autodiff;
 
@@ -154,8 +155,8 @@ fn turn_boxes(p: &mut [Box<f64>; 3], k: f64) {
     *p[0] *= 2.0;
 }
 
-/// Shadows go along with their primals, and are where they were when a reverse derivative ends; each cotangent belongs to the box that is in
-/// its place after the rotation.
+/// Shadows go along with their primals, and are where they were when a reverse derivative ends; each cotangent belongs
+/// to the box that is in its place after the rotation.
 #[test]
 fn pointers_of_an_argument_are_moved_and_put_back() {
     let boxes = |values: [f64; 3]| values.map(Box::new);

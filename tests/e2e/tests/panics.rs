@@ -1,4 +1,5 @@
-//! A panic inside goes through to the caller with its own message, and leaves nothing half-written that looks like a result.
+//! A panic inside goes through to the caller with its own message, and leaves nothing half-written that looks like a
+//! result.
 
 use pullback::{autodiff, grad, hvp, vjp};
 use std::cell::Cell;
@@ -158,7 +159,8 @@ fn grown(v: &mut Vec<f64>, x: f64) {
     assert!(x < 0.0, "grown too far");
 }
 
-/// A forward derivative of a derivative that has moved the pointers of a shadow: what has a shadow there is lost, and nothing is freed twice.
+/// A forward derivative of a derivative that has moved the pointers of a shadow: what has a shadow there is lost, and
+/// nothing is freed twice.
 #[test]
 fn a_panic_in_an_inner_derivative_that_has_moved_pointers() {
     let f = |x: &[f64]| {

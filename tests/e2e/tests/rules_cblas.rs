@@ -1,5 +1,5 @@
-//! Functions of BLAS. There is a small one here, the way a library in C would be: what it computes goes through `black_box`, so that
-//! nothing but its rules can be differentiated.
+//! Functions of BLAS. There is a small one here, the way a library in C would be: what it computes goes through
+//! `black_box`, so that nothing but its rules can be differentiated.
 
 use pullback::autodiff;
 use pullback_e2e::{assert_close, differentiated};
@@ -150,8 +150,8 @@ fn weigh(c: &[f64]) -> f64 {
     c.iter().enumerate().map(|(i, c)| (1.0 + (i % 5) as f64) * c * c).sum()
 }
 
-/// Sums of products of a 3×4 and a 4×2 matrix, each stored as it is or transposed, in both layouts. The leading dimensions are larger
-/// than they need to be.
+/// Sums of products of a 3×4 and a 4×2 matrix, each stored as it is or transposed, in both layouts. The leading
+/// dimensions are larger than they need to be.
 fn products(x: &[f64], layout: u32, a_way: u32, b_way: u32, beta: f64) -> f64 {
     let mut c: Vec<f64> = x[..30].to_vec();
     unsafe {

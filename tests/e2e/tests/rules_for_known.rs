@@ -1,4 +1,5 @@
-//! The user's own rules for functions that Pullback knows, by its table or by rules of its own: they are used, and say ten times as much.
+//! The user's own rules for functions that Pullback knows, by its table or by rules of its own: they are used, and say
+//! ten times as much.
 
 use pullback::{autodiff, rrule, scalar_rule};
 use pullback_e2e::copies;

@@ -1,5 +1,5 @@
-//! Rules for functions of others: methods of traits, another crate's functions, a C library's. Where a derivative could be had without
-//! the rule, it says ten times as much.
+//! Rules for functions of others: methods of traits, another crate's functions, a C library's. Where a derivative could
+//! be had without the rule, it says ten times as much.
 
 use pullback::{Differentiable, autodiff, check, frule, rrule, scalar_rule};
 

@@ -1,5 +1,6 @@
-//! Rules that functions name themselves, rules from partial derivatives, and functions without a derivative. Where a test has to tell
-//! a rule from what the engine would do by itself, the rule is wrong on purpose, by a factor that shows.
+//! Rules that functions name themselves, rules from partial derivatives, and functions without a derivative. Where a
+//! test has to tell a rule from what the engine would do by itself, the rule is wrong on purpose, by a factor that
+//! shows.
 
 use pullback::rules::NoTangent;
 use pullback::{

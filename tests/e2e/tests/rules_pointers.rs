@@ -1,5 +1,5 @@
-//! Rules for functions that take raw pointers, as those of C libraries do. What these functions do goes through `black_box`, so that
-//! without their rules they could not be differentiated.
+//! Rules for functions that take raw pointers, as those of C libraries do. What these functions do goes through
+//! `black_box`, so that without their rules they could not be differentiated.
 
 use pullback::rules::{Memory, NoTangent};
 use pullback::{autodiff, frule, rrule};

@@ -275,7 +275,8 @@ fn times(d: &Diagonal, m: &Full) -> Full {
     std::array::from_fn(|i| m[i].map(|m| d.0[i] * m))
 }
 
-/// The cotangent of a product is a full matrix; what the diagonal gets of it is its diagonal, for nothing else has a place there.
+/// The cotangent of a product is a full matrix; what the diagonal gets of it is its diagonal, for nothing else has a
+/// place there.
 #[rrule(for = times)]
 fn times_rrule(d: &Diagonal, m: &Full) -> (Full, impl Fn(Full, &mut Diagonal, &mut Full) + use<>) {
     let (d, m) = (d.clone(), *m);

@@ -1,5 +1,5 @@
-//! Rules for forward mode of which those for reverse mode are the transposes. The functions themselves cannot be differentiated: what they
-//! compute goes through `black_box`.
+//! Rules for forward mode of which those for reverse mode are the transposes. The functions themselves cannot be
+//! differentiated: what they compute goes through `black_box`.
 
 use pullback::rules::NoTangent;
 use pullback::{autodiff, check, frule};

@@ -19,7 +19,8 @@ fn an_identity_without_derivative() {
     assert_eq!(d_stopped(3.0), (3.0, 9.0));
 }
 
-/// LLVM would see that the stand-in does not read `f`, whose closure captures nothing, and not write it to its place; the rule reads it.
+/// LLVM would see that the stand-in does not read `f`, whose closure captures nothing, and not write it to its place;
+/// the rule reads it.
 #[has_rrule(map_rrule)]
 fn map<F: Fn(f64) -> f64>(f: &F, x: &[f64]) -> Vec<f64> {
     x.iter().map(|&x| f(x)).collect()

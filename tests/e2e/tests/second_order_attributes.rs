@@ -151,7 +151,8 @@ impl Potential for Spring {
     }
 }
 
-/// A step of a simulation, by whose stiffness and start is differentiated: a derivative inside of a loop inside of a generic function.
+/// A step of a simulation, by whose stiffness and start is differentiated: a derivative inside of a loop inside of a
+/// generic function.
 fn simulate<P: Potential>(potential: &P, x: &mut [f64], steps: usize) {
     let mut v = vec![0.0; x.len()];
     for _ in 0..steps {

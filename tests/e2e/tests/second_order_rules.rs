@@ -49,7 +49,8 @@ fn inverse_root(x: f64) -> f64 {
     f64::from_bits(0x5FE6EB50C7B537A9 - (x.to_bits() >> 1)) * 0.0 + 1.0 / x.sqrt()
 }
 
-/// The value is what the rule says: the derivative of the rule's code is taken, and `y` in it is a call of the function.
+/// The value is what the rule says: the derivative of the rule's code is taken, and `y` in it is a call of the
+/// function.
 #[rrule(for = inverse_root)]
 fn inverse_root_rrule(x: f64) -> (f64, impl FnOnce(f64) -> f64) {
     let y = inverse_root(x);

@@ -1,4 +1,5 @@
-//! Derivatives of derivatives of programs whose first derivatives have an odd shape. Each shape was found by random programs.
+//! Derivatives of derivatives of programs whose first derivatives have an odd shape. Each shape was found by random
+//! programs.
 
 use pullback::{autodiff, grad, jvp};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
-//! Random primals with random shadows, most of them wrong: one too many or too few somewhere, another variant, a list that ends
-//! early. A wrong one is told with argument, path and both sizes, and nothing has been written by then; a right one gets the
-//! right gradient. `cargo xtask valgrind` runs this file, and others, under valgrind.
+//! Random primals with random shadows, most of them wrong: one too many or too few somewhere, another variant, a list
+//! that ends early. A wrong one is told with argument, path and both sizes, and nothing has been written by then; a
+//! right one gets the right gradient. `cargo xtask valgrind` runs this file, and others, under valgrind.
 
 use pullback::{Differentiable, autodiff, make_zero};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -146,7 +146,8 @@ fn weighted(model: &Model, weights: &[f64]) -> f64 {
     sum
 }
 
-/// Change a shadow's shape in one place. Returns the path of that place, and what is said of the primal and of the shadow.
+/// Change a shadow's shape in one place. Returns the path of that place, and what is said of the primal and of the
+/// shadow.
 fn spoil(shadow: &mut Model, weights: &mut Vec<f64>, random: &mut Random) -> [String; 3] {
     let lengths =
         |path: String, old: usize, new: usize| [path, format!("has length {old}"), format!("has length {new}")];

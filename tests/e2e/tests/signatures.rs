@@ -1,5 +1,5 @@
-//! What the attributes accept, and the signatures of what they make. Derivatives are not called here, since that needs the
-//! driver: `tests/e2e` does.
+//! What the attributes accept, and the signatures of what they make. Derivatives are not called here, since that needs
+//! the driver: `tests/e2e` does.
 #![allow(dead_code, clippy::type_complexity)]
 
 use pullback::{Differentiable, Writable, autodiff, autodiff_forward, autodiff_reverse};

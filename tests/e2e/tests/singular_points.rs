@@ -1,5 +1,6 @@
-//! Derivatives at singular points: every case of `rules/cases.rs`, compiled, in both modes, with and without `strong_zero`, for `f64` and `f32`.
-//! What Rust has no method for, the test of the same name in `pullback-ad` runs in the interpreter.
+//! Derivatives at singular points: every case of `rules/cases.rs`, compiled, in both modes, with and without
+//! `strong_zero`, for `f64` and `f32`. What Rust has no method for, the test of the same name in `pullback-ad` runs in
+//! the interpreter.
 
 #[path = "../../../crates/pullback-ad/src/rules/cases.rs"]
 #[allow(dead_code)]
@@ -30,7 +31,8 @@ mod c {
     }
 }
 
-/// `(x, y, z, n) name = expression; …`: `double` and `single` have a function with all of them, and its derivatives. Numbers are of the type `T`.
+/// `(x, y, z, n) name = expression; …`: `double` and `single` have a function with all of them, and its derivatives.
+/// Numbers are of the type `T`.
 macro_rules! functions {
     (mod $module:ident: ($x:ident, $y:ident, $z:ident, $n:ident) $($name:ident = $value:expr;)*) => {
         mod $module {

@@ -118,7 +118,8 @@ mod an_array_beside_a_vector {
         weights: Vec<f64>,
     }
 
-    /// A few floats of a structure are copied to memory that is then moved about: which of them they are is not forgotten.
+    /// A few floats of a structure are copied to memory that is then moved about: which of them they are is not
+    /// forgotten.
     #[autodiff(reverse, Reverse, Active, Duplicated, Active)]
     fn function(x: f64, model: &Model) -> f64 {
         let mut taps = model.taps.to_vec();

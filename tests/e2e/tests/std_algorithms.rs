@@ -1,5 +1,5 @@
-//! The algorithms of slices, vectors and iterators that an ordinary program reaches for, each on data that depends on the inputs.
-//! Those of few elements and those of many are different code in std.
+//! The algorithms of slices, vectors and iterators that an ordinary program reaches for, each on data that depends on
+//! the inputs. Those of few elements and those of many are different code in std.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, LinkedList, VecDeque};

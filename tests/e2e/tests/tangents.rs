@@ -1,4 +1,5 @@
-//! Tangents are Rust values: whatever a forward derivative does to its primal, each string, vector and count of a tangent is its own.
+//! Tangents are Rust values: whatever a forward derivative does to its primal, each string, vector and count of a
+//! tangent is its own.
 
 #![forbid(unsafe_code)]
 
@@ -488,7 +489,8 @@ fn endless(lent: &Cells, mut own: (Cells, usize)) -> f64 {
     sum
 }
 
-/// A constant enum is moved where enums are moved unseen: of what is never returned no tangent is wanted. (Under valgrind nothing is lost.)
+/// A constant enum is moved where enums are moved unseen: of what is never returned no tangent is wanted. (Under
+/// valgrind nothing is lost.)
 #[test]
 fn a_function_that_always_panics_gives_back_what_it_holds() {
     let cells = |x: f64| Rc::new(vec![Cell::new(Some(x)), Cell::new(None)]);
@@ -909,7 +911,8 @@ mod skipped_fields_with_a_niche {
     }
 }
 
-/// Where the function has made what a mutable reference leads to, nobody but the wrapper can put parts of its own there.
+/// Where the function has made what a mutable reference leads to, nobody but the wrapper can put parts of its own
+/// there.
 mod skipped_fields_behind_a_mutable_reference {
     use pullback::{Differentiable, autodiff};
 
@@ -1085,7 +1088,8 @@ fn a_clone_that_panics_ends_the_program() {
     assert!(!output.status.success() && said.contains("`Clone::clone` of its type has panicked"), "{said}");
 }
 
-/// What is in an `Rc` that the arguments have to themselves may be changed, and has parts of its own afterwards; what others own stays as it is.
+/// What is in an `Rc` that the arguments have to themselves may be changed, and has parts of its own afterwards; what
+/// others own stays as it is.
 mod parts_behind_an_rc {
     use super::message;
     use pullback::{Differentiable, autodiff};

@@ -1,5 +1,5 @@
-//! Enums of arguments that are moved without a look at their variant: swapped, reversed, pushed, picked. The cotangents go back the
-//! same way, whatever the variants are; tangents go along.
+//! Enums of arguments that are moved without a look at their variant: swapped, reversed, pushed, picked. The cotangents
+//! go back the same way, whatever the variants are; tangents go along.
 
 use pullback::{Differentiable, autodiff};
 use std::mem::{replace, swap, take};
@@ -20,8 +20,8 @@ fn swapped(a: &mut Reading, b: &mut Reading) {
     swap(a, b);
 }
 
-/// A shadow keeps its variant and its numbers in reverse mode, and a float's cotangent goes to what was moved there. What came out in
-/// another variant than it went in has the cotangent zero.
+/// A shadow keeps its variant and its numbers in reverse mode, and a float's cotangent goes to what was moved there.
+/// What came out in another variant than it went in has the cotangent zero.
 #[test]
 fn two_are_swapped() {
     let cases = [

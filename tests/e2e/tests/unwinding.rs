@@ -1,7 +1,7 @@
 //! What a panic leaves behind: every destructor has run once, in order, and all memory is given back, shadows included.
 //!
-//! Each function is differentiated in both modes and panics at a place of the caller's choice; a place that it never comes to
-//! gives the derivative, so that the functions are known to be ordinary ones.
+//! Each function is differentiated in both modes and panics at a place of the caller's choice; a place that it never
+//! comes to gives the derivative, so that the functions are known to be ordinary ones.
 
 use pullback::{Differentiable, autodiff, autodiff_forward, make_zero};
 use pullback_e2e::unwinding::panic_of;

@@ -1,13 +1,14 @@
-//! What a panic leaves behind that comes out of a closure in the midst of one of std's algorithms: nothing, of the primal's memory
-//! and of its shadows, whatever the algorithm held in its hands.
+//! What a panic leaves behind that comes out of a closure in the midst of one of std's algorithms: nothing, of the
+//! primal's memory and of its shadows, whatever the algorithm held in its hands.
 
 use pullback::autodiff;
 use pullback_e2e::unwinding::{panic_of, possible_panic_of};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Functions `fn name(x, call) { … }` that call `call` in between. Each is differentiated in both modes, for a few and for many
-/// elements; the derivatives agree, and each leaves nothing behind when `call` panics, the first time, the second, ….
+/// Functions `fn name(x, call) { … }` that call `call` in between. Each is differentiated in both modes, for a few and
+/// for many elements; the derivatives agree, and each leaves nothing behind when `call` panics, the first time, the
+/// second, ….
 macro_rules! interrupted {
     ($(fn $name:ident($x:ident, $call:ident) $body:block)*) => {$(
         mod $name {

@@ -31,7 +31,8 @@ fn ends<T: Copy>(list: &[T]) -> Vec<T> {
     list[..30].iter().chain(list.last()).copied().collect()
 }
 
-/// Three rotation angles, three coordinates of the centre, the focal length, the principal point, two coefficients of distortion.
+/// Three rotation angles, three coordinates of the centre, the focal length, the principal point, two coefficients of
+/// distortion.
 type Camera = [f64; 11];
 type Point = [f64; 3];
 type Pixel = [f64; 2];

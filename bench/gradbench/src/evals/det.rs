@@ -26,7 +26,8 @@ fn primal(a: &[f64], ell: usize) -> f64 {
     minor(a, ell, &mut columns)
 }
 
-/// The determinant of the last rows in some columns, as many as there are rows. The columns are in the same order afterwards.
+/// The determinant of the last rows in some columns, as many as there are rows. The columns are in the same order
+/// afterwards.
 fn minor(rows: &[f64], ell: usize, columns: &mut [usize]) -> f64 {
     let (row, below) = rows.split_at(ell);
     let mut determinant = 0.0;

@@ -130,7 +130,8 @@ fn bone_transforms(model: &Model, theta: &Pose) -> Vec<Transform> {
     absolutes.iter().zip(&model.inverse_base_absolutes).map(|(absolute, inverse)| multiply(absolute, inverse)).collect()
 }
 
-/// The angles of a bone's joint, around x and z. The bones of the wrist and of the forearm have none, nor has the first one of each finger.
+/// The angles of a bone's joint, around x and z. The bones of the wrist and of the forearm have none, nor has the first
+/// one of each finger.
 fn joint(bone: usize, theta: &Pose) -> Option<[f64; 2]> {
     let in_fingers = bone.checked_sub(1)?;
     let [a, b, c, d] = theta[6..].as_chunks().0.get(in_fingers / 4)?;
@@ -153,7 +154,8 @@ fn rotation_xz(x: f64, z: f64) -> Transform {
     ]
 }
 
-/// Where the hand is: the first parameters are a rotation, by angle and axis, and a translation. Some hands are mirrored before.
+/// Where the hand is: the first parameters are a rotation, by angle and axis, and a translation. Some hands are
+/// mirrored before.
 fn global_transform(&[x, y, z, tx, ty, tz, ..]: &Pose, is_mirrored: bool) -> Transform {
     let norm = (x * x + y * y + z * z).sqrt();
     let mut columns = if norm < 1e-4 {
@@ -191,7 +193,8 @@ fn errors(input: &Input) -> Vec<Vector> {
     errors
 }
 
-/// The columns of the Jacobian. A point depends on no other point's place on its triangle, so that all of these share two columns.
+/// The columns of the Jacobian. A point depends on no other point's place on its triangle, so that all of these share
+/// two columns.
 fn jacobian(input: &Input) -> Vec<Vec<Vector>> {
     let Input { theta, us, data } = input;
     let zeros = || vec![[0.0; 3]; data.points.len()];

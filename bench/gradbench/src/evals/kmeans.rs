@@ -77,8 +77,8 @@ fn gradient(d: usize, points: &[f64], centroids: &[f64], gradient: &mut [f64]) {
     d_cost(d, points, centroids, gradient);
 }
 
-/// The gradient divided by the diagonal of the Hessian, element by element. There is nothing beside the diagonal, so that the product
-/// of the Hessian with ones is the diagonal.
+/// The gradient divided by the diagonal of the Hessian, element by element. There is nothing beside the diagonal, so
+/// that the product of the Hessian with ones is the diagonal.
 fn direction(d: usize, points: &[f64], centroids: &[f64]) -> Vec<f64> {
     let (mut gradient, mut diagonal) = (vec![0.0; centroids.len()], vec![0.0; centroids.len()]);
     d_gradient(d, points, centroids, &vec![1.0; centroids.len()], &mut gradient, &mut diagonal);

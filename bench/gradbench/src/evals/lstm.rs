@@ -38,7 +38,8 @@ struct Data {
 
 #[derive(Deserialize, Differentiable)]
 struct Parameters {
-    /// For each layer four weights, then four biases, of each bit: of the gates to forget, of the input and the output, and of the change.
+    /// For each layer four weights, then four biases, of each bit: of the gates to forget, of the input and the output,
+    /// and of the change.
     #[serde(rename = "main_params", deserialize_with = "flat")]
     main: Vec<f64>,
     /// Weights of the input, weights and biases of the output.

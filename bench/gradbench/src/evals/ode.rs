@@ -24,8 +24,8 @@ fn slope(x: f64, before: f64) -> f64 {
     x * before
 }
 
-/// The solution at 2, in `y`. A slope depends on the component before and on nothing else, so a step goes through the components once,
-/// and hands on what the next one needs of the last. Before the first there is the constant 1.
+/// The solution at 2, in `y`. A slope depends on the component before and on nothing else, so a step goes through the
+/// components once, and hands on what the next one needs of the last. Before the first there is the constant 1.
 #[autodiff(d_integrate, Reverse, Duplicated, Const, Duplicated)]
 fn integrate(x: &[f64], steps: usize, y: &mut [f64]) {
     let h = 2.0 / steps as f64;
@@ -62,7 +62,8 @@ fn gradient(x: &[f64], steps: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Components of the exact solution are polynomials in t: 2ⁿ / n! · Πx at the end. The method is exact for degrees up to four.
+    /// Components of the exact solution are polynomials in t: 2ⁿ / n! · Πx at the end. The method is exact for degrees
+    /// up to four.
     #[test]
     fn a_short_system_is_solved_exactly() {
         let x = [0.7, -1.3, 0.4, 1.9];

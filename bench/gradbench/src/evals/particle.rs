@@ -1,5 +1,5 @@
-//! `particle`: where a charge must be for a particle to land nearest to the origin. The particle's acceleration is a gradient, and the
-//! optimum is found by gradient descent, so that a derivative is differentiated.
+//! `particle`: where a charge must be for a particle to land nearest to the origin. The particle's acceleration is a
+//! gradient, and the optimum is found by gradient descent, so that a derivative is differentiated.
 
 use super::descent::{Forward, Mode, PATIENCE, Reverse, argmin};
 use crate::protocol::{Eval, evaluate_plain};

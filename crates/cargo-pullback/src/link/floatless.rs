@@ -1,7 +1,7 @@
 //! Requests that ask for a derivative where there is none: by arguments without floats, or of a result without floats.
 //!
-//! A type without floats may stand beside others, and in an instance of a generic function all of one argument may be without: it is
-//! the arguments with a shadow, taken together, that have to reach a float.
+//! A type without floats may stand beside others, and in an instance of a generic function all of one argument may be
+//! without: it is the arguments with a shadow, taken together, that have to reach a float.
 
 use super::policy::demangled;
 use super::requests::Asked;

@@ -98,8 +98,8 @@ impl Member {
         self.bytes().starts_with(b"BC\xC0\xDE") || self.bytes().starts_with(&[0xDE, 0xC0, 0x17, 0x0B])
     }
 
-    /// Whether the name of a symbol can be found in it. Names stand in bitcode as they are, one after the other, so that a
-    /// module without the bytes does not have the symbol; one with them may still not have it.
+    /// Whether the name of a symbol can be found in it. Names stand in bitcode as they are, one after the other, so
+    /// that a module without the bytes does not have the symbol; one with them may still not have it.
     pub fn mentions(&self, symbol: &str) -> bool {
         memchr::memmem::find(self.bytes(), symbol.as_bytes()).is_some()
     }

@@ -64,8 +64,8 @@ impl LinkLine {
         choice.is_some_and(|linker| linker.ends_with("lld"))
     }
 
-    /// The directory of the target's standard library, `<sysroot>/lib/rustlib/<target>/lib`, where rustc has passed it as a
-    /// search path.
+    /// The directory of the target's standard library, `<sysroot>/lib/rustlib/<target>/lib`, where rustc has passed it
+    /// as a search path.
     pub fn standard_library(&self) -> Option<&Path> {
         let paths = self.args.windows(2).filter(|pair| pair[0] == "-L").map(|pair| Path::new(&pair[1]));
         paths.into_iter().find(|path| is_standard_library(path))
@@ -81,7 +81,8 @@ impl LinkLine {
         self.args[at] = option.into();
     }
 
-    /// The file that says what a shared library exports: the position of its option, the option without the path, and the path.
+    /// The file that says what a shared library exports: the position of its option, the option without the path, and
+    /// the path.
     pub fn export_list(&self) -> Option<(usize, &'static str, PathBuf)> {
         const OPTIONS: [&str; 2] = ["-Wl,--version-script=", "-Wl,-exported_symbols_list,"];
         self.args.iter().enumerate().find_map(|(at, arg)| {
@@ -113,12 +114,14 @@ impl LinkLine {
         }
     }
 
-    /// Let lld leave each module as it is before code is generated from it: in files beside the modules, whose names end in [`FINAL`].
+    /// Let lld leave each module as it is before code is generated from it: in files beside the modules, whose names
+    /// end in [`FINAL`].
     pub fn save_final_modules(&mut self) {
         self.args.insert(0, "-Wl,--save-temps=precodegen".into());
     }
 
-    /// The options for the linker's optimiser: of `-Wl,-plugin-opt=O2,-plugin-opt=mcpu=x86-64` these are `O2` and `mcpu=x86-64`.
+    /// The options for the linker's optimiser: of `-Wl,-plugin-opt=O2,-plugin-opt=mcpu=x86-64` these are `O2` and
+    /// `mcpu=x86-64`.
     pub fn plugin_options(&self) -> impl Iterator<Item = &str> {
         let words = self.args.iter().filter_map(|arg| arg.to_str()).flat_map(|arg| arg.split(','));
         words.filter_map(|word| word.strip_prefix("-plugin-opt="))

@@ -76,7 +76,8 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     }
 }
 
-/// Put derivatives into a static library, and native code in the place of its bitcode: whoever links it need not know bitcode.
+/// Put derivatives into a static library, and native code in the place of its bitcode: whoever links it need not know
+/// bitcode.
 fn static_library(library: &Path, level: &str, progress: Progress) -> Result<ExitCode> {
     let mut trace = Trace::from_env(progress);
     let mut line = LinkLine::new(vec![library.into(), format!("-Wl,-plugin-opt=O{level}").into()])?;
@@ -192,7 +193,8 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
         }
     }
     if !failures.is_empty() {
-        // In the order of the source, which rustc does not keep. Several derivatives of one function meet the same obstacle.
+        // In the order of the source, which rustc does not keep. Several derivatives of one function meet the same
+        // obstacle.
         failures.sort_by(|a, b| a.place.cmp(&b.place));
         let mut said: Vec<Rendered> = Vec::new();
         for failure in failures {
@@ -353,8 +355,8 @@ fn cache_directory(name: &str) -> Option<PathBuf> {
     Some(face.parent()?.parent()?.join(name))
 }
 
-/// The modules that ask for derivatives, with their names, in groups: the members of an archive belong together, and so do
-/// the objects of the crate that is linked.
+/// The modules that ask for derivatives, with their names, in groups: the members of an archive belong together, and so
+/// do the objects of the crate that is linked.
 fn asking(program: &Program) -> Vec<Vec<(ModuleId, String)>> {
     let (mut groups, mut objects) = (Vec::new(), Vec::new());
     for (i, input) in program.inputs.iter().enumerate() {

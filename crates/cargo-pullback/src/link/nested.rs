@@ -4,10 +4,11 @@
 //! w:  outer shim ─▶ f ─▶ the wrapper of `dg` ─▶ marker(inner shim)        inner shim ─▶ g
 //!                                               └─ becomes the address of the inner derivative, which is put into w
 //! ```
-//! The innermost come first: those of functions that ask for nothing. Each derivative goes, in LLVM's IR, into the working copy in which it
-//! was asked for, and is code like any other there: it is optimised, and differentiated with all that calls it. Only its tape is not
-//! looked into, the engine knows what the functions of that do (`pullback-ad`, `inner_tape`). What else it calls of the run-time
-//! support is replaced by plain code (`pullback::rt::nested`), which is differentiated too.
+//! The innermost come first: those of functions that ask for nothing. Each derivative goes, in LLVM's IR, into the
+//! working copy in which it was asked for, and is code like any other there: it is optimised, and differentiated with
+//! all that calls it. Only its tape is not looked into, the engine knows what the functions of that do (`pullback-ad`,
+//! `inner_tape`). What else it calls of the run-time support is replaced by plain code (`pullback::rt::nested`), which
+//! is differentiated too.
 
 use super::inputs::{DISOWNS, LATER, MARKER, SAVES};
 use super::policy::{demangled, is_bookkeeping};
@@ -50,8 +51,8 @@ pub fn asks_in(w: &Module, function: &str) -> Result<bool> {
 /// What a derivative asks before it makes large arrays.
 const FITS: &str = "__pullback_fits";
 
-/// Tell the engine that what a wrapper does besides calling a derivative leaves the program's memory as it is; as does the question
-/// whether there is memory for a tape.
+/// Tell the engine that what a wrapper does besides calling a derivative leaves the program's memory as it is; as does
+/// the question whether there is memory for a tape.
 pub fn mark_harmless(ir: &mut pullback_ir::Module) {
     let harmless = |name: &str| is_bookkeeping(name) || name == FITS;
     let found: Vec<_> = ir.functions().filter(|(_, f)| harmless(&f.name)).map(|(id, _)| id).collect();
@@ -81,7 +82,8 @@ impl Inner {
         self.functions.contains(function)
     }
 
-    /// Make all derivatives that functions of `w` ask for, and put them into it. Its other functions are those that `roots` reach.
+    /// Make all derivatives that functions of `w` ask for, and put them into it. Its other functions are those that
+    /// `roots` reach.
     pub fn make_all(
         &mut self,
         program: &mut Program,

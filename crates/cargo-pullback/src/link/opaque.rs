@@ -1,8 +1,9 @@
 //! What functions that carry no derivative do to memory.
 //!
-//! They are called as they are, so the engine has to know that they leave alone what has a shadow. What the standard library does when
-//! it formats, prints or panics is known: it reads. But it runs code of the program: `Display`, `io::Write`. Such
-//! functions, and those that the program calls not differentiable, are imported by themselves, and their bodies are looked at.
+//! They are called as they are, so the engine has to know that they leave alone what has a shadow. What the standard
+//! library does when it formats, prints or panics is known: it reads. But it runs code of the program: `Display`,
+//! `io::Write`. Such functions, and those that the program calls not differentiable, are imported by themselves, and
+//! their bodies are looked at.
 
 use super::policy::{demangled, policy};
 use super::program::{ModuleId, Program};
@@ -14,8 +15,8 @@ use pullback_llvm::{Imported, Module, NormaliseOptions, Policy, import_functions
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Whether the standard library may run this function of the program's, or of its own with types of the program's, where nothing is
-/// differentiated.
+/// Whether the standard library may run this function of the program's, or of its own with types of the program's,
+/// where nothing is differentiated.
 pub fn is_run_by_std(symbol: &str) -> bool {
     let path = demangled(symbol);
     (path.contains(" as core::fmt::") || path.contains(" as std::io::")) && names_program(&path)
@@ -34,8 +35,8 @@ fn names_program(path: &str) -> bool {
         .any(|(first, _)| !first.is_empty() && !matches!(first, "core" | "alloc" | "std" | "pullback"))
 }
 
-/// Bring the bodies of functions without derivative that run code of the program's, and of all that those call, to a copy of a working
-/// copy that is only looked at.
+/// Bring the bodies of functions without derivative that run code of the program's, and of all that those call, to a
+/// copy of a working copy that is only looked at.
 pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
     let mut tried: HashSet<String> = HashSet::new();
     loop {
@@ -110,7 +111,8 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
     Ok(())
 }
 
-/// Whether this is a function of std's that may move values of the program's types: of those that it reads and writes from and to.
+/// Whether this is a function of std's that may move values of the program's types: of those that it reads and writes
+/// from and to.
 fn moves(symbol: &str) -> bool {
     let path = demangled(symbol);
     path.trim_start_matches(['<', '&']).starts_with("std::io::") && names_program(&path) && !formats(symbol)

@@ -1,7 +1,8 @@
-//! Which functions are differentiated with their bodies, which are left alone, and which carry no derivative by their nature.
+//! Which functions are differentiated with their bodies, which are left alone, and which carry no derivative by their
+//! nature.
 //!
-//! The decision is by the demangled name. A function is only called inactive here if nothing that comes out of it can depend
-//! on a float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the
+//! The decision is by the demangled name. A function is only called inactive here if nothing that comes out of it can
+//! depend on a float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the
 //! user's (a thread, say) is never in the list, since a derivative would be lost without a word.
 
 use pullback_llvm::Policy;
@@ -124,8 +125,8 @@ pub fn policy(symbol: &str) -> Policy {
     if is_inactive(&path) { Policy::Inactive } else { Policy::Import }
 }
 
-/// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are differentiated
-/// are plain code.)
+/// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are
+/// differentiated are plain code.)
 pub fn is_support(symbol: &str) -> bool {
     symbol.starts_with("__pullback_") && !symbol.starts_with("__pullback_nested_")
 }

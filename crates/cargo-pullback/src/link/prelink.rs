@@ -1,10 +1,10 @@
 //! What rustc's optimiser does before the link, done here.
 //!
-//! rustc is told to leave its code as it is (see [`crate::rustc`]), because derivatives are taken of the program as it is written.
-//! Once they are taken, every module that is meant to be optimised goes through the passes that rustc would have run on it, and
-//! then to the linker, which does the rest. As rustc would, this works on the modules side by side, and only on those that have
-//! changed: what comes out is kept in the target directory, by the content of what went in. Linkers that do not read bitcode get
-//! native code instead.
+//! rustc is told to leave its code as it is (see [`crate::rustc`]), because derivatives are taken of the program as it
+//! is written. Once they are taken, every module that is meant to be optimised goes through the passes that rustc would
+//! have run on it, and then to the linker, which does the rest. As rustc would, this works on the modules side by side,
+//! and only on those that have changed: what comes out is kept in the target directory, by the content of what went in.
+//! Linkers that do not read bitcode get native code instead.
 
 use super::native::{self, Effort};
 use super::progress::{Progress, Subject};
@@ -144,9 +144,9 @@ impl Prelink<'_> {
     }
 }
 
-/// A module as rustc writes it for the linker: bitcode with a summary, by which the linker optimises modules side by side, with
-/// what it needs of the others, and keeps the results for the next link. LLVM's C interface cannot write it, but has a pass that
-/// puts such bitcode into a constant of the module.
+/// A module as rustc writes it for the linker: bitcode with a summary, by which the linker optimises modules side by
+/// side, with what it needs of the others, and keeps the results for the next link. LLVM's C interface cannot write it,
+/// but has a pass that puts such bitcode into a constant of the module.
 fn for_linker(mut module: Module) -> Result<Vec<u8>> {
     module.run_passes("name-anon-globals,embed-bitcode<thinlto;emit-summary>", &TargetOptions::default())?;
     Ok(module.constant_data("llvm.embedded.object")?.bytes)

@@ -129,8 +129,9 @@ impl Program {
         Ok(None)
     }
 
-    /// A copy of a module of the line in which the variables that only it knows, and its functions that ask for derivatives, have
-    /// names by which others can refer to them. What refers to one of them asks for the module to be replaced by such a copy; see [`Program::owner`].
+    /// A copy of a module of the line in which the variables that only it knows, and its functions that ask for
+    /// derivatives, have names by which others can refer to them. What refers to one of them asks for the module to be
+    /// replaced by such a copy; see [`Program::owner`].
     pub fn opened(&mut self, id: ModuleId) -> Result<Module> {
         let mut module = self.module(id)?.clone_module();
         if let ModuleId::Line(input, member) = id {
@@ -144,8 +145,8 @@ impl Program {
         Ok(module)
     }
 
-    /// An [`opened`](Program::opened) copy to take derivatives of. Where the module itself is not optimised, the run-time library computes
-    /// its float functions, and so it does in derivatives.
+    /// An [`opened`](Program::opened) copy to take derivatives of. Where the module itself is not optimised, the
+    /// run-time library computes its float functions, and so it does in derivatives.
     pub fn working_copy(&mut self, id: ModuleId) -> Result<Module> {
         let mut module = self.opened(id)?;
         if matches!(id, ModuleId::Line(..)) && !module.says_optimised() {
@@ -159,8 +160,8 @@ impl Program {
         self.owners.get(variable).copied()
     }
 
-    /// A module from which bodies may be taken: functions that are not to be looked into, and those whose bodies only work in
-    /// their own module, are declarations in it.
+    /// A module from which bodies may be taken: functions that are not to be looked into, and those whose bodies only
+    /// work in their own module, are declarations in it.
     pub fn source(&mut self, id: ModuleId) -> Result<Rc<Module>> {
         if let Some(module) = self.sources.get(&id) {
             return Ok(module.clone());
@@ -189,8 +190,8 @@ pub fn tag(name: &str) -> String {
     format!("{:08x}", hasher.finish() as u32)
 }
 
-/// The functions with external names that read or write an internal variable of their module, or do so through its internal
-/// functions: a copy of such a body elsewhere would work on a variable of its own.
+/// The functions with external names that read or write an internal variable of their module, or do so through its
+/// internal functions: a copy of such a body elsewhere would work on a variable of its own.
 fn tied(module: &Module) -> Result<Vec<String>> {
     let variables = module.globals().into_iter().filter(|g| g.linkage == Linkage::Internal && !g.is_constant);
     let mut tied: HashSet<String> = variables.map(|g| g.name).collect();

@@ -1,7 +1,7 @@
 //! What the link driver is at, written down for the process that watches it ([`super::watch`]).
 //!
-//! Each step is a line when it begins and a line when it ends; a last line says that the driver has ended as it meant to. A driver that dies
-//! leaves the steps behind that it was at, one in each thread and those around them.
+//! Each step is a line when it begins and a line when it ends; a last line says that the driver has ended as it meant
+//! to. A driver that dies leaves the steps behind that it was at, one in each thread and those around them.
 
 use crate::diagnostics::Place;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The requests of a module, read from the constants that the attributes leave in it.
 //!
-//! `docs/architecture.md` has the table of the structures; `pullback::abi` declares them. A request's arguments name their
-//! layouts by functions, `fn() -> &'static Layout`; function and constant may lie in another module of the program than
-//! the request, since `f64`'s layout is compiled with the `pullback` crate.
+//! `docs/architecture.md` has the table of the structures; `pullback::abi` declares them. A request's arguments name
+//! their layouts by functions, `fn() -> &'static Layout`; function and constant may lie in another module of the
+//! program than the request, since `f64`'s layout is compiled with the `pullback` crate.
 
 use super::inputs::{DISOWNS, LATER, MARKER, SAVES};
 use super::policy::demangled;
@@ -19,7 +19,8 @@ const VERSION: u32 = 2;
 /// A request, as it stands in a module.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The marker calls it was read from; more than one if the same is asked for several times, or more is asked about it.
+    /// The marker calls it was read from; more than one if the same is asked for several times, or more is asked about
+    /// it.
     pub calls: Vec<CallSite>,
     /// The shim whose derivative is asked for.
     pub shim: String,
@@ -226,7 +227,8 @@ impl<'p> Decoder<'p> {
         Ok(Reader { id: home, data: self.program.module(home)?.constant_data(symbol)?, base })
     }
 
-    /// Where the function of the user's begins that a shim of module `id` calls, by way of others that are not the user's.
+    /// Where the function of the user's begins that a shim of module `id` calls, by way of others that are not the
+    /// user's.
     fn users_function(&mut self, id: ModuleId, shim: &str) -> Result<Option<Place>> {
         let mut seen = HashSet::from([(id, shim.to_owned())]);
         let mut work = VecDeque::from([(id, shim.to_owned())]);

@@ -1,4 +1,5 @@
-//! Brings the bodies that a working copy needs into it, from the other modules of the program and from the standard library.
+//! Brings the bodies that a working copy needs into it, from the other modules of the program and from the standard
+//! library.
 
 use super::policy::policy;
 use super::program::{ModuleId, Program};
@@ -17,8 +18,8 @@ pub enum Callees {
     Declarations,
 }
 
-/// Link into `work` the bodies of all functions it declares and that `wanted` wants. What nobody defines, or what only works
-/// in its own module, stays a declaration.
+/// Link into `work` the bodies of all functions it declares and that `wanted` wants. What nobody defines, or what only
+/// works in its own module, stays a declaration.
 pub fn resolve(
     program: &mut Program,
     work: &mut Module,
@@ -54,8 +55,8 @@ fn owners(program: &mut Program, names: Vec<String>) -> Result<BTreeMap<ModuleId
     Ok(owners)
 }
 
-/// The modules that define these functions, and those that they need in turn, in whatever module: so that a body is taken from
-/// a large module in one go, with all others that are to come from there.
+/// The modules that define these functions, and those that they need in turn, in whatever module: so that a body is
+/// taken from a large module in one go, with all others that are to come from there.
 fn closure(
     program: &mut Program,
     mut open: Vec<String>,

@@ -1,10 +1,10 @@
 //! The rules that the program has for functions, and how they get into a working copy.
 //!
-//! An attribute like `#[rrule(for = f)]` leaves a static with the addresses of `f` and of a *wrapper* of the same signature. The
-//! wrapper puts its arguments into places and calls the *stand-in* of `f`, which takes everything by pointer and calls `f`
-//! itself. In a working copy, calls of `f` become calls of the wrapper, which is inlined; the engine is told what to call in place
-//! of the stand-in. The functions of the rule itself come to the derivatives at the end: they are code like any other, in
-//! which `f` is `f`.
+//! An attribute like `#[rrule(for = f)]` leaves a static with the addresses of `f` and of a *wrapper* of the same
+//! signature. The wrapper puts its arguments into places and calls the *stand-in* of `f`, which takes everything by
+//! pointer and calls `f` itself. In a working copy, calls of `f` become calls of the wrapper, which is inlined; the
+//! engine is told what to call in place of the stand-in. The functions of the rule itself come to the derivatives at
+//! the end: they are code like any other, in which `f` is `f`.
 //!
 //! ```text
 //! caller ─▶ f             caller ─▶ wrapper ─▶ stand-in ─▶ f
@@ -293,8 +293,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The functions that the optimiser must not know: what is called in their place, or whether their result carries a derivative,
-    /// does not follow from their bodies.
+    /// The functions that the optimiser must not know: what is called in their place, or whether their result carries a
+    /// derivative, does not follow from their bodies.
     fn unknown(&self) -> impl Iterator<Item = &String> {
         self.stand_ins.keys().chain(&self.inactive)
     }
@@ -307,7 +307,8 @@ impl Applied {
             if runs_program {
                 opaque::bring_bodies(program, &mut bodies)?;
             }
-            // Parts of it are copied often, so it holds no more than is asked for: these, and functions that are only looked at.
+            // Parts of it are copied often, so it holds no more than is asked for: these, and functions that are only
+            // looked at.
             let unknown: HashSet<&String> = self.unknown().collect();
             let wanted = |f: &String| unknown.contains(f) || !is_differentiated(f) || opaque::runs_program(f);
             let defined = bodies.functions().into_iter().filter(|f| !f.is_declaration).map(|f| f.name);
@@ -321,8 +322,8 @@ impl Applied {
         Ok(())
     }
 
-    /// Bring back the stand-ins that have no rule for one of these modes, each prepared for import by itself: their bodies are
-    /// differentiated.
+    /// Bring back the stand-ins that have no rule for one of these modes, each prepared for import by itself: their
+    /// bodies are differentiated.
     pub fn show(&self, w: &mut Module, modes: &[Mode], options: &NormaliseOptions) -> Result<()> {
         for (name, rules) in &self.stand_ins {
             let has = |mode: &Mode| rules.iter().any(|rule| (rule.kind == Kind::Forward) == (*mode == Mode::Forward));
@@ -377,7 +378,8 @@ impl Applied {
 
     /// Bring the bodies of the rules' functions to the derivatives that call them, and those that were hidden.
     pub fn complete(&self, program: &mut Program, d: &mut Module) -> Result<()> {
-        // A body may call others. One that is not here, because it was hidden for an inner derivative already, is in the program.
+        // A body may call others. One that is not here, because it was hidden for an inner derivative already, is in
+        // the program.
         let mut brought: HashSet<&String> = HashSet::new();
         loop {
             let hidden = |name: &String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
@@ -473,8 +475,8 @@ fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
     Some(CustomRule { name: rule.name.clone(), args, layouts: rule.layouts.clone(), calls })
 }
 
-/// What a symbol says of the function it is for: without the number that the linker of modules puts behind a name that is taken, and
-/// without the crate that has made this copy of the function.
+/// What a symbol says of the function it is for: without the number that the linker of modules puts behind a name that
+/// is taken, and without the crate that has made this copy of the function.
 fn base(symbol: &str) -> &str {
     let symbol = match symbol.rsplit_once('.') {
         Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
@@ -483,8 +485,8 @@ fn base(symbol: &str) -> &str {
     without_crate(symbol).unwrap_or(symbol)
 }
 
-/// A symbol of the form `_R<path><crate>`, without the last part: the crate in which a function was instantiated, which its path does not
-/// show.
+/// A symbol of the form `_R<path><crate>`, without the last part: the crate in which a function was instantiated, which
+/// its path does not show.
 fn without_crate(symbol: &str) -> Option<&str> {
     let path = format!("{:#}", rustc_demangle::try_demangle(symbol).ok().filter(|_| symbol.starts_with("_R"))?);
     // It is written out, `Cs<hash>_<length><name>`, or refers to what stands before it, `B<number>_`.
@@ -504,7 +506,8 @@ fn call_plainly(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// Let the functions of a working copy call wrappers in place of functions with rules. All bodies that `roots` need come along.
+/// Let the functions of a working copy call wrappers in place of functions with rules. All bodies that `roots` need
+/// come along.
 ///
 /// Fails where the compiler has inlined a function with a rule: a rule is never left out without a word.
 pub fn apply(
@@ -619,8 +622,8 @@ fn put_in(
     Ok(())
 }
 
-/// The calls of the markers in a module, and what takes their place in the program: functions are called without their rules there,
-/// and nobody calls a wrapper.
+/// The calls of the markers in a module, and what takes their place in the program: functions are called without their
+/// rules there, and nobody calls a wrapper.
 pub fn replacements(program: &mut Program, id: ModuleId) -> Result<Vec<(CallSite, Option<String>)>> {
     let mut replaced = Vec::new();
     for (marker, at) in [(RULE_MARKER, 40), (RULED_MARKER, 8)] {

@@ -1,7 +1,7 @@
 //! The bodies of the standard library's functions.
 //!
-//! The standard library comes as native objects that carry the bitcode they were compiled from in a section `.llvmbc`. The
-//! objects' own symbol tables say which function is where, so that bitcode is only parsed for what is needed.
+//! The standard library comes as native objects that carry the bitcode they were compiled from in a section `.llvmbc`.
+//! The objects' own symbol tables say which function is where, so that bitcode is only parsed for what is needed.
 
 use super::inputs::{Input, Member};
 use object::read::elf::ElfFile64;

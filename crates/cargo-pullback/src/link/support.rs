@@ -1,8 +1,9 @@
-//! The names of the run-time support stay inside of a library for C: two such libraries in one process, or in one program, may be built with
-//! different versions of it, and must not meet.
+//! The names of the run-time support stay inside of a library for C: two such libraries in one process, or in one
+//! program, may be built with different versions of it, and must not meet.
 //!
-//! The functions have C names, so that derivatives can call them. rustc exports such names from a shared library, with the user's own;
-//! the driver takes them off the list. In a static library there is no list: there the names get a suffix that tells versions apart.
+//! The functions have C names, so that derivatives can call them. rustc exports such names from a shared library, with
+//! the user's own; the driver takes them off the list. In a static library there is no list: there the names get a
+//! suffix that tells versions apart.
 
 use super::program::{ModuleId, Program};
 use super::{Apart, line::LinkLine};
@@ -16,7 +17,8 @@ use std::path::Path;
 /// What the names of the run-time support, and of derivatives, begin with.
 const PREFIXES: [&str; 2] = ["__pullback_", "pullback_rt_"];
 
-/// What names of Rust functions begin with: a library that exports them is for Rust programs, which call the run-time support in it.
+/// What names of Rust functions begin with: a library that exports them is for Rust programs, which call the run-time
+/// support in it.
 const MANGLED: [&str; 2] = ["_R", "_ZN"];
 
 fn is_ours(name: &str) -> bool {
@@ -42,8 +44,8 @@ pub fn hide_exports(line: &mut LinkLine, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Give the run-time support of a static library names of its own, wherever they are: in modules of the program, changed or not, and in
-/// derivatives apart from them.
+/// Give the run-time support of a static library names of its own, wherever they are: in modules of the program,
+/// changed or not, and in derivatives apart from them.
 pub fn rename(program: &mut Program, changed: &mut HashMap<ModuleId, Vec<u8>>, apart: &mut [Apart]) -> Result<()> {
     let Some(home) = program.find_own("__pullback_tape_push")? else { return Ok(()) };
     let mut hasher = DefaultHasher::new();

@@ -1,8 +1,9 @@
 //! The link driver works in a process of its own, and this one watches it.
 //!
-//! LLVM ends the process it runs in where it finds something it did not expect: by a signal, by `abort`, by `exit`. So may a fault of our
-//! own: memory that is all used up, a stack that overflows, a panic. Whatever it is, the user is told which function was at work, in the
-//! form of every other error; a handler inside of the broken process could not promise that.
+//! LLVM ends the process it runs in where it finds something it did not expect: by a signal, by `abort`, by `exit`. So
+//! may a fault of our own: memory that is all used up, a stack that overflows, a panic. Whatever it is, the user is
+//! told which function was at work, in the form of every other error; a handler inside of the broken process could not
+//! promise that.
 //!
 //! ```text
 //! rustc ─▶ pullback-linker                              watches
@@ -97,7 +98,8 @@ mod tests {
     use super::*;
     use crate::diagnostics::Place;
 
-    /// How a driver ends that does this, in the words of a shell, while it normalises the derivatives of `f` and has imported those of `g`.
+    /// How a driver ends that does this, in the words of a shell, while it normalises the derivatives of `f` and has
+    /// imported those of `g`.
     fn end_of(script: &str) -> End {
         let log = tempfile::NamedTempFile::new().unwrap();
         let progress = Progress::in_file(log.path());

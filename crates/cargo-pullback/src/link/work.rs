@@ -1,19 +1,19 @@
-//! The way of the modules that ask: their requests are read, the derivatives made, and the marker calls replaced by their
-//! addresses.
+//! The way of the modules that ask: their requests are read, the derivatives made, and the marker calls replaced by
+//! their addresses.
 //!
 //! ```text
 //! M, N, … ─ clone ─▶ W ─ resolve ─▶ normalise ─▶ import ─▶ differentiate ─▶ export ─▶ D
 //! └─ replace the marker calls by the symbols of D ─▶ M', N', …
 //! ```
 //!
-//! Modules of one crate go together: they need the same bodies of the standard library, and rustc makes many small modules
-//! of a crate where it is not asked to optimise.
+//! Modules of one crate go together: they need the same bodies of the standard library, and rustc makes many small
+//! modules of a crate where it is not asked to optimise.
 //!
 //! Derivatives that a function to be differentiated asks for itself come first, see [`nested`].
 //!
-//! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables are
-//! shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer to them; so
-//! are functions that ask for derivatives themselves.
+//! D holds the derivatives under hidden names, and private copies of all functions and constants they need. Variables
+//! are shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer
+//! to them; so are functions that ask for derivatives themselves.
 
 use super::inputs::{DISOWNS, LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
@@ -86,8 +86,8 @@ pub struct Task {
     pub symbol: String,
     /// The marker calls of all modules that ask for the same.
     calls: Vec<(ModuleId, CallSite)>,
-    /// The target features of the functions with these calls, where they are the same. Nobody else calls the derivative. The shim itself
-    /// has none: it is what rustc makes of a closure to give it an address.
+    /// The target features of the functions with these calls, where they are the same. Nobody else calls the
+    /// derivative. The shim itself has none: it is what rustc makes of a closure to give it an address.
     pub features: Option<String>,
 }
 
@@ -207,8 +207,8 @@ pub fn work(
     Ok(Outcome::Derived(Derived { replacements, module, symbols, owners, subjects }))
 }
 
-/// The requests in groups whose functions have the same target features: in the code of one, a function is inlined if it needs no more
-/// features than all that is differentiated with it.
+/// The requests in groups whose functions have the same target features: in the code of one, a function is inlined if
+/// it needs no more features than all that is differentiated with it.
 fn by_features(tasks: Vec<Task>) -> Vec<Vec<Task>> {
     let mut groups: BTreeMap<Option<String>, Vec<Task>> = BTreeMap::new();
     for task in tasks {
@@ -217,7 +217,8 @@ fn by_features(tasks: Vec<Task>) -> Vec<Vec<Task>> {
     groups.into_values().collect()
 }
 
-/// The module with the shim of a request. Where many small modules are made of a crate, it may be in another one than the request.
+/// The module with the shim of a request. Where many small modules are made of a crate, it may be in another one than
+/// the request.
 fn home(program: &mut Program, task: &Task) -> Result<ModuleId> {
     let shim = task.asked.shim.as_str();
     let is_here = program.module(task.module)?.find_symbol(shim).is_some_and(|s| !s.is_declaration);
@@ -279,8 +280,8 @@ impl Made {
 /// What was made, or all the reasons why there is nothing.
 pub type Attempt = std::result::Result<Made, Vec<Rendered>>;
 
-/// Make derivatives of functions of the program. Functions that ask for derivatives themselves have a working copy of their own, which is
-/// prepared again and again; all others are through the first time.
+/// Make derivatives of functions of the program. Functions that ask for derivatives themselves have a working copy of
+/// their own, which is prepared again and again; all others are through the first time.
 fn make(
     program: &mut Program,
     name: &str,
@@ -468,8 +469,8 @@ fn emit(mut imported: Imported, derivatives: &[(&Task, Vec<FuncId>)], trace: &mu
     })
 }
 
-/// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their owners, which
-/// are returned.
+/// Make `d` a module of its own: only the derivatives are seen from outside, and variables are shared with their
+/// owners, which are returned.
 fn close(program: &mut Program, d: &mut Module, derivatives: &[&str], applied: &Applied) -> Result<Vec<ModuleId>> {
     applied.complete(program, d)?;
     // The run-time support's fast paths are worth inlining.
@@ -489,10 +490,11 @@ fn share_variables(module: &mut Module) -> Result<()> {
     Ok(())
 }
 
-/// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls, and those
-/// derivatives in it that nobody else calls. There they are inlined as if the user had written them.
+/// The module that takes the place of `module`: with the derivatives' addresses in the place of its marker calls, and
+/// those derivatives in it that nobody else calls. There they are inlined as if the user had written them.
 pub fn replace(mut module: Module, calls: &[(CallSite, Option<String>)], joining: Vec<Derived>) -> Result<Vec<u8>> {
-    // The statics of rules have been read. They would keep the rules' functions in the program, and ask for what those call.
+    // The statics of rules have been read. They would keep the rules' functions in the program, and ask for what those
+    // call.
     for rule in module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(rules::ENTRY)) {
         module.clear_global(&rule.name)?;
     }

@@ -12,8 +12,8 @@ pub struct Project {
 }
 
 impl Project {
-    /// A project of these files: `(path, contents)`. In a manifest, `PULLBACK` stands for the dependency on this repository's
-    /// `pullback`.
+    /// A project of these files: `(path, contents)`. In a manifest, `PULLBACK` stands for the dependency on this
+    /// repository's `pullback`.
     pub fn new(files: &[(&str, &str)]) -> Self {
         Self::in_directory("project", files)
     }

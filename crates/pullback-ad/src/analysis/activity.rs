@@ -1,8 +1,8 @@
 //! Which values and objects take part in the derivative.
 //!
-//! A float is *active* if it depends on an active input. An object is active if active floats may be stored in it. An object
-//! *has a shadow* if it is active, or belongs to an argument with a shadow, or holds pointers to such objects. Where a
-//! shadow is needed that cannot exist (in the memory of a `Const` argument) the analysis reports an error.
+//! A float is *active* if it depends on an active input. An object is active if active floats may be stored in it. An
+//! object *has a shadow* if it is active, or belongs to an argument with a shadow, or holds pointers to such objects.
+//! Where a shadow is needed that cannot exist (in the memory of a `Const` argument) the analysis reports an error.
 //!
 //! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
 
@@ -206,8 +206,8 @@ impl Analysis<'_> {
         self.facts.is_word(id, func.ty(value), value)
     }
 
-    /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies where a
-    /// float lies in another variant.
+    /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies
+    /// where a float lies in another variant.
     fn is_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
         let word = self.is_word(id, func, value) && self.active.is_active(id, value);
         self.active.has_active_bits(id, value) || word && !self.facts.kinds(id, value).contains(Kinds::INT)
@@ -492,8 +492,8 @@ impl Analysis<'_> {
         Ok(())
     }
 
-    /// The tangent of a constant is zeros, in memory of the derivative's own, which the caller must not get to see. (What has neither floats
-    /// nor pointers in it is its own tangent.)
+    /// The tangent of a constant is zeros, in memory of the derivative's own, which the caller must not get to see.
+    /// (What has neither floats nor pointers in it is its own tangent.)
     fn check_escaping_constants(&self) -> Result<()> {
         let objects = &self.facts.objects;
         let has_tangent = |object: ObjId| {
@@ -554,8 +554,8 @@ impl Analysis<'_> {
         })
     }
 
-    /// An argument's enum that is moved without a look at its variant, though its floats cannot be told from pointers, or floats of
-    /// one width from those of another.
+    /// An argument's enum that is moved without a look at its variant, though its floats cannot be told from pointers,
+    /// or floats of one width from those of another.
     fn check_unseen(&self, id: FuncId, func: &Function, inst: Inst, handed_on: &HashSet<Value>) -> Result<()> {
         let data = func.inst(inst);
         let hides = |ptr: Value, align: u64, len: Option<u64>| {
@@ -604,8 +604,9 @@ impl Analysis<'_> {
         Ok(())
     }
 
-    /// Whether a pointer is to memory of unknown type, without a shadow, that may be the same as cells in which active data is stored. (Of
-    /// arguments whose types say where their cells are, the wrapper knows that they are not the same.)
+    /// Whether a pointer is to memory of unknown type, without a shadow, that may be the same as cells in which active
+    /// data is stored. (Of arguments whose types say where their cells are, the wrapper knows that they are not the
+    /// same.)
     fn may_be_active_cell(&self, id: FuncId, ptr: Value) -> bool {
         let (objects, regions) = (&self.facts.objects, &self.facts.regions);
         let unknown = |object: &ObjId| {
@@ -634,7 +635,8 @@ impl Analysis<'_> {
             || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
     }
 
-    /// Whether a pointer that may lead to bytes that take no part is stored where, by a layout, pointers lead to floats.
+    /// Whether a pointer that may lead to bytes that take no part is stored where, by a layout, pointers lead to
+    /// floats.
     fn leads_to_inert(&self, id: FuncId, ptr: Value, align: u64, value: Value) -> bool {
         let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
         let objects = &self.facts.objects;
@@ -648,8 +650,8 @@ impl Analysis<'_> {
         floats.any(|float| may_be_inert(&start.plus(&Strided::exact(float.offset as i64).into()), float.width))
     }
 
-    /// Whether a pointer to memory that the function makes, and that leads to skipped fields, is stored where a layout says that there is a
-    /// shared reference: the wrapper leaves alone what is behind it.
+    /// Whether a pointer to memory that the function makes, and that leads to skipped fields, is stored where a layout
+    /// says that there is a shared reference: the wrapper leaves alone what is behind it.
     fn leaks_skipped(&self, id: FuncId, ptr: Value, align: u64, value: Value) -> bool {
         let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
         let objects = &self.facts.objects;
@@ -662,8 +664,8 @@ impl Analysis<'_> {
         reached(self.facts, object).iter().any(skips)
     }
 
-    /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called, and those whose
-    /// address goes somewhere together with a pointer.
+    /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called,
+    /// and those whose address goes somewhere together with a pointer.
     fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let (data, rules) = (func.inst(inst), &self.request.rules);
         if let Op::Call(Callee::Direct(callee), args, _) = &data.op
@@ -705,7 +707,8 @@ impl Analysis<'_> {
         Ok(())
     }
 
-    /// The pointer that goes with an address of a function, or a table of them, where that is an operand: the one before it.
+    /// The pointer that goes with an address of a function, or a table of them, where that is an operand: the one
+    /// before it.
     fn together_with(&self, id: FuncId, func: &Function, inst: Inst, position: usize) -> Together {
         match &func.inst(inst).op {
             Op::Call(_, args, _) if position > 0 && args.len() > position => Together::Value(args[position - 1]),
@@ -729,8 +732,8 @@ impl Analysis<'_> {
         let (objects, active) = (&self.facts.objects, &self.active);
         let object = self.facts.object(id, pointer).filter(|o| active.is_shadowed(*o))?;
         let base = self.facts.offset(id, pointer);
-        // In forward mode every shadow goes where its primal goes, also one without floats. What only such functions have made has none: a
-        // place for a result is filled, not changed.
+        // In forward mode every shadow goes where its primal goes, also one without floats. What only such functions
+        // have made has none: a place for a result is filled, not changed.
         let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces;
         let result = self.request.args.len() - 1;
         let is_known = |o: ObjId| objects.origins(o).local || objects.origins(o).args.iter().any(|arg| *arg != result);

@@ -1,12 +1,13 @@
 //! Loops whose number of iterations is known on entry, and values that follow from the iteration number.
 //!
-//! A header parameter that grows by the same amount each time round is *affine*: in iteration `i` it is `init + i·step`. A loop
-//! that is left by a single edge, tested in every iteration on an affine value against an invariant bound, is *counted*.
-//! Pointers that walk over a slice are affine too, and so is what is left of one that is walked in chunks.
+//! A header parameter that grows by the same amount each time round is *affine*: in iteration `i` it is `init +
+//! i·step`. A loop that is left by a single edge, tested in every iteration on an affine value against an invariant
+//! bound, is *counted*. Pointers that walk over a slice are affine too, and so is what is left of one that is walked in
+//! chunks.
 //!
-//! The reverse sweep trusts a count with memory: arrays are made of exactly that length. So a loop is only counted if it
-//! cannot run past its bound and round the numbers, which its instructions have to say (`nuw`, `nsw`) wherever a step of one
-//! does not rule it out.
+//! The reverse sweep trusts a count with memory: arrays are made of exactly that length. So a loop is only counted if
+//! it cannot run past its bound and round the numbers, which its instructions have to say (`nuw`, `nsw`) wherever a
+//! step of one does not rule it out.
 
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
@@ -155,8 +156,8 @@ impl<'a> Counted<'a> {
         Some(Stride { step, flags: data.flags, falls })
     }
 
-    /// How often the header of `id` runs, if that is known on entry. `live` tells the blocks that can return: leaving a loop by
-    /// a panic does not count.
+    /// How often the header of `id` runs, if that is known on entry. `live` tells the blocks that can return: leaving a
+    /// loop by a panic does not count.
     pub fn trip_count(&self, id: Loop, live: impl Fn(Block) -> bool) -> Option<TripCount> {
         let data = self.loops.get(id);
         let exits: Vec<&Edge> = data.exits.iter().filter(|e| live(e.to)).collect();

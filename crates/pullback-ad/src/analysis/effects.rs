@@ -1,11 +1,12 @@
 //! What a function that carries no derivative does to memory that it is given.
 //!
-//! Such a function is called as it is, beside the shadows of what it is given, of which it knows nothing. It may read everything. If
-//! it writes a float, the old tangent or cotangent stays in the shadow; if it writes a pointer, or gives memory back, the shadow
-//! no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that anybody looks at.
+//! Such a function is called as it is, beside the shadows of what it is given, of which it knows nothing. It may read
+//! everything. If it writes a float, the old tangent or cotangent stays in the shadow; if it writes a pointer, or gives
+//! memory back, the shadow no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that anybody looks
+//! at.
 //!
-//! Given a module in which the function has a body, and all that it calls as far as that is known, it hands on [`Effects`]. It promises that
-//! memory which is not in them holds the same floats and pointers after a call.
+//! Given a module in which the function has a body, and all that it calls as far as that is known, it hands on
+//! [`Effects`]. It promises that memory which is not in them holds the same floats and pointers after a call.
 
 use crate::analysis::activity::reached;
 use crate::analysis::points_to::flow::{self, Facts};

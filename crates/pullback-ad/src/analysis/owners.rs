@@ -1,13 +1,14 @@
 //! Whether a program may change who owns a value where no shadow says so.
 //!
-//! In forward mode the shadow of an `Rc` has a count of its own, which changes where an owner with a shadow comes or goes. The primal may have
-//! other owners, which a capture, a static or a `Const` argument leads to. Where the last of them is dropped, the primal has one owner and can
-//! be taken apart (`Rc::get_mut`), while its shadow still has others. So the wrapper of a derivative that may drop such owners asks for values
-//! that have none. What changes a count is a store of a number, and who the count belongs to cannot be told in memory of unknown types:
-//! each store there may be one, and so may each call of a function that is not looked into.
+//! In forward mode the shadow of an `Rc` has a count of its own, which changes where an owner with a shadow comes or
+//! goes. The primal may have other owners, which a capture, a static or a `Const` argument leads to. Where the last of
+//! them is dropped, the primal has one owner and can be taken apart (`Rc::get_mut`), while its shadow still has others.
+//! So the wrapper of a derivative that may drop such owners asks for values that have none. What changes a count is a
+//! store of a number, and who the count belongs to cannot be told in memory of unknown types: each store there may be
+//! one, and so may each call of a function that is not looked into.
 //!
-//! A panic calls a hook, which may drop anything, and then the clean-ups. That matters if a clean-up looks at a count. If it only drops
-//! owners and the last one is not the last one of the shadow, the run-time support ends the program.
+//! A panic calls a hook, which may drop anything, and then the clean-ups. That matters if a clean-up looks at a count.
+//! If it only drops owners and the last one is not the last one of the shadow, the run-time support ends the program.
 
 use crate::analysis::activity::ActiveSet;
 use crate::analysis::points_to::flow::Facts;
@@ -95,7 +96,8 @@ impl Search<'_> {
         found
     }
 
-    /// Whether a function does more with the count of a value that has a shadow than to change it, and to see whether it is zero.
+    /// Whether a function does more with the count of a value that has a shadow than to change it, and to see whether
+    /// it is zero.
     fn looks(&self, id: FuncId) -> bool {
         let func = self.module.func(id);
         func.blocks().flat_map(|block| &func.block(block).insts).any(|inst| {

@@ -1,11 +1,12 @@
 //! Which blocks of a function a derivative looks at.
 //!
-//! What leads to no return has no derivative: such blocks are copied as they are. But a panic that unwinds gives back memory,
-//! by the clean-ups of the calls it leaves (see [`Cleanup`](pullback_ir::Cleanup)). In reverse mode the tape owns all shadows,
-//! so clean-ups are those of the primal. In forward mode a shadow lies beside its primal and goes where that goes
-//! ([`OnPanic::Free`]), and who catches the panic sees both. So blocks that lead to a place where memory may be given back, or where memory is
-//! written that is not the function's own, are in scope too: shadow pointers have to be right there, and lengths and capacities in
-//! shadows. Tangents do not: whatever is computed on the way to a panic has no derivative.
+//! What leads to no return has no derivative: such blocks are copied as they are. But a panic that unwinds gives back
+//! memory, by the clean-ups of the calls it leaves (see [`Cleanup`](pullback_ir::Cleanup)). In reverse mode the tape
+//! owns all shadows, so clean-ups are those of the primal. In forward mode a shadow lies beside its primal and goes
+//! where that goes ([`OnPanic::Free`]), and who catches the panic sees both. So blocks that lead to a place where
+//! memory may be given back, or where memory is written that is not the function's own, are in scope too: shadow
+//! pointers have to be right there, and lengths and capacities in shadows. Tangents do not: whatever is computed on the
+//! way to a panic has no derivative.
 
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
@@ -82,13 +83,14 @@ fn is_known(module: &Module, id: FuncId) -> bool {
     !func.is_declaration() && !func.attrs.inactive
 }
 
-/// Functions with a body that `primal` may call and come back from, itself first: those that take part in the derivative.
+/// Functions with a body that `primal` may call and come back from, itself first: those that take part in the
+/// derivative.
 pub fn returning(module: &Module, primal: FuncId) -> Vec<FuncId> {
     closure(module, vec![primal], OnPanic::Leave)
 }
 
-/// Functions with a body that a derivative looks at: those of [`returning`], in the same order, and then those that are only called
-/// on the way out of a panic.
+/// Functions with a body that a derivative looks at: those of [`returning`], in the same order, and then those that are
+/// only called on the way out of a panic.
 pub fn functions(module: &Module, primal: FuncId, on_panic: OnPanic) -> Vec<FuncId> {
     closure(module, returning(module, primal), on_panic)
 }

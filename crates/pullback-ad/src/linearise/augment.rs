@@ -6,9 +6,9 @@
 //! stored where primal pointers are. Floats are not touched: each active instruction gets a [`Linear`] operation, which
 //! forward mode emits at once and reverse mode transposes later.
 //!
-//! Blocks that are not in [scope](crate::analysis::scope) (panics) are copied as they are: nothing there is differentiated. What is
-//! done when a call panics is done as in the primal in reverse mode, where the tape owns all shadows; in forward mode by a
-//! function that gives back the shadows too.
+//! Blocks that are not in [scope](crate::analysis::scope) (panics) are copied as they are: nothing there is
+//! differentiated. What is done when a call panics is done as in the primal in reverse mode, where the tape owns all
+//! shadows; in forward mode by a function that gives back the shadows too.
 
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;
@@ -48,7 +48,8 @@ pub struct Augmented {
     pub stack: HashSet<Value>,
     /// Memory taken from the tape at the start of a callee, in order: where, and how many bytes.
     pub pushed: Vec<(Value, u64)>,
-    /// Shadow words read in the forward sweep, which the reverse sweep must not read again: there may be cotangents there then.
+    /// Shadow words read in the forward sweep, which the reverse sweep must not read again: there may be cotangents
+    /// there then.
     pub pinned: HashSet<Value>,
     /// Calls that write nothing that the program reads, but to these objects.
     pub writes: HashMap<Inst, Vec<ObjId>>,
@@ -83,8 +84,8 @@ impl Augmented {
         }
     }
 
-    /// The [region](Regions::region) that a pointer points into, and where: two pointers into two regions, or into places of one
-    /// region that do not overlap, never reach the same bytes.
+    /// The [region](Regions::region) that a pointer points into, and where: two pointers into two regions, or into
+    /// places of one region that do not overlap, never reach the same bytes.
     pub fn place(&self, pointer: Value) -> Option<(ObjId, Cow<'_, Offsets>)> {
         let (object, offsets) = self.places.get(&pointer)?;
         let shared = self.regions.is_shared(*object);
@@ -367,7 +368,8 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// Whether a pointer is an address made up, or an offset to one: where an empty `Vec` points. Nothing is read or written there.
+    /// Whether a pointer is an address made up, or an offset to one: where an empty `Vec` points. Nothing is read or
+    /// written there.
     fn points_nowhere(&self, old: Value) -> bool {
         match &self.old.value(old).def {
             ValueDef::Const(constant) => !matches!(constant, Constant::Global(_)),
@@ -381,8 +383,8 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// The companions of an old value: shadows of a pointer, tangents of a float, both in an aggregate. Where it has none, what
-    /// a constant has.
+    /// The companions of an old value: shadows of a pointer, tangents of a float, both in an aggregate. Where it has
+    /// none, what a constant has.
     pub(crate) fn companion(&mut self, old: Value) -> Result<Vec<Value>> {
         let new = self.get(old);
         if *self.old.ty(old) == Type::Ptr {
@@ -413,9 +415,10 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// The companion of an integer without a tangent in forward mode, if it is a number: a copy. Who computes the bits of a float with
-    /// integers, and reads a float from where they are put, has computed a number as well, and one that is too large for a length or a tag;
-    /// the tangent of that float is zero. Where callers may see the number, in the tangent of an enum, it is that of the primal.
+    /// The companion of an integer without a tangent in forward mode, if it is a number: a copy. Who computes the bits
+    /// of a float with integers, and reads a float from where they are put, has computed a number as well, and one that
+    /// is too large for a length or a tag; the tangent of that float is zero. Where callers may see the number, in the
+    /// tangent of an enum, it is that of the primal.
     pub(crate) fn mirrored(&mut self, old: Value, is_seen: bool) -> Option<Value> {
         let is_number = self.is_number(old);
         if !is_number && !self.numbers.contains(&self.old, old) {
@@ -445,7 +448,8 @@ impl Augmenter<'_, '_> {
         plain::is_number(self.session.module, self.session.facts, self.id, &self.numbers, old)
     }
 
-    /// Whether a float is a number that the optimiser moves as one (forward mode): the length of a `Vec` is the constant 1e-323 then.
+    /// Whether a float is a number that the optimiser moves as one (forward mode): the length of a `Vec` is the
+    /// constant 1e-323 then.
     pub(crate) fn is_number_as_float(&self, old: Value) -> bool {
         self.is_forward() && self.old.as_const(old).is_some_and(plain::is_number_as_float)
     }
@@ -596,8 +600,8 @@ impl Augmenter<'_, '_> {
                 Linear::Quotient { result, x, y, divisor }
             }
             Op::Bin(BinOp::FRem, a, b) => {
-                // r = x − k·y with a whole k, which is (x − r) / y and not the quotient without its fraction: 0.9 / 0.1 is rounded to 9, and
-                // 0.9 % 0.1 is nearly 0.1.
+                // r = x − k·y with a whole k, which is (x − r) / y and not the quotient without its fraction: 0.9 / 0.1
+                // is rounded to 9, and 0.9 % 0.1 is nearly 0.1.
                 let (x, y) = (active(*a), active(*b));
                 let (a, b) = (self.get(*a), self.get(*b));
                 let mut build = self.builder();
@@ -634,7 +638,8 @@ impl Augmenter<'_, '_> {
                 let rule = rule(*function);
                 match rule.choice {
                     Some(first) => {
-                        // At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM may swap them.
+                        // At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM
+                        // may swap them.
                         let (x, y) = if is_constant { (1, 0) } else { (0, 1) };
                         let returns_x = first.emit(&mut build, &[args[x], args[y]], result);
                         Linear::Select(result, returns_x, tangents[x], tangents[y])
@@ -690,8 +695,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// The companion of a word that is made, chosen or passed on: the bits of a shadow pointer, in forward mode also those of a
-    /// tangent; else zero.
+    /// The companion of a word that is made, chosen or passed on: the bits of a shadow pointer, in forward mode also
+    /// those of a tangent; else zero.
     fn pure_word(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
         let ty = self.old.ty(old_result).clone();
         let companions = match &data.op {
@@ -744,8 +749,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// The companion of what is put into an aggregate that has one for another field's sake: nobody asks for that of a pointer
-    /// to memory without a shadow.
+    /// The companion of what is put into an aggregate that has one for another field's sake: nobody asks for that of a
+    /// pointer to memory without a shadow.
     fn field_companion(&mut self, old: Value) -> Result<Vec<Value>> {
         let is_local = self.old.as_const(old).is_none() && self.session.facts.object(self.id, old).is_some();
         if *self.old.ty(old) == Type::Ptr && is_local && !self.has_shadow(old) {

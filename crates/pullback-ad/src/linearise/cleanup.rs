@@ -1,9 +1,9 @@
 //! What calls of the augmented primal do when they panic.
 //!
-//! A [`Cleanup`] is a function of the primal that drops what the caller holds. In reverse mode it is called as it is: shadows
-//! belong to the tape, and so does what was freed before the panic; what the clean-up frees goes at once, for no reverse sweep will
-//! come. In forward mode it is replaced by its forward derivative, which is given the shadows too and frees them beside their
-//! primals ([`OnPanic::Free`]).
+//! A [`Cleanup`] is a function of the primal that drops what the caller holds. In reverse mode it is called as it is:
+//! shadows belong to the tape, and so does what was freed before the panic; what the clean-up frees goes at once, for
+//! no reverse sweep will come. In forward mode it is replaced by its forward derivative, which is given the shadows too
+//! and frees them beside their primals ([`OnPanic::Free`]).
 
 use crate::analysis::scope::OnPanic;
 use crate::error::Result;

@@ -1,8 +1,9 @@
 //! The tape of a derivative that is differentiated.
 //!
-//! In forward mode what is pushed with a shadow is pushed twice or more: the bytes, and then those of each shadow; they are popped the other
-//! way round. In reverse mode the memory has to be there until the outer reverse sweep is through, and nothing else may take
-//! its place. So it belongs to the outer tape, and the inner one has its address and those of its shadows.
+//! In forward mode what is pushed with a shadow is pushed twice or more: the bytes, and then those of each shadow; they
+//! are popped the other way round. In reverse mode the memory has to be there until the outer reverse sweep is through,
+//! and nothing else may take its place. So it belongs to the outer tape, and the inner one has its address and those of
+//! its shadows.
 //!
 //! ```text
 //! forward   p = push(tape, n)        p' = push(tape, n)            p' = pop(tape, n)             p = pop(tape, n)
@@ -30,8 +31,8 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// Memory that is given back with the inner tape: in forward mode with its shadows; in reverse mode the outer tape gets it, which has its
-    /// shadows anyway.
+    /// Memory that is given back with the inner tape: in forward mode with its shadows; in reverse mode the outer tape
+    /// gets it, which has its shadows anyway.
     fn defer(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
         let inst = self.copy_instruction(data);
         if let Some(outer) = self.out.tape {
@@ -46,8 +47,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// A value that is dropped with the inner tape. In reverse mode the outer tape gets it. In forward mode its shadow is dropped with it,
-    /// by the derivative of what drops the value: a function is made that takes both from a record.
+    /// A value that is dropped with the inner tape. In reverse mode the outer tape gets it. In forward mode its shadow
+    /// is dropped with it, by the derivative of what drops the value: a function is made that takes both from a record.
     fn own(&mut self, data: &InstData, args: &[Value], release: Option<FuncId>) -> Result<()> {
         let inst = self.copy_instruction(data);
         if let Some(original) = release.map(|release| self.original(release)) {

@@ -5,9 +5,10 @@
 //! (`forward`); reverse mode runs their transposes backwards (`reverse`). Each derivative rule is
 //! thus written once.
 //!
-//! What is chosen is not multiplied: the tangent of a minimum is that of the operand that was taken (`Select`), and where a rule says that a
-//! partial is zero, so is the product, whatever the tangent is ([`Support`](crate::rules::Support)). With the request's `strong_zero` a tangent or
-//! cotangent that is zero stays zero, whatever it is multiplied with.
+//! What is chosen is not multiplied: the tangent of a minimum is that of the operand that was taken (`Select`), and
+//! where a rule says that a partial is zero, so is the product, whatever the tangent is
+//! ([`Support`](crate::rules::Support)). With the request's `strong_zero` a tangent or cotangent that is zero stays
+//! zero, whatever it is multiplied with.
 //!
 //! | linear operation | transposed |
 //! |---|---|
@@ -75,7 +76,8 @@ pub enum Linear {
         /// What was there.
         old: Vec<Value>,
     },
-    /// An `f32` is stored over a part of what may be a pointer; the reverse sweep puts its shadow back, if there was one.
+    /// An `f32` is stored over a part of what may be a pointer; the reverse sweep puts its shadow back, if there was
+    /// one.
     Uncover {
         /// Where the pointer's shadow was.
         shadow: Vec<Value>,
@@ -93,7 +95,8 @@ pub enum Linear {
         /// The shadows.
         words: Vec<Value>,
     },
-    /// A value is stored where floats lie at one time and pointers at another. The shadow there was `old`, and became `word`.
+    /// A value is stored where floats lie at one time and pointers at another. The shadow there was `old`, and became
+    /// `word`.
     WordStore {
         /// The stored value, if it is an active float or a word that may be one.
         value: Option<Value>,
@@ -128,7 +131,8 @@ pub enum Linear {
         /// The active float arguments, in the order in which the reverse function returns their cotangents.
         args: Vec<Value>,
     },
-    /// The cotangents that a call in one go gave back for an active argument, by lane; the forward sweep has them already.
+    /// The cotangents that a call in one go gave back for an active argument, by lane; the forward sweep has them
+    /// already.
     Given(Value, Vec<Value>),
     /// A call of a function with a rule of the user's (reverse mode).
     Rule(Box<Pullback>),
@@ -143,8 +147,8 @@ pub enum Linear {
 pub enum Beside {
     /// A float.
     Floats,
-    /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not enough, for that
-    /// changes the bits of −0 and of some that are not a number.
+    /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not
+    /// enough, for that changes the bits of −0 and of some that are not a number.
     Numbers,
 }
 
@@ -170,7 +174,8 @@ impl Linear {
         }
     }
 
-    /// The value whose cotangent the transpose takes, and does nothing else; `None` if it takes one from memory, or calls.
+    /// The value whose cotangent the transpose takes, and does nothing else; `None` if it takes one from memory, or
+    /// calls.
     pub fn taken(&self) -> Option<Value> {
         match self {
             Linear::Sum(result, _)
@@ -216,7 +221,8 @@ impl Linear {
         }
     }
 
-    /// The values of the primal that the operation and its transpose use: coefficients, conditions, shadow addresses, lengths.
+    /// The values of the primal that the operation and its transpose use: coefficients, conditions, shadow addresses,
+    /// lengths.
     pub fn primals(&self) -> Vec<Value> {
         match self {
             Linear::Sum(_, terms) => terms.iter().flat_map(|(_, c)| c.values()).collect(),

@@ -1,4 +1,5 @@
-//! Memory and calls in the augmented primal: where primal memory is made, read, written and given back, so is shadow memory.
+//! Memory and calls in the augmented primal: where primal memory is made, read, written and given back, so is shadow
+//! memory.
 //!
 //! In reverse mode the shadow of a float is a cotangent that belongs to the reverse sweep, so the forward sweep writes
 //! shadow pointers only. In forward mode a shadow mirrors its primal in everything but the floats.
@@ -221,8 +222,8 @@ impl Augmenter<'_, '_> {
         self.object(ptr).is_some_and(|o| self.session.facts.objects.some_marked(o, Property::Owners, &at, width))
     }
 
-    /// The owners of an object are counted, in forward mode: as many as come or go here, come or go in the shadow. The primal may have
-    /// others, which have no shadow, or more of them.
+    /// The owners of an object are counted, in forward mode: as many as come or go here, come or go in the shadow. The
+    /// primal may have others, which have no shadow, or more of them.
     fn store_owners(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
         let (at, object) = (self.session.facts.place(self.id, ptr, align), self.object(ptr));
         let objects = &self.session.facts.objects;
@@ -251,7 +252,8 @@ impl Augmenter<'_, '_> {
         self.session.facts.objects.all_marked(object, Property::Inert, &at, width)
     }
 
-    /// The bytes of a region that are not sure to be ones that take no part: where they start, and how many they are in a row.
+    /// The bytes of a region that are not sure to be ones that take no part: where they start, and how many they are in
+    /// a row.
     fn live_bytes(&self, object: ObjId, ptr: Value, align: u64, len: u64) -> Vec<(u64, u64)> {
         let objects = &self.session.facts.objects;
         let at = self.session.facts.place(self.id, ptr, align);
@@ -274,8 +276,8 @@ impl Augmenter<'_, '_> {
         rows
     }
 
-    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float must become zero,
-    /// unless nobody reads it.
+    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float
+    /// must become zero, unless nobody reads it.
     fn refuse_constant(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<()> {
         if !self.may_return {
             return Ok(());
@@ -296,8 +298,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// The floats of a constant that goes to where floats lie at one time and pointers at another: their tangents are zero, and those
-    /// of pointers are the pointers themselves.
+    /// The floats of a constant that goes to where floats lie at one time and pointers at another: their tangents are
+    /// zero, and those of pointers are the pointers themselves.
     fn constant_floats(&self, src: Value, align: u64, len: Option<u64>) -> Result<Vec<Lane>> {
         let Some(object) = self.object(src) else { return Ok(Vec::new()) };
         let lanes = self.lanes(object, src, align, len)?;
@@ -350,8 +352,8 @@ impl Augmenter<'_, '_> {
             && objects.cells(object).iter().any(|c| narrow(c) && at.overlaps(8, &c.at.into(), c.width))
     }
 
-    /// A float is stored where a part of a pointer lies at another time. What was the shadow of that becomes zero: it may be where the float's
-    /// cotangent is going to be.
+    /// A float is stored where a part of a pointer lies at another time. What was the shadow of that becomes zero: it
+    /// may be where the float's cotangent is going to be.
     fn uncover(&mut self, data: &InstData, inst: Inst, object: ObjId, ptr: Value, ty: &Type) -> Result<()> {
         if self.is_forward() {
             return Ok(());
@@ -395,8 +397,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// Words that are pointers at one time and floats at another are only kept apart in the function's own memory, where
-    /// the shadow of a float is zero during the forward sweep: a shadow that is not zero is then a pointer.
+    /// Words that are pointers at one time and floats at another are only kept apart in the function's own memory,
+    /// where the shadow of a float is zero during the forward sweep: a shadow that is not zero is then a pointer.
     fn own_memory(&self, ptr: Value) -> Result<()> {
         if !self.belongs_to_caller(ptr) {
             return Ok(());
@@ -435,7 +437,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// The words of a copied region (of a filled one, without a source) that are floats at one time and pointers at another.
+    /// The words of a copied region (of a filled one, without a source) that are floats at one time and pointers at
+    /// another.
     fn copy_words(
         &mut self,
         inst: Inst,
@@ -626,13 +629,15 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// Whether a pointer may be to memory that a function without derivative has made, a string for example: the shadow of that is null.
+    /// Whether a pointer may be to memory that a function without derivative has made, a string for example: the shadow
+    /// of that is null.
     fn may_lack_shadow(&self, ptr: Value) -> bool {
         let origins = self.object(ptr).map(|object| self.session.facts.objects.origins(object));
         origins.is_some_and(|origins| origins.local || origins.foreign)
     }
 
-    /// Make the shadow `dst` zero if there is no shadow `src` to copy from; how many bytes are left to be copied. (Zero is what has no shadow.)
+    /// Make the shadow `dst` zero if there is no shadow `src` to copy from; how many bytes are left to be copied. (Zero
+    /// is what has no shadow.)
     fn fill_without_shadow(&mut self, data: &InstData, dst: Value, src: Value, len: Value) -> Value {
         let (null, none) = (self.func.constant(Type::Ptr, Constant::Null), self.func.i64(0));
         let byte = self.func.int(Type::I8, 0);
@@ -993,8 +998,8 @@ impl Lane {
         places.take_while(move |at| at + lane.width <= len && *at <= lane.last)
     }
 
-    /// Length, stride, offset and width as operands of the run-time functions, for a region of `len` bytes. A single place
-    /// has a stride beyond any length; a lane that ends before the region has its own length.
+    /// Length, stride, offset and width as operands of the run-time functions, for a region of `len` bytes. A single
+    /// place has a stride beyond any length; a lane that ends before the region has its own length.
     pub fn operands(&self, b: &mut Builder, len: Value) -> [Value; 4] {
         let stride = if self.stride == 0 { i64::MAX / 2 } else { self.stride as i64 };
         let end = i64::try_from(self.last).unwrap_or(i64::MAX).saturating_add(self.width as i64);

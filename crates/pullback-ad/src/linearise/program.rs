@@ -1,12 +1,13 @@
 //! The linear program of a function, as a value: what linearising hands on and transposing is given.
 //!
-//! A [`LinearFunction`] belongs to a function of the IR, the augmented primal, whose values are its coefficients, conditions and shadow
-//! addresses. After each instruction it has the linear operations on tangents that the instruction stands for. Control flow is that of the
-//! function: the tangent of a block parameter is the tangent of what the edge hands on.
+//! A [`LinearFunction`] belongs to a function of the IR, the augmented primal, whose values are its coefficients,
+//! conditions and shadow addresses. After each instruction it has the linear operations on tangents that the
+//! instruction stands for. Control flow is that of the function: the tangent of a block parameter is the tangent of
+//! what the edge hands on.
 //!
-//! Run forwards it computes the tangents of the results, which is forward mode. Run backwards, with the transpose of each operation
-//! in its place, it computes the cotangents of the inputs from those of the results. Its text form is in [`super::text`], what has to
-//! hold for it in [`super::verify`].
+//! Run forwards it computes the tangents of the results, which is forward mode. Run backwards, with the transpose of
+//! each operation in its place, it computes the cotangents of the inputs from those of the results. Its text form is in
+//! [`super::text`], what has to hold for it in [`super::verify`].
 
 use crate::linearise::linear::Linear;
 use pullback_ir::{Block, Function, Inst, Value};

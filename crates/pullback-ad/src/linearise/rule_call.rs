@@ -1,9 +1,9 @@
 //! Calls of functions with rules of the user's.
 //!
-//! In forward mode the rule is called in the function's place. In reverse mode the forward sweep calls it for the value and the
-//! pullback: a closure, of which the engine sees so many bytes. They are kept like any other values, a few words for each call,
-//! in registers, in the arrays of counted loops, or on the tape; the reverse sweep puts them together again and calls the
-//! pullback, which adds to the shadows. What the closure captures is what the tape holds.
+//! In forward mode the rule is called in the function's place. In reverse mode the forward sweep calls it for the value
+//! and the pullback: a closure, of which the engine sees so many bytes. They are kept like any other values, a few
+//! words for each call, in registers, in the arrays of counted loops, or on the tape; the reverse sweep puts them
+//! together again and calls the pullback, which adds to the shadows. What the closure captures is what the tape holds.
 
 use crate::analysis::activity::reached;
 use crate::analysis::points_to::objects::ObjId;
@@ -53,9 +53,11 @@ pub struct Pullback {
     pub shadows: Vec<Vec<Option<Value>>>,
     /// The objects that the closure may refer to, which have to stay as they are.
     pub borrowed: Vec<ObjId>,
-    /// What is called in the forward sweep, for a closure that refers to none of them, where they do not stay as they are.
+    /// What is called in the forward sweep, for a closure that refers to none of them, where they do not stay as they
+    /// are.
     pub owning: Option<FuncId>,
-    /// With strong zeros, of a function of numbers: the types of its arguments and of its result, as `numbers` has them.
+    /// With strong zeros, of a function of numbers: the types of its arguments and of its result, as `numbers` has
+    /// them.
     pub strong: Option<Vec<Option<Type>>>,
     /// The function's name, for messages.
     pub name: String,
@@ -82,8 +84,8 @@ fn pieces(size: u64) -> Vec<(u64, Type)> {
     all
 }
 
-/// Of a rule for a function of numbers that returns a number, the type of each argument that has a shadow, and of the result. Of such a
-/// function the engine sees what goes into a rule and what comes out, so that a zero can be kept.
+/// Of a rule for a function of numbers that returns a number, the type of each argument that has a shadow, and of the
+/// result. Of such a function the engine sees what goes into a rule and what comes out, so that a zero can be kept.
 fn numbers(rule: &CustomRule, has_shadow: impl Fn(usize) -> bool) -> Option<Vec<Option<Type>>> {
     let number = |(i, arg): (usize, &RuleArgument)| {
         let kind = match &rule.layouts.get(arg.layout).fields[..] {
@@ -266,8 +268,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// The objects that a function with a rule writes to, if they are known: the place of its result, and what is behind the arguments that
-    /// it may write.
+    /// The objects that a function with a rule writes to, if they are known: the place of its result, and what is
+    /// behind the arguments that it may write.
     fn written_by(&self, rule: &CustomRule, places: &[Value]) -> Option<Vec<ObjId>> {
         let facts = self.session.facts;
         let mut written = Vec::new();
@@ -333,8 +335,8 @@ fn called_more_than_once(data: &InstData, rule: &CustomRule, width: usize) -> Er
     )
 }
 
-/// A pullback that refers to an argument's memory needs it as it was. Where something may be written there in between, the rule is
-/// called for one that refers to nothing; if there is none, this fails.
+/// A pullback that refers to an argument's memory needs it as it was. Where something may be written there in between,
+/// the rule is called for one that refers to nothing; if there is none, this fails.
 pub(crate) fn check_borrows(session: &Session, aug: &mut Augmented, cfg: &Cfg, form: Form) -> Result<()> {
     for (inst, owning) in overwritten(session, aug, cfg, form)? {
         let Op::Call(callee, ..) = &mut aug.func.inst_mut(inst).op else { unreachable!("a rule is called") };

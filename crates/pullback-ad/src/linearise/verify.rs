@@ -4,7 +4,8 @@
 //! 2. What an operation computes the tangent of is made in the same block, and no other operation computes it.
 //! 3. What an operation uses the tangent of has one, and is made before it.
 //! 4. Coefficients, conditions, addresses and lengths are there at the end of the block.
-//! 5. A term of a sum has the type of its result, and so has its coefficient; a condition is an `i1`, an address a pointer, a length an `i64`.
+//! 5. A term of a sum has the type of its result, and so has its coefficient; a condition is an `i1`, an address a
+//!    pointer, a length an `i64`.
 //! 6. What is there for each batch direction is there for `width` of them.
 
 use crate::linearise::linear::Linear;

@@ -9,8 +9,8 @@
 //!   there(operand) ────┘ ∞,    for each operand;    work is ∞ if v cannot be made again
 //! ```
 //! On the sink's side, `there(v)` means that the reverse sweep has the value and `made(v)` that it makes it again. That
-//! pays for the work, and needs the operands there. So the cost of a cut is all that is kept and all that is computed again,
-//! and a value that many others are made from is paid for once.
+//! pays for the work, and needs the operands there. So the cost of a cut is all that is kept and all that is computed
+//! again, and a value that many others are made from is paid for once.
 
 use crate::plan::max_flow::{Network, Node, UNLIMITED};
 use crate::plan::{Key, Recipe};
@@ -35,8 +35,8 @@ impl Weight {
         1 << (TRIPS_LOG2 * self.depth.min(MOST_DEPTH))
     }
 
-    /// What keeping costs: to write it and read it back, and the room in the cache. An `f64` costs as much as twelve additions, a
-    /// flag as five.
+    /// What keeping costs: to write it and read it back, and the room in the cache. An `f64` costs as much as twelve
+    /// additions, a flag as five.
     fn keeping(&self) -> u64 {
         self.bytes.map_or(UNLIMITED, |bytes| (8 + 2 * bytes) * self.times())
     }

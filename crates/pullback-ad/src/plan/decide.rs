@@ -1,8 +1,8 @@
 //! Blocks whose predecessor follows from a condition.
 //!
 //! In the reverse sweep a block with several predecessors has to know from which one it was entered. Where the block's
-//! dominator branches, and each way in starts with another of its targets, the branch's condition says so, and nothing has to
-//! be recorded beside it.
+//! dominator branches, and each way in starts with another of its targets, the branch's condition says so, and nothing
+//! has to be recorded beside it.
 
 use crate::schedule::Scheduled;
 use pullback_ir::cfg::{Edge, edges_from, live_edges_into};

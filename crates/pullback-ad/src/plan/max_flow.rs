@@ -1,8 +1,8 @@
 //! The smallest cut of a network, by Dinic's algorithm.
 //!
-//! Given nodes and edges with capacities, [`Network::min_cut`] finds the cheapest set of edges without which nothing flows
-//! from the source to the sink, and hands back on which side of it each node lies. Of several such cuts it is the one
-//! nearest to the sink.
+//! Given nodes and edges with capacities, [`Network::min_cut`] finds the cheapest set of edges without which nothing
+//! flows from the source to the sink, and hands back on which side of it each node lies. Of several such cuts it is the
+//! one nearest to the sink.
 
 /// A node of a [`Network`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,18 +1,18 @@
 //! What the reverse sweep needs of the forward sweep, and how it gets it.
 //!
-//! The linear operations use values of the augmented primal: coefficients, conditions, shadow addresses, lengths; the reversed
-//! control flow uses trip counts and the conditions of branches. Each is *at hand* (a constant, a parameter), or *made again*
-//! from what is at hand, or *kept* in a slot. A value belongs to the innermost loop around its definition; a kept value is
-//! saved once per iteration of that loop. A value that is used outside its loop is seen from there as what it was last: it is
-//! got a second time, at the level of its use.
+//! The linear operations use values of the augmented primal: coefficients, conditions, shadow addresses, lengths; the
+//! reversed control flow uses trip counts and the conditions of branches. Each is *at hand* (a constant, a parameter),
+//! or *made again* from what is at hand, or *kept* in a slot. A value belongs to the innermost loop around its
+//! definition; a kept value is saved once per iteration of that loop. A value that is used outside its loop is seen
+//! from there as what it was last: it is got a second time, at the level of its use.
 //!
-//! Making a value again needs its operands, which are themselves kept or made again. Which values to keep is a smallest cut
-//! between those that cannot be made again and those that are needed (`cut`); outside of loops there is nothing to decide, a
-//! slot there costs nothing to speak of.
+//! Making a value again needs its operands, which are themselves kept or made again. Which values to keep is a smallest
+//! cut between those that cannot be made again and those that are needed (`cut`); outside of loops there is nothing to
+//! decide, a slot there costs nothing to speak of.
 //!
-//! What is seen from outside its loop may be made again there from its operands as they were last. Each way out of the loop
-//! runs through the value's definition (it dominates its use), so the last value was made in the last iteration, after its
-//! operands.
+//! What is seen from outside its loop may be made again there from its operands as they were last. Each way out of the
+//! loop runs through the value's definition (it dominates its use), so the last value was made in the last iteration,
+//! after its operands.
 
 mod cut;
 mod decide;
@@ -182,7 +182,8 @@ impl Planner<'_> {
         if self.at_hand(value) {
             return Recipe::Given(Source::AtHand);
         }
-        // Outside of loops a slot costs nothing to speak of in one function, nor does one that is read in the same iteration.
+        // Outside of loops a slot costs nothing to speak of in one function, nor does one that is read in the same
+        // iteration.
         if level.is_none_or(|id| self.scheduled.joint_loops.contains_key(&id)) && self.scheduled.form == Form::Whole {
             return Recipe::Given(Source::Kept);
         }
@@ -219,7 +220,8 @@ impl Planner<'_> {
         let data = self.func().inst(inst);
         let effort = match &data.op {
             Op::Load { .. } if self.stability.is_stable(inst) => LOAD,
-            // With leave to be inexact the same operation may come out differently a second time, and a branch go another way.
+            // With leave to be inexact the same operation may come out differently a second time, and a branch go
+            // another way.
             Op::Math(MathFn::FmulAdd, _) => return Recipe::Keep,
             op if op.is_pure() && data.flags.fast_math().0 == 0 => effort(op),
             _ => return Recipe::Keep,

@@ -1,8 +1,8 @@
 //! The trip counts of counted loops, as values of the program.
 //!
-//! On the way into each counted loop goes a block that computes how often it will run. From then on the count is a value like
-//! any other: the forward sweep makes arrays of that length, and the reverse sweep, which starts with the last iteration, gets
-//! it as the plan says.
+//! On the way into each counted loop goes a block that computes how often it will run. From then on the count is a
+//! value like any other: the forward sweep makes arrays of that length, and the reverse sweep, which starts with the
+//! last iteration, gets it as the plan says.
 
 use crate::analysis::counted::{self, Counted};
 use pullback_ir::cfg::Cfg;
@@ -11,7 +11,8 @@ use pullback_ir::loops::{Irreducible, Loops};
 use pullback_ir::{Block, BlockCall, Builder, Function, Value};
 use std::collections::HashMap;
 
-/// Compute the counts of all counted loops that the function may return from; they are handed back by the loops' headers.
+/// Compute the counts of all counted loops that the function may return from; they are handed back by the loops'
+/// headers.
 pub fn count_loops(func: &mut Function) -> Result<HashMap<Block, Value>, Irreducible> {
     let cfg = Cfg::new(func);
     let doms = Dominators::new(&cfg);

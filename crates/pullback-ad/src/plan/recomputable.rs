@@ -1,7 +1,7 @@
 //! Loads that give the same value when they are done again after the forward sweep.
 //!
-//! Such a load is from a place that nothing may overwrite between the load and the end of the sweep. What is freed is only given
-//! back when the tape is dropped, so it does not matter here.
+//! Such a load is from a place that nothing may overwrite between the load and the end of the sweep. What is freed is
+//! only given back when the tape is dropped, so it does not matter here.
 
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;

@@ -1,7 +1,8 @@
 //! Header parameters that are loads at an affine place.
 //!
-//! A loop over neighbours, `x[i]` and `x[i + 1]`, is optimised to one load in each iteration: what was `x[i + 1]` is handed on
-//! as the next iteration's `x[i]`. If nobody writes there, that parameter need not be kept, for it can be loaded again.
+//! A loop over neighbours, `x[i]` and `x[i + 1]`, is optimised to one load in each iteration: what was `x[i + 1]` is
+//! handed on as the next iteration's `x[i]`. If nobody writes there, that parameter need not be kept, for it can be
+//! loaded again.
 //!
 //! ```text
 //!   v1 = load f64 v0                   the first place

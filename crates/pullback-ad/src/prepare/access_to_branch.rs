@@ -1,8 +1,9 @@
 //! An access by way of a selected pointer becomes an access in each arm of a branch.
 //!
-//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Flow analysis has one object for all that a
-//! pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object; if their floats and pointers lie at
-//! different places, it can no longer tell them apart. Where a derivative cannot be had for that reason, it is tried again after this:
+//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Flow analysis has one object
+//! for all that a pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object; if their
+//! floats and pointers lie at different places, it can no longer tell them apart. Where a derivative cannot be had for
+//! that reason, it is tried again after this:
 //!
 //! ```text
 //! v3 = select v2, v0, v1              branch v2, b1, b2
@@ -10,7 +11,8 @@
 //! v5 = load f64 v4                  b2: v8 = ptradd v1, 8:i64;  v9 = load f64 v8;  jump b3(v9)
 //!                                   b3(v5):
 //! ```
-//! A selection stays whose pointer is used in any other way, or whose two pointers are into the same memory by what they are made of.
+//! A selection stays whose pointer is used in any other way, or whose two pointers are into the same memory by what
+//! they are made of.
 
 use pullback_ir::{Block, BlockCall, Function, Inst, InstData, Op, Terminator, Type, Value};
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
-//! Values get other types of the same size, and the program's meaning stays: where the old type is wanted, the bits are cast back.
+//! Values get other types of the same size, and the program's meaning stays: where the old type is wanted, the bits are
+//! cast back.
 //!
-//! Used by [`crate::prepare::retype`], which gives integers their true types, and by [`crate::prepare::words`], which takes types away from values
-//! that are not what they are said to be.
+//! Used by [`crate::prepare::retype`], which gives integers their true types, and by [`crate::prepare::words`], which
+//! takes types away from values that are not what they are said to be.
 
 use crate::prepare::retype::CleanupParams;
 use pullback_ir::cfg::Cfg;
@@ -17,8 +18,8 @@ pub fn can_change(func: &Function, value: Value, is_cleanup: bool) -> bool {
     }
 }
 
-/// Give each of `targets`, which can change, its new type; values in `fixed` are computed as they are, and only cast where they
-/// are stored. Clean-ups are given what their functions take.
+/// Give each of `targets`, which can change, its new type; values in `fixed` are computed as they are, and only cast
+/// where they are stored. Clean-ups are given what their functions take.
 pub fn change_types(
     func: &mut Function,
     targets: HashMap<Value, Type>,

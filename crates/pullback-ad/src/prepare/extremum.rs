@@ -1,9 +1,9 @@
 //! The largest of many values is looked up after the loop that finds it, and only that one is differentiated.
 //!
-//! `x.iter().fold(init, f64::max)` hands the larger of two values on. The reverse sweep would have to know of each iteration which one it
-//! was, and would pass the cotangent back through all of them; and a loop that keeps something is not vector code, as the
-//! primal's is. But the cotangent goes to one value. So a second loop looks for the first that is equal to the result, and
-//! that value takes the result's place:
+//! `x.iter().fold(init, f64::max)` hands the larger of two values on. The reverse sweep would have to know of each
+//! iteration which one it was, and would pass the cotangent back through all of them; and a loop that keeps something
+//! is not vector code, as the primal's is. But the cotangent goes to one value. So a second loop looks for the first
+//! that is equal to the result, and that value takes the result's place:
 //!
 //! ```text
 //! b1(v1, v2):                              b1(v1, v2): …                        as before, but to `test`
@@ -13,11 +13,11 @@
 //!   branch …, b2(v4), b1(v4, v5)           found:   u3 = load … w2;  jump join(u3)
 //!                                          join(r): jump b2(r)
 //! ```
-//! What `b1` and `search` compute is only compared, so nothing of them has a cotangent. The first of several that are equal is chosen,
-//! `init` before all others, as the rule for `maxnum` has it.
+//! What `b1` and `search` compute is only compared, so nothing of them has a cotangent. The first of several that are
+//! equal is chosen, `init` before all others, as the rule for `maxnum` has it.
 //!
-//! This is done for loops of one block that only read. With `maximum`, where a NaN wins, there would be nothing to look for; `maxnum` does
-//! not care which of +0 and −0 it returns.
+//! This is done for loops of one block that only read. With `maximum`, where a NaN wins, there would be nothing to look
+//! for; `maxnum` does not care which of +0 and −0 it returns.
 
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, BlockCall, Builder, FloatPred, Function, Inst, MathFn, Op, Terminator, Value};

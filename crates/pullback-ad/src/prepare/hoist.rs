@@ -1,8 +1,8 @@
 //! Loops that compute the same in each iteration of the loop around them go in front of it.
 //!
-//! `out[i] = x[i] / norm(x)` runs over `x` for each `i`. LLVM moves a call out of a loop, but not a loop, and it has to be told
-//! that `out` does not overlap with `x`; the objects of `flow` say so in every build. A derivative of the program as it is would
-//! take quadratic time for what is linear.
+//! `out[i] = x[i] / norm(x)` runs over `x` for each `i`. LLVM moves a call out of a loop, but not a loop, and it has to
+//! be told that `out` does not overlap with `x`; the objects of `flow` say so in every build. A derivative of the
+//! program as it is would take quadratic time for what is linear.
 //!
 //! ```text
 //!   b0: …                     jump b2        b0: …                      jump n
@@ -13,14 +13,14 @@
 //!   b3 …   the inner loop, to b4(v4)
 //!   b4(v6): …                 jump b2        b4(v6): …                  jump b2
 //! ```
-//! Each loop is looked at from its header on, along the blocks that run in every iteration. The first inner loop on the way is
-//! moved, with a test around it if the test is the same each time, provided that
+//! Each loop is looked at from its header on, along the blocks that run in every iteration. The first inner loop on the
+//! way is moved, with a test around it if the test is the same each time, provided that
 //!
 //! - all it uses from outside is made before the outer loop, or can be moved in front of it as well;
 //! - it writes nothing and calls nothing, and reads only memory that the outer loop does not write;
 //! - it ends: its trip count is known;
-//! - where it may panic, nothing that can be seen from outside comes before it in the iteration, so that the panic comes no
-//!   earlier than anything else.
+//! - where it may panic, nothing that can be seen from outside comes before it in the iteration, so that the panic
+//!   comes no earlier than anything else.
 
 use crate::analysis::counted::{self, Counted};
 use crate::analysis::points_to::flow::Facts;

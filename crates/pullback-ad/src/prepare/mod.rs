@@ -1,4 +1,5 @@
-//! The working copies of the primal are brought into a form that the analyses understand. Each pass keeps what the program computes.
+//! The working copies of the primal are brought into a form that the analyses understand. Each pass keeps what the
+//! program computes.
 //!
 //! | module | does |
 //! |---|---|

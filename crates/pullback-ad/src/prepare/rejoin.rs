@@ -1,7 +1,7 @@
 //! A pointer that is stored in two halves is stored as a pointer.
 //!
-//! Where another variant of an enum has two words of 32 bits in the place of a pointer, the optimiser may store the halves of the pointer.
-//! A half has no shadow; the pointer has one.
+//! Where another variant of an enum has two words of 32 bits in the place of a pointer, the optimiser may store the
+//! halves of the pointer. A half has no shadow; the pointer has one.
 //!
 //! ```text
 //! v2 = ptrtoint i64 v1
@@ -15,7 +15,8 @@
 
 use pullback_ir::{BinOp, CastOp, Function, Inst, Op, Type, Value};
 
-/// Store pointers of a function as such where both halves are stored with nothing in between that reads or writes memory.
+/// Store pointers of a function as such where both halves are stored with nothing in between that reads or writes
+/// memory.
 pub fn rejoin(func: &mut Function) {
     for block in func.blocks().collect::<Vec<_>>() {
         let insts = func.block(block).insts.clone();

@@ -1,15 +1,15 @@
 //! Integers that only carry the bits of a float or a pointer become floats and pointers.
 //!
-//! `slice::swap` on `f64` reaches LLVM as integer loads and stores; an enum's payload moves as an `i64`. Once the analysis
-//! knows that the memory behind holds floats, the value itself can be one:
+//! `slice::swap` on `f64` reaches LLVM as integer loads and stores; an enum's payload moves as an `i64`. Once the
+//! analysis knows that the memory behind holds floats, the value itself can be one:
 //!
 //! ```text
 //! v2 = load i64 v0           v2 = load f64 v0
 //! store v1, v2        ▶      store v1, v2
 //! v3 = icmp slt v2, 0        v4 = bitcast v2 to i64; v3 = icmp slt v4, 0
 //! ```
-//! The program's meaning does not change: where the integer is really used as one, the bits are cast back. The parameters of a
-//! clean-up function change too, with the clean-ups that name it.
+//! The program's meaning does not change: where the integer is really used as one, the bits are cast back. The
+//! parameters of a clean-up function change too, with the clean-ups that name it.
 
 use crate::analysis::points_to::flow::Facts;
 use crate::analysis::points_to::objects::Kinds;
@@ -18,8 +18,8 @@ use crate::prepare::change_types::{can_change, change_types, stores_bits};
 use pullback_ir::{Callee, FuncId, Function, Module, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
 
-/// The types that the parameters of a clean-up function get: the function has no other callers than the clean-ups that name
-/// it, so it is changed together with them.
+/// The types that the parameters of a clean-up function get: the function has no other callers than the clean-ups that
+/// name it, so it is changed together with them.
 pub type CleanupParams = HashMap<FuncId, Vec<Type>>;
 
 /// The clean-up functions among those that `facts` know, with the types that their parameters get.

@@ -1,17 +1,17 @@
 //! Selections between computed values become branches again.
 //!
-//! The optimiser turns `if x > 0 { x.sqrt() } else { 0 }` into a computation of both arms and a selection. The value is the same,
-//! but not the derivative: where the arm that was not taken has an infinite partial derivative, its cotangent `0 · ∞` would
-//! be NaN. So instructions that only feed one arm of a selection, and among which there is one whose derivative may be
-//! infinite, are moved into a branch, as the programmer wrote them:
+//! The optimiser turns `if x > 0 { x.sqrt() } else { 0 }` into a computation of both arms and a selection. The value is
+//! the same, but not the derivative: where the arm that was not taken has an infinite partial derivative, its cotangent
+//! `0 · ∞` would be NaN. So instructions that only feed one arm of a selection, and among which there is one whose
+//! derivative may be infinite, are moved into a branch, as the programmer wrote them:
 //!
 //! ```text
 //! v1 = math.sqrt v0                   branch v2, b1, b2(0.0)
 //! v3 = select v2, v1, 0.0      ▶    b1: v1 = math.sqrt v0;  jump b2(v1)
 //!                                   b2(v3):
 //! ```
-//! Derivatives are then the same at every optimisation level. What the optimiser computes ahead of a branch, without a selection,
-//! is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
+//! Derivatives are then the same at every optimisation level. What the optimiser computes ahead of a branch, without a
+//! selection, is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
 
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{BinOp, Block, BlockCall, Function, Inst, MathFn, Op, Terminator, Value};
@@ -47,8 +47,8 @@ struct Group {
     arms: [HashSet<Inst>; 2],
 }
 
-/// Whether a partial derivative of an operation can be infinite or NaN. For a product it can where data is: missing values are
-/// often NaN. What has constant partial derivatives, or those 0 and ±1, cannot.
+/// Whether a partial derivative of an operation can be infinite or NaN. For a product it can where data is: missing
+/// values are often NaN. What has constant partial derivatives, or those 0 and ±1, cannot.
 fn is_singular(func: &Function, inst: Inst) -> bool {
     let varies = |value: &Value| func.as_const(*value).is_none();
     match &func.inst(inst).op {
@@ -96,8 +96,8 @@ fn find(func: &Function, block: Block, uses: &Uses) -> Option<Group> {
     let position: HashMap<Inst, usize> = insts.iter().enumerate().map(|(i, inst)| (*inst, i)).collect();
     let float_select = |inst: &Inst| float_select(func, *inst);
     let selects: Vec<Inst> = insts.iter().copied().filter(|i| float_select(i).is_some()).collect();
-    // From the last on: a selection within the arm of another goes there with it, and is found again in its new block. Those on
-    // one condition go together if they can, so that there is one branch.
+    // From the last on: a selection within the arm of another goes there with it, and is found again in its new block.
+    // Those on one condition go together if they can, so that there is one branch.
     for last in selects.iter().rev() {
         let alike: Vec<Inst> = selects.iter().copied().filter(|i| float_select(i) == float_select(last)).collect();
         let together = alike.last() == Some(last);
@@ -122,7 +122,8 @@ impl Group {
         self.arms.iter().flatten().any(|inst| is_singular(func, *inst))
     }
 
-    /// The branch comes before the first selection: whether the condition and everything the arms use are there by then.
+    /// The branch comes before the first selection: whether the condition and everything the arms use are there by
+    /// then.
     fn fits(&self, func: &Function, position: &HashMap<Inst, usize>) -> bool {
         let Some(first) = self.selects.iter().map(|i| position[i]).min() else { return false };
         let before = |v: Value| func.def_inst(v).is_none_or(|i| position.get(&i).is_none_or(|p| *p < first));
@@ -195,7 +196,8 @@ fn only_for(func: &Function, block: Block, uses: &Uses, selects: &[Inst], arm: u
     set
 }
 
-/// Split `block` at the group's first selection; the block where both ways meet. What takes the place of the selections is noted.
+/// Split `block` at the group's first selection; the block where both ways meet. What takes the place of the selections
+/// is noted.
 fn split(
     func: &mut Function,
     block: Block,

@@ -1,8 +1,8 @@
 //! Wide integers that carry several floats or pointers are taken apart.
 //!
-//! A struct of two `f32` moves as one `i64`, a pair of `f64` as one `i128`. Where the memory behind holds narrower floats or
-//! pointers, such an integer is loaded, passed on and stored in halves; [`crate::prepare::retype`] then gives the halves their
-//! true types.
+//! A struct of two `f32` moves as one `i64`, a pair of `f64` as one `i128`. Where the memory behind holds narrower
+//! floats or pointers, such an integer is loaded, passed on and stored in halves; [`crate::prepare::retype`] then gives
+//! the halves their true types.
 //!
 //! ```text
 //! v2 = load i64 v0            lo = load i32 v0; hi = load i32 v0+4
@@ -82,7 +82,8 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
     }
 }
 
-/// The wide integer of which an instruction takes a half to be a float: where the memory behind it says nothing, as in an enum that is passed in.
+/// The wide integer of which an instruction takes a half to be a float: where the memory behind it says nothing, as in
+/// an enum that is passed in.
 fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
     let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
     let Op::Cast(CastOp::Bitcast, bits) = func.inst(inst).op else { return None };
@@ -146,7 +147,8 @@ fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: 
     })
 }
 
-/// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about. `seen` are those that have if all others have.
+/// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about. `seen` are those that have
+/// if all others have.
 fn is_below(func: &Function, value: Value, bits: u32, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return true;

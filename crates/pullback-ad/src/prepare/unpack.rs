@@ -1,7 +1,7 @@
 //! Aggregates with pointers are read and written field by field.
 //!
-//! rustc makes no code that reads or writes them as a whole, but a derivative does that keeps such a value for its reverse sweep. The
-//! other passes look at what lies in memory word by word.
+//! rustc makes no code that reads or writes them as a whole, but a derivative does that keeps such a value for its
+//! reverse sweep. The other passes look at what lies in memory word by word.
 //!
 //! ```text
 //! store v0, v1          ; {ptr, i64}          v2 = extract v1, 0

@@ -1,8 +1,8 @@
 //! Values that are not what their type says become plain words.
 //!
-//! A payload that is a float in one variant and a pointer in another is moved without a look at the variant, and the optimiser
-//! moves it as whatever it likes: an `i64`, but also as an `f64` that is a pointer at times, or as a pointer that is a float.
-//! Where a value of such a place is stored again, or its bits are used, it becomes an `i64`:
+//! A payload that is a float in one variant and a pointer in another is moved without a look at the variant, and the
+//! optimiser moves it as whatever it likes: an `i64`, but also as an `f64` that is a pointer at times, or as a pointer
+//! that is a float. Where a value of such a place is stored again, or its bits are used, it becomes an `i64`:
 //!
 //! ```text
 //! v2 = load f64 v0           v2 = load i64 v0

@@ -1,4 +1,5 @@
-//! Copies of the primal and of all that it calls, for the other passes to change: another request may want the originals.
+//! Copies of the primal and of all that it calls, for the other passes to change: another request may want the
+//! originals.
 
 use crate::analysis::scope::{self, OnPanic};
 use crate::request::Request;
@@ -25,8 +26,8 @@ fn released(module: &mut Module, id: FuncId, copies: &HashMap<FuncId, FuncId>) {
     }
 }
 
-/// Copies of the primal and of all it calls, to change at will; calls among them go to the copies. The copy of a function with a
-/// rule has no body.
+/// Copies of the primal and of all it calls, to change at will; calls among them go to the copies. The copy of a
+/// function with a rule has no body.
 pub fn working_copies(
     module: &mut Module,
     primal: FuncId,

@@ -1,9 +1,9 @@
 //! Which memory the loads and stores of a finished derivative touch, for the optimiser that comes after us.
 //!
-//! Primal memory, its shadow and the tape never overlap, and different objects do not either. LLVM cannot know: to it they are
-//! pointers out of nowhere. The classes of pointers are found from where pointers come from: parameters, loads from memory of a
-//! known class, allocations, the tape; they pass through additions, selections, block parameters and slots. A pointer that may
-//! be of two classes, or that comes from elsewhere, has none.
+//! Primal memory, its shadow and the tape never overlap, and different objects do not either. LLVM cannot know: to it
+//! they are pointers out of nowhere. The classes of pointers are found from where pointers come from: parameters, loads
+//! from memory of a known class, allocations, the tape; they pass through additions, selections, block parameters and
+//! slots. A pointer that may be of two classes, or that comes from elsewhere, has none.
 
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;

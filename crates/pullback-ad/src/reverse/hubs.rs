@@ -1,8 +1,8 @@
 //! How the reverse sweep gets into loops, in a derivative that is differentiated itself.
 //!
-//! A loop that is left at two places is entered at two places in the reverse sweep, and what cannot be told to be a loop cannot be
-//! differentiated. So the reverse sweep enters such a loop, and goes round it, through one block, its *hub*, which is told
-//! where to go on:
+//! A loop that is left at two places is entered at two places in the reverse sweep, and what cannot be told to be a
+//! loop cannot be differentiated. So the reverse sweep enters such a loop, and goes round it, through one block, its
+//! *hub*, which is told where to go on:
 //!
 //! ```text
 //! b1: …  branch v1, b2, b9     left here          reversed b9, b8, and the reversed back edge:  jump hub(0), hub(1), hub(2)
@@ -50,7 +50,8 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// Where the reverse sweep goes on from an edge, to what comes before it: from the outermost loop that is entered inwards.
+    /// Where the reverse sweep goes on from an edge, to what comes before it: from the outermost loop that is entered
+    /// inwards.
     pub(crate) fn before(&mut self, edge: Edge) -> BlockCall {
         let mut call = self.past(edge).unwrap_or_else(|| BlockCall::new(self.rev_blocks[&edge.from], vec![]));
         let (left, closed) = (self.left_by(edge), self.closed_by(edge));

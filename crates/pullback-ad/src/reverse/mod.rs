@@ -2,8 +2,8 @@
 //!
 //! [`combined`] puts both sweeps into one function, [`split`] into two that pass what is kept over the tape.
 //!
-//! What crosses from one sweep to the other lives in a *slot* (`slots`); the forward sweep writes it where its value is made.
-//! In a loop whose number of iterations is known on entry, slots are elements of arrays of exactly that length:
+//! What crosses from one sweep to the other lives in a *slot* (`slots`); the forward sweep writes it where its value is
+//! made. In a loop whose number of iterations is known on entry, slots are elements of arrays of exactly that length:
 //!
 //! ```text
 //!  forward                                  reverse
@@ -12,9 +12,9 @@
 //!  back edge    counter += 1                reversed back edge   counter −= 1
 //!                                           reversed entry edge  arrays go
 //! ```
-//! Any other loop pushes its slots as a record on every back edge and exit edge, and the reverse sweep pops it on the reversed
-//! edge; there the last iteration's number is a slot of the loop around. Which predecessor a block came from is a slot too, unless a
-//! condition says so (`plan`); at a loop header the counter tells.
+//! Any other loop pushes its slots as a record on every back edge and exit edge, and the reverse sweep pops it on the
+//! reversed edge; there the last iteration's number is a slot of the loop around. Which predecessor a block came from
+//! is a slot too, unless a condition says so (`plan`); at a loop header the counter tells.
 
 pub mod alias;
 mod hubs;
@@ -118,8 +118,8 @@ pub struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both sweeps of a
-    /// function, and another one in every function.
+    /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both
+    /// sweeps of a function, and another one in every function.
     pub fn site(&self, function: &str, key: &str) -> i64 {
         let function = function.trim_end_matches(".fwd").trim_end_matches(".rev");
         let bytes = [self.name, function, key].into_iter().flat_map(|part| part.bytes().chain([0xff]));
@@ -139,9 +139,10 @@ pub fn combined(target: &Target, scheduled: Scheduled, name: &str) -> Result<(Fu
     Ok((func, sweeps.origins))
 }
 
-/// The forward sweep and the reverse sweep of a linear program, of whose memory nothing is known: a function that returns what `func` returns,
-/// and one that is given the cotangents of that and returns those of the parameters with a tangent, for each of `width` batch directions. The
-/// first parameter of both is the tape. The functions that they call are declared in `module`.
+/// The forward sweep and the reverse sweep of a linear program, of whose memory nothing is known: a function that
+/// returns what `func` returns, and one that is given the cotangents of that and returns those of the parameters with a
+/// tangent, for each of `width` batch directions. The first parameter of both is the tape. The functions that they call
+/// are declared in `module`.
 ///
 /// This is transposing by itself, for whoever has a linear program from elsewhere: tests, above all.
 pub fn transposed(
@@ -479,7 +480,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         Ok(())
     }
 
-    /// The reverse of an edge, in a block of its own: what was `taken` of its target's parameters goes to its arguments.
+    /// The reverse of an edge, in a block of its own: what was `taken` of its target's parameters goes to its
+    /// arguments.
     fn reverse_into(&mut self, block: Block, edge: Edge, args: &[Value], taken: &[(usize, Vec<Value>)]) {
         self.at = block;
         self.cache.clear();
@@ -501,9 +503,9 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         }
     }
 
-    /// From the header of a counted loop to the iteration before, or out of the loop. All that the way round does comes ahead of the
-    /// branch, and the way out undoes it: a loop that is left in its middle is not vectorised, and the optimiser turns it into one
-    /// that is left at its end only where there is little to copy.
+    /// From the header of a counted loop to the iteration before, or out of the loop. All that the way round does comes
+    /// ahead of the branch, and the way out undoes it: a loop that is left in its middle is not vectorised, and the
+    /// optimiser turns it into one that is left at its end only where there is little to copy.
     fn reverse_header(
         &mut self,
         id: Loop,

@@ -1,8 +1,9 @@
 //! What rules keep is dropped as long as the memory is there that it may refer to.
 //!
-//! A pullback that owns something belongs to the tape, and is dropped with it. If it also refers to the arguments of its rule, that is too
-//! late: memory on the derivative's own stack is gone when the wrapper drops the tape, and when the primal panics its clean-ups
-//! give memory back at once. So such a derivative drops what rules keep before it returns, and before it cleans up:
+//! A pullback that owns something belongs to the tape, and is dropped with it. If it also refers to the arguments of
+//! its rule, that is too late: memory on the derivative's own stack is gone when the wrapper drops the tape, and when
+//! the primal panics its clean-ups give memory back at once. So such a derivative drops what rules keep before it
+//! returns, and before it cleans up:
 //!
 //! ```text
 //! call @h.augmented(tape, …)

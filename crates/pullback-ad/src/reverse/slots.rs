@@ -1,16 +1,16 @@
 //! Slots: what crosses from the forward sweep to the reverse sweep, and where it lives meanwhile.
 //!
-//! A slot belongs to a level, a loop or the function itself, and has a value in each iteration of that. Where it lives depends
-//! on the level:
+//! A slot belongs to a level, a loop or the function itself, and has a value in each iteration of that. Where it lives
+//! depends on the level:
 //!
-//! - The function's own: an `alloca`, which the optimiser turns into a register. In a callee, whose sweeps are two functions,
-//!   a record on the tape carries it from one to the other.
-//! - A counted loop: an array on the tape of as many elements as there are iterations, one array for each slot. The forward
-//!   sweep writes the element of the current iteration where the value is made, the reverse sweep reads it where it is used. The
-//!   arrays of a loop lie one behind the other; in a derivative that is differentiated itself each is apart, so that pointers and
-//!   floats are not taken for one another.
-//! - Any other loop: an `alloca`, saved at the end of each iteration in a record that is pushed on the tape, and restored where
-//!   the reverse sweep begins with the iteration.
+//! - The function's own: an `alloca`, which the optimiser turns into a register. In a callee, whose sweeps are two
+//!   functions, a record on the tape carries it from one to the other.
+//! - A counted loop: an array on the tape of as many elements as there are iterations, one array for each slot. The
+//!   forward sweep writes the element of the current iteration where the value is made, the reverse sweep reads it
+//!   where it is used. The arrays of a loop lie one behind the other; in a derivative that is differentiated itself
+//!   each is apart, so that pointers and floats are not taken for one another.
+//! - Any other loop: an `alloca`, saved at the end of each iteration in a record that is pushed on the tape, and
+//!   restored where the reverse sweep begins with the iteration.
 //!
 //! Arrays and records hold each slot in its own size, the most aligned first, so that there are no gaps.
 
@@ -108,7 +108,8 @@ impl Sweeps<'_, '_> {
             self.house(level, &slots);
             self.levels.insert(level, slots);
         }
-        // What is made in an inner loop goes to the array of the outer one when the inner loop is left, not each time round.
+        // What is made in an inner loop goes to the array of the outer one when the inner loop is left, not each time
+        // round.
         for key in self.plan.kept.clone() {
             if let (Home::Array { .. }, Some(inner)) = (self.homes[&Slot::Kept(key)], self.loop_below(key)) {
                 self.loose_slot(Slot::Latest(key), &self.aug.func.ty(key.0).clone());
@@ -144,7 +145,8 @@ impl Sweeps<'_, '_> {
         self.loops.around(block).find(|id| self.loops.get(*id).parent == level)
     }
 
-    /// On the way out of a loop at the end of `block`: its values that are kept for the loop around it, and its last number.
+    /// On the way out of a loop at the end of `block`: its values that are kept for the loop around it, and its last
+    /// number.
     pub(crate) fn keep_last(&mut self, block: Block, id: Loop) {
         for key in self.latest.get(&id).cloned().unwrap_or_default() {
             let value = self.read_forward(block, Slot::Latest(key), self.aug.func.ty(key.0).clone());
@@ -288,17 +290,17 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// Whether a block is a loop by itself that hands floats on to its next iteration. Of such a loop the optimiser makes vector
-    /// code if they are made again from nothing but what comes before, but only if no store that uses the old ones is ahead of
-    /// where the new ones are made: it moves anything but that. So stores come last.
+    /// Whether a block is a loop by itself that hands floats on to its next iteration. Of such a loop the optimiser
+    /// makes vector code if they are made again from nothing but what comes before, but only if no store that uses the
+    /// old ones is ahead of where the new ones are made: it moves anything but that. So stores come last.
     pub(crate) fn hands_on(&self, block: Block) -> bool {
         let params = &self.aug.func.block(block).params;
         let goes_round = self.cfg.predecessors(block).contains(&block) && self.starts_joint(block).is_none();
         goes_round && params.iter().any(|p| self.aug.func.ty(*p).is_float())
     }
 
-    /// Make the arrays of a counted loop at the end of `block`, on the way into it with these arguments. Returns the block from which
-    /// it is entered.
+    /// Make the arrays of a counted loop at the end of `block`, on the way into it with these arguments. Returns the
+    /// block from which it is entered.
     pub(crate) fn make_arrays(&mut self, mut block: Block, id: Loop, args: &[Value]) -> Block {
         if let Some(copy) = self.unrecorded.get(&id).copied() {
             let each = self.all_bytes_of(id);
@@ -357,8 +359,8 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// The records that a level saves: slots with their types. One will do, but if the derivative is differentiated itself, it has
-    /// to be known what lies where in a record, and of one with very many slots it is not.
+    /// The records that a level saves: slots with their types. One will do, but if the derivative is differentiated
+    /// itself, it has to be known what lies where in a record, and of one with very many slots it is not.
     fn records(&self, level: Option<Loop>) -> Vec<Vec<(Slot, Type)>> {
         const MOST_SLOTS: usize = 100;
         match self.levels.get(&level) {
@@ -430,8 +432,9 @@ pub(crate) fn alloca(func: &mut Function, prologue: &mut Vec<pullback_ir::Inst>,
     func.inst(inst).result.expect("an alloca has a result")
 }
 
-/// The bytes of a counted loop's arrays. A loop that would take more than there are addresses for, because it is left by a panic
-/// long before, must not look as if it took few: so many bytes cannot be had. A count of zero is 2⁶⁴, for a loop that is entered runs once.
+/// The bytes of a counted loop's arrays. A loop that would take more than there are addresses for, because it is left
+/// by a panic long before, must not look as if it took few: so many bytes cannot be had. A count of zero is 2⁶⁴, for a
+/// loop that is entered runs once.
 fn array_bytes(b: &mut Builder, count: Value, each: u64) -> Value {
     let most = i64::MAX as u64 / 2 / each;
     let (limit, one) = (b.func.i64(most as i64), b.func.i64(1));

@@ -67,9 +67,9 @@ impl Sweeps<'_, '_> {
         self.accumulate_at(slot, 0, &ty, g, Flags::NONE, Beside::Floats);
     }
 
-    /// What may be done with additions of cotangents. In which order they come is up to us: a sum over a loop may be several partial
-    /// sums, as vector code has them. Not where the derivative is differentiated itself, for what may come out in more than one way
-    /// cannot be computed again.
+    /// What may be done with additions of cotangents. In which order they come is up to us: a sum over a loop may be
+    /// several partial sums, as vector code has them. Not where the derivative is differentiated itself, for what may
+    /// come out in more than one way cannot be computed again.
     fn summing(&self) -> Flags {
         if self.target.nested { Flags::NONE } else { Flags::REASSOC }
     }
@@ -141,8 +141,8 @@ impl Sweeps<'_, '_> {
         slots.into_iter().map(|slot| (slot, b.load(ty.clone(), slot))).collect()
     }
 
-    /// Emit the transpose of a linear operation of a block of loop `level`. `refilled`: what a store's transpose takes out of a
-    /// place is sure to come back in this block.
+    /// Emit the transpose of a linear operation of a block of loop `level`. `refilled`: what a store's transpose takes
+    /// out of a place is sure to come back in this block.
     pub(crate) fn transpose(
         &mut self,
         linear: &Linear,
@@ -513,7 +513,8 @@ fn is_zero(b: &mut Builder, word: Value) -> Value {
     b.icmp(IntPred::Eq, word, zero)
 }
 
-/// What an empty cotangent holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the addition.
+/// What an empty cotangent holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the
+/// addition.
 pub(crate) fn neutral(func: &mut Function, ty: &Type) -> Value {
     match ty {
         Type::F32 | Type::F64 => func.float(ty.clone(), -0.0),

@@ -1,8 +1,9 @@
 //! Counted loops whose arrays there is no memory for.
 //!
-//! The arrays of a counted loop are made before its first iteration, of exactly the length that it is going to have. The primal may
-//! never get there: `for i in 0..n` with `n = usize::MAX` panics as soon as `x[i]` is out of bounds, and its derivative has to
-//! do the same. So where the arrays cannot be had, the forward sweep goes on in a copy of the loop that records nothing:
+//! The arrays of a counted loop are made before its first iteration, of exactly the length that it is going to have.
+//! The primal may never get there: `for i in 0..n` with `n = usize::MAX` panics as soon as `x[i]` is out of bounds, and
+//! its derivative has to do the same. So where the arrays cannot be had, the forward sweep goes on in a copy of the
+//! loop that records nothing:
 //!
 //! ```text
 //! b5:  v9 = icmp ugt bytes, 1073741824                 b7:  the arrays, and the loop as it is recorded
@@ -31,8 +32,8 @@ pub(crate) struct Unrecorded {
 }
 
 impl Sweeps<'_, '_> {
-    /// Copy the loops that may be left by a panic before they are as long as their counts say. To be done before anything of the
-    /// loops is recorded.
+    /// Copy the loops that may be left by a panic before they are as long as their counts say. To be done before
+    /// anything of the loops is recorded.
     pub(crate) fn copy_unrecorded(&mut self) {
         let mut counted: Vec<Loop> = self.trips.keys().copied().filter(|id| self.has_arrays(*id)).collect();
         counted.sort_unstable();
@@ -122,8 +123,8 @@ impl Sweeps<'_, '_> {
         Unrecorded { header: blocks[&self.loops.get(id).header], end }
     }
 
-    /// At the end of `block`, on the way into a loop with these arguments: on to its copy if there is no memory for so many bytes. Returns
-    /// the block from which the recorded loop is entered.
+    /// At the end of `block`, on the way into a loop with these arguments: on to its copy if there is no memory for so
+    /// many bytes. Returns the block from which the recorded loop is entered.
     pub(crate) fn enter_unrecorded(&mut self, block: Block, copy: Unrecorded, bytes: Value, args: &[Value]) -> Block {
         let runtime = self.target.runtime;
         let func = &mut self.aug.func;

@@ -1,11 +1,12 @@
 //! What derivatives are at singular points: the cases that tests assert and `docs/rules.md` shows.
 //!
-//! A [`Case`] is a function, a point and the partial derivatives there; it holds for `f64` and `f32`. [`Case::forward`] and its neighbours say
-//! what follows for a derivative in either mode, with and without `strong_zero`. A [`Composition`] is an expression of several functions, for
-//! what no single one shows.
+//! A [`Case`] is a function, a point and the partial derivatives there; it holds for `f64` and `f32`. [`Case::forward`]
+//! and its neighbours say what follows for a derivative in either mode, with and without `strong_zero`. A
+//! [`Composition`] is an expression of several functions, for what no single one shows.
 //!
-//! This file stands by itself, for three tests read it: `rules/tests.rs` evaluates the formulas, `tests/singular_points.rs` runs derivatives in
-//! the interpreter, and the end-to-end tests (`tests/e2e/tests/singular_points.rs`) run compiled ones.
+//! This file stands by itself, for three tests read it: `rules/tests.rs` evaluates the formulas,
+//! `tests/singular_points.rs` runs derivatives in the interpreter, and the end-to-end tests
+//! (`tests/e2e/tests/singular_points.rs`) run compiled ones.
 
 /// A number in each of the two float types.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +83,8 @@ fn times(t: f64, p: f64, zeros: Zeros) -> f64 {
 }
 
 impl Case {
-    /// What forward mode gives for a tangent that is 1 for operand `direction` and 0 for the others, or 0 for all: `Σ tᵢ·pᵢ`. For the
-    /// functions that choose an operand, it is the tangent of that one.
+    /// What forward mode gives for a tangent that is 1 for operand `direction` and 0 for the others, or 0 for all: `Σ
+    /// tᵢ·pᵢ`. For the functions that choose an operand, it is the tangent of that one.
     pub fn forward(&self, direction: Option<usize>, zeros: Zeros, partials: &[f64]) -> f64 {
         let tangent = |i: usize| if direction == Some(i) { 1.0 } else { 0.0 };
         let sum = partials.iter().enumerate().map(|(i, p)| times(tangent(i), *p, zeros)).sum();
@@ -108,7 +109,8 @@ impl Case {
     }
 }
 
-/// Whether a derivative is what it should be: a NaN is a NaN, zeros and infinities are exact, other numbers agree to `tolerance`.
+/// Whether a derivative is what it should be: a NaN is a NaN, zeros and infinities are exact, other numbers agree to
+/// `tolerance`.
 pub fn agrees(found: f64, expected: f64, tolerance: f64) -> bool {
     found == expected
         || (found.is_nan() && expected.is_nan())

@@ -20,11 +20,13 @@ pub enum Factor {
     MinusOne,
     /// `c·t`.
     Value(Value),
-    /// `c·k·t`, with a power of two for `k`. It goes to whichever is known first of `c` and `t`, so that it takes no time.
+    /// `c·k·t`, with a power of two for `k`. It goes to whichever is known first of `c` and `t`, so that it takes no
+    /// time.
     Scaled(f64, Value),
 }
 
-/// Where a coefficient is not zero. Elsewhere the product is zero whatever the tangent is, infinite or NaN: it is not multiplied.
+/// Where a coefficient is not zero. Elsewhere the product is zero whatever the tangent is, infinite or NaN: it is not
+/// multiplied.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Support {
     /// A condition.

@@ -1,5 +1,5 @@
-//! The tables as a page: `docs/rules.md` is what [`markdown`] makes of the rules and of the [cases] that tests assert, and a
-//! test holds the two together.
+//! The tables as a page: `docs/rules.md` is what [`markdown`] makes of the rules and of the [cases] that tests assert,
+//! and a test holds the two together.
 
 use super::cases::{self, Case, Number};
 use super::{Rule, rule};

@@ -1,13 +1,15 @@
 //! The expressions that derivative rules are written in.
 //!
 //! An [`Expr`] is a formula over a function's operands and its result. Operators are overloaded, so that a row of the
-//! table reads like mathematics: `0.5 * (1.0 / r)`, `(1.0 - r) * (1.0 + r)`. It is emitted as IR, evaluated, and printed.
+//! table reads like mathematics: `0.5 * (1.0 / r)`, `(1.0 - r) * (1.0 + r)`. It is emitted as IR, evaluated, and
+//! printed.
 
 use pullback_ir::{BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, MathFn, Value};
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// A formula. It is `Copy`, for the sake of rows that read well; its nodes live as long as the program, as the table does.
+/// A formula. It is `Copy`, for the sake of rows that read well; its nodes live as long as the program, as the table
+/// does.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Expr {
     /// An operand, a float.
@@ -159,8 +161,8 @@ impl Expr {
         )
     }
 
-    /// Of a formula that is zero where a condition holds, or where it does not: the condition, what it is where the formula is not zero, and
-    /// the formula there.
+    /// Of a formula that is zero where a condition holds, or where it does not: the condition, what it is where the
+    /// formula is not zero, and the formula there.
     pub fn support(&self) -> (Option<(Condition, bool)>, Expr) {
         match self {
             Expr::Select(condition, Expr::Const(0.0), rest) => (Some((*condition, false)), **rest),
@@ -169,8 +171,8 @@ impl Expr {
         }
     }
 
-    /// Of `k·p`, with a power of two for `k`, these two; else 1 and the formula itself. The product of `k`, `p` and a tangent is the same
-    /// in whichever order.
+    /// Of `k·p`, with a power of two for `k`, these two; else 1 and the formula itself. The product of `k`, `p` and a
+    /// tangent is the same in whichever order.
     pub fn scale(&self) -> (f64, Expr) {
         match self {
             Expr::Mul(Expr::Const(k), p) if k.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1 => (*k, **p),

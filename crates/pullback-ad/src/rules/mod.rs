@@ -1,9 +1,9 @@
 //! Derivative rules of the float functions: one table that a mathematician can audit in one sitting.
 //!
 //! [`table`] holds a row for each [`pullback_ir::MathFn`]: the partial derivative for each float operand, written as an
-//! [`Expr`] over the operands `x`, `y`, `z` and the result `r`. The same row is
-//! turned into IR for forward and reverse mode, evaluated by the tests, and printed in `docs/rules.md`. What derivatives are at singular
-//! points is another table, [`cases`], which the tests assert and the same page shows.
+//! [`Expr`] over the operands `x`, `y`, `z` and the result `r`. The same row is turned into IR for forward and reverse
+//! mode, evaluated by the tests, and printed in `docs/rules.md`. What derivatives are at singular points is another
+//! table, [`cases`], which the tests assert and the same page shows.
 //!
 //! ```
 //! use pullback_ad::rules::rule;

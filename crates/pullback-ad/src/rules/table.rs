@@ -20,7 +20,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Append what the partials for the operands that are `wanted` need as IR; what they have in common is emitted once.
+    /// Append what the partials for the operands that are `wanted` need as IR; what they have in common is emitted
+    /// once.
     pub fn coefficients(
         &self,
         b: &mut Builder,
@@ -80,8 +81,8 @@ impl From<Zero> for Partial {
     }
 }
 
-/// `rule!(Name, |operands, r| [partial, …], "remark")`: the operands are called `x`, `y`, `z` for floats and `n` for the
-/// integer that is the second one; the result, where it is used, `r`.
+/// `rule!(Name, |operands, r| [partial, …], "remark")`: the operands are called `x`, `y`, `z` for floats and `n` for
+/// the integer that is the second one; the result, where it is used, `r`.
 macro_rules! rule {
     ($function:ident, |$($name:ident),*| [$($partial:expr),*] $(, $remark:literal)?) => {{
         $(let $name = variable(stringify!($name));)*
@@ -123,7 +124,8 @@ fn zero_at_zero(x: Expr, formula: Expr) -> Expr {
     x.cmp(FloatPred::Oeq, 0.0).select(0.0, formula)
 }
 
-/// A minimum or maximum: the partial is 1 for the operand that is returned, 0 for the other; at a tie the first one counts as returned.
+/// A minimum or maximum: the partial is 1 for the operand that is returned, 0 for the other; at a tie the first one
+/// counts as returned.
 fn choice(function: MathFn) -> Rule {
     let first = variable("x").cmp(FloatPred::Oeq, variable("r"));
     let partials = vec![Some(first.select(1.0, 0.0)), Some(first.select(0.0, 1.0))];
@@ -144,8 +146,8 @@ fn step(function: MathFn) -> Rule {
 fn rows() -> Vec<Rule> {
     use MathFn::*;
     vec![
-        // Roots and powers.
-        // The reciprocal by itself: it often follows a root in the program too, and it is found again in the next derivative.
+        // Roots and powers. The reciprocal by itself: it often follows a root in the program too, and it is found again
+        // in the next derivative.
         rule!(Sqrt,  |r| [0.5 * (1.0 / r)]),
         rule!(Cbrt,  |r| [1.0 / (3.0 * r * r)]),
         rule!(Hypot, |x, y, r| [x / r, y / r]),

@@ -1,8 +1,8 @@
 //! Calls that are differentiated in one go: one function computes the value and adds to the gradient.
 //!
-//! The reverse of a callee is a function of its own, which is called when the forward sweep is over and finds on the tape what it
-//! needs. Where the cotangent of the result is known when the callee is called (`ahead`), there is no need to wait. Recursive
-//! functions that sum up products, such as a determinant by minors, know it all the way down:
+//! The reverse of a callee is a function of its own, which is called when the forward sweep is over and finds on the
+//! tape what it needs. Where the cotangent of the result is known when the callee is called (`ahead`), there is no need
+//! to wait. Recursive functions that sum up products, such as a determinant by minors, know it all the way down:
 //!
 //! ```text
 //! fn minor(rows, …) -> f64                          fn minor.once(rows, rows', …, g: f64) -> f64
@@ -11,9 +11,9 @@
 //!     }                                                     entry' += cofactor·g
 //!     sum                                                   sum += entry·cofactor
 //! ```
-//! Nothing is kept, and there is no reverse sweep. A function can be had in this form if it only reads active memory, of objects to
-//! which nobody writes at all: what is added to their shadows may come in any order. All its own calls of active functions have to be of
-//! this form, too.
+//! Nothing is kept, and there is no reverse sweep. A function can be had in this form if it only reads active memory,
+//! of objects to which nobody writes at all: what is added to their shadows may come in any order. All its own calls of
+//! active functions have to be of this form, too.
 //!
 //! When a call panics, what was added is taken back (`Disturbs::Sums`).
 
@@ -35,7 +35,8 @@ use pullback_ir::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// An expression that is to be computed somewhere, and the values that have to be computed for it ahead of where the program does.
+/// An expression that is to be computed somewhere, and the values that have to be computed for it ahead of where the
+/// program does.
 struct Share {
     term: Term,
     ahead: HashSet<Value>,
@@ -134,8 +135,8 @@ fn called(func: &Function) -> HashSet<FuncId> {
     .collect()
 }
 
-/// The store that gives a float to the caller as the result, if nothing else is ever done with its place: the cotangent that the caller
-/// has put there is that of the stored value, from the start.
+/// The store that gives a float to the caller as the result, if nothing else is ever done with its place: the cotangent
+/// that the caller has put there is that of the stored value, from the start.
 fn result_store(session: &Session, whole: &Augmented, primal: FuncId) -> Option<Inst> {
     let request = session.request;
     let arg = request.args.len().checked_sub(1).filter(|arg| request.is_result(*arg))?;

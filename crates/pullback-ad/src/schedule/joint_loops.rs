@@ -1,9 +1,9 @@
 //! Loops that only add things up, or fill an output: each iteration is reversed at once.
 //!
-//! The loss of most fits is a sum over data, and what comes after the sum is linear. The cotangent of such a sum is known before
-//! the loop starts, and it is the same in all iterations. So nothing is gained by going through the loop a second time: each
-//! iteration is reversed as soon as it is through, while all it computed is at hand. Nothing is kept beyond the iteration, and
-//! what it reads is read once.
+//! The loss of most fits is a sum over data, and what comes after the sum is linear. The cotangent of such a sum is
+//! known before the loop starts, and it is the same in all iterations. So nothing is gained by going through the loop a
+//! second time: each iteration is reversed as soon as it is through, while all it computed is at hand. Nothing is kept
+//! beyond the iteration, and what it reads is read once.
 //!
 //! ```text
 //!  forward   entry edge    the cotangents of the sums
@@ -14,16 +14,16 @@
 //! ```
 //! Reversing earlier must not be seen by anybody, so (`Search`):
 //!
-//! - nothing of an iteration gets into the next one, or out of the loop, but by the sums (`Chain`) and by what is written to
-//!   another place in each iteration (`Memory`). What is handed on from one iteration to the next because it would be loaded
-//!   again there (`Walks`) counts as loaded;
-//! - what the cotangents of the sums are made from is there before the loop (`Seed`), and so are those of what is written: nobody
-//!   reads that later;
-//! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the transpose of a
-//!   later write;
-//! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index that is compared
-//!   with a bound in each iteration is another matter: whether it will run into it is known before (`Bound`), and then
-//!   nothing is reversed.
+//! - nothing of an iteration gets into the next one, or out of the loop, but by the sums (`Chain`) and by what is
+//!   written to another place in each iteration (`Memory`). What is handed on from one iteration to the next because it
+//!   would be loaded again there (`Walks`) counts as loaded;
+//! - what the cotangents of the sums are made from is there before the loop (`Seed`), and so are those of what is
+//!   written: nobody reads that later;
+//! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the
+//!   transpose of a later write;
+//! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index
+//!   that is compared with a bound in each iteration is another matter: whether it will run into it is known before
+//!   (`Bound`), and then nothing is reversed.
 
 mod search;
 
@@ -92,7 +92,8 @@ struct Walk {
 /// The cotangent of a value, made from what is there before the loop.
 #[derive(Clone, PartialEq, Debug)]
 enum Seed {
-    /// What is so many bytes behind a place, one for each direction: in the shadow of where the value is stored in the end.
+    /// What is so many bytes behind a place, one for each direction: in the shadow of where the value is stored in the
+    /// end.
     At(Vec<(Value, i64)>, Type),
     /// The cotangent of a term.
     Scaled(Box<Seed>, Coefficient),
@@ -143,7 +144,8 @@ impl Sweeps<'_, '_> {
         all
     }
 
-    /// On the way into the loop, at the end of `block`: whether it will end without a panic, and the cotangents of the sums.
+    /// On the way into the loop, at the end of `block`: whether it will end without a panic, and the cotangents of the
+    /// sums.
     pub(crate) fn make_seeds(&mut self, block: Block, id: Loop) {
         for Bound { trips, start, bound, or_beyond } in self.joint_loops[&id].bounds.clone() {
             let mut b = Builder::new(&mut self.aug.func, block);
@@ -199,7 +201,8 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// At the end of the reverse of an iteration: what is handed on goes to the place where it was loaded, and nothing is left.
+    /// At the end of the reverse of an iteration: what is handed on goes to the place where it was loaded, and nothing
+    /// is left.
     pub(crate) fn end_iteration(&mut self, id: Loop) {
         let JointLoop { sums, walks, blocks, .. } = self.joint_loops[&id].clone();
         for sum in sums {

@@ -1,7 +1,7 @@
 //! Where the transpose of each linear operation runs.
 //!
-//! Split reversal is the default: all transposes run in the reverse sweep. Joint reversal runs them earlier, where the cotangent is known
-//! before the reverse sweep begins.
+//! Split reversal is the default: all transposes run in the reverse sweep. Joint reversal runs them earlier, where the
+//! cotangent is known before the reverse sweep begins.
 //!
 //! | module | does |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! Linear operations whose transposes have nothing to pass on.
 //!
-//! A cotangent comes from what was stored, returned, or passed to a call, and goes back through linear operations. A value that
-//! depends on the inputs but leads to none of these, such as one that is only compared, has no cotangent, and its operation's
-//! transpose would multiply nothing with a partial derivative. The optimiser may not drop that: nothing times infinity is not a
-//! number. So it is dropped here, and its NaN with it.
+//! A cotangent comes from what was stored, returned, or passed to a call, and goes back through linear operations. A
+//! value that depends on the inputs but leads to none of these, such as one that is only compared, has no cotangent,
+//! and its operation's transpose would multiply nothing with a partial derivative. The optimiser may not drop that:
+//! nothing times infinity is not a number. So it is dropped here, and its NaN with it.
 
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;

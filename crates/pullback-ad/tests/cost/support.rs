@@ -86,7 +86,8 @@ impl Program {
         self.left_behind(2 * of, of)
     }
 
-    /// Run the derivative although it fails; what is then in the shadow of argument `of`, which was the same as the argument.
+    /// Run the derivative although it fails; what is then in the shadow of argument `of`, which was the same as the
+    /// argument.
     pub fn failing_shadow(&self, of: usize) -> Vec<f64> {
         self.left_behind(2 * of + 1, of)
     }
@@ -126,7 +127,8 @@ impl Program {
         Run { text: self.text(), tape: interp.tape_high_water(tape).unwrap(), shadows, executed: interp.executed() }
     }
 
-    /// Run with a cotangent of argument `result` that looks random, and compare the gradient with differences in one direction.
+    /// Run with a cotangent of argument `result` that looks random, and compare the gradient with differences in one
+    /// direction.
     pub fn check(&self, result: usize) -> Run {
         let seed: Vec<f64> = (0..self.args[result].values().len()).map(|k| (1.3 * k as f64).cos()).collect();
         let along = |by: f64| {
@@ -171,8 +173,8 @@ impl Program {
         self.touching(Type::is_int).iter().filter(|i| matches!(func.inst(**i).op, Op::Store { .. })).count()
     }
 
-    /// How many loops the derivative has, and in how many of them there is something to do with floats on the way back to the
-    /// header that is not done if the loop is left.
+    /// How many loops the derivative has, and in how many of them there is something to do with floats on the way back
+    /// to the header that is not done if the loop is left.
     pub fn loops(&self) -> [usize; 2] {
         let func = self.module.func(self.derivative);
         let cfg = Cfg::new(func);

@@ -2,8 +2,8 @@
 //!
 //! Every scalar is a pair of bit patterns: its value, and its dual. For a float the dual is the tangent; for an integer
 //! that carries the bits of a float it is the bits of that float's tangent; else it is zero. Memory has a dual byte for
-//! each byte. So a tangent goes wherever the bits of its float go, and nothing needs to be known about types or activity.
-//! The evaluator shares no code with the engine or with the IR's interpreter, and is their judge.
+//! each byte. So a tangent goes wherever the bits of its float go, and nothing needs to be known about types or
+//! activity. The evaluator shares no code with the engine or with the IR's interpreter, and is their judge.
 
 mod math;
 mod memory;

@@ -88,7 +88,8 @@ impl Body<'_> {
         }
     }
 
-    /// Add many of the floats in scope, and one of each array, to the place of the result, so that little is computed in vain.
+    /// Add many of the floats in scope, and one of each array, to the place of the result, so that little is computed
+    /// in vain.
     pub fn store_summary(&mut self) {
         let Some(result) = self.result.clone() else { return };
         for array in self.env.arrays.clone() {
@@ -163,8 +164,8 @@ impl Body<'_> {
         }
     }
 
-    /// `memmove` inside an array, from a place to another one and of a length that are known when the program runs: they may
-    /// overlap in every way.
+    /// `memmove` inside an array, from a place to another one and of a length that are known when the program runs:
+    /// they may overlap in every way.
     pub fn slide(&mut self) -> bool {
         let Some(array) = self.array(|a| a.write && (a.cap > 1 || a.elem == Elem::Triple)) else { return false };
         let array = if self.rng.chance(50) { self.flat(array) } else { array };

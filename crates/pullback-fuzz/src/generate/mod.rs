@@ -1,10 +1,10 @@
 //! Random programs in the IR.
 //!
 //! A program is a function in the shape of the shims that `#[autodiff]` makes (every parameter is a pointer to an
-//! argument, the last one to the place of the result), its helpers, a request, and memory for the arguments. It is built from
-//! structured statements, so it terminates, stays inside its memory, frees what it allocates, and keeps its
-//! floats in ranges where derivatives are tame. Each seed switches a random half of the [`Feature`]s on, so that
-//! every pair of them meets without the rest, and a failing program is small to begin with.
+//! argument, the last one to the place of the result), its helpers, a request, and memory for the arguments. It is
+//! built from structured statements, so it terminates, stays inside its memory, frees what it allocates, and keeps its
+//! floats in ranges where derivatives are tame. Each seed switches a random half of the [`Feature`]s on, so that every
+//! pair of them meets without the rest, and a failing program is small to begin with.
 
 mod arguments;
 mod arith;

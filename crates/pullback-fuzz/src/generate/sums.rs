@@ -1,5 +1,5 @@
-//! Sums over arrays at the end of a program, from which its result is made: loops that may be reversed one iteration at a time, and
-//! loops that miss that by a little.
+//! Sums over arrays at the end of a program, from which its result is made: loops that may be reversed one iteration at
+//! a time, and loops that miss that by a little.
 
 use super::body::{Array, Body};
 use pullback_ir::{BinOp, BlockCall, IntPred, Type, Value};

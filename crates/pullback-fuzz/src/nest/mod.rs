@@ -5,9 +5,9 @@
 //!                                                                                       call inner(tape, a, a', out, out')
 //!                                                                                       call __pullback_tape_drop(tape)
 //! ```
-//! As with the driver, the engine is told that the inner derivative is to be differentiated, and what that calls of the run-time
-//! support besides its tape is replaced by plain code. The arguments of `outer` are those of the primal and their
-//! shadows, which are memory like any other to the derivative of `outer`.
+//! As with the driver, the engine is told that the inner derivative is to be differentiated, and what that calls of the
+//! run-time support besides its tape is replaced by plain code. The arguments of `outer` are those of the primal and
+//! their shadows, which are memory like any other to the derivative of `outer`.
 
 mod support;
 

@@ -1,12 +1,13 @@
-//! Plain code in the place of the run-time functions that a derivative calls besides its tape: what `pullback::rt::nested`
-//! is to the driver. Each call gets a function of its own, as if it were inlined.
+//! Plain code in the place of the run-time functions that a derivative calls besides its tape: what
+//! `pullback::rt::nested` is to the driver. Each call gets a function of its own, as if it were inlined.
 
 use crate::shrink::reachable;
 use pullback_ir::{
     Block, BlockCall, Builder, Callee, CastOp, FuncId, Function, Inst, IntPred, Module, Op, Type, Value,
 };
 
-/// Replace the calls of such functions in a derivative and all it calls; the name of one for which there is no plain code.
+/// Replace the calls of such functions in a derivative and all it calls; the name of one for which there is no plain
+/// code.
 pub fn replace(module: &mut Module, derivative: FuncId) -> Result<(), String> {
     for id in reachable(module, derivative) {
         let func = module.func(id);
@@ -68,7 +69,8 @@ impl Lanes {
         b.push(Op::Store { ptr, value, align: 1 }, None);
     }
 
-    /// A loop over the lanes below `len`, at the end of a block; the block after it. `body` is given the offset of a lane.
+    /// A loop over the lanes below `len`, at the end of a block; the block after it. `body` is given the offset of a
+    /// lane.
     fn each(
         self,
         func: &mut Function,

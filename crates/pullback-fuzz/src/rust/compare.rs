@@ -257,8 +257,8 @@ impl Point<'_> {
         }
     }
 
-    /// Rounding is in proportion to the terms: each is a product of partials, and what is lost in all of them is a small multiple of its
-    /// last bit. A derivative that has no terms is exactly zero.
+    /// Rounding is in proportion to the terms: each is a product of partials, and what is lost in all of them is a
+    /// small multiple of its last bit. A derivative that has no terms is exactly zero.
     fn agrees(&self, seen: f64, expected: Scaled) -> bool {
         let (relative, of_scale, largest) = match self.program.precision {
             Precision::Single => (1e-4, 3e-5, 1e30),

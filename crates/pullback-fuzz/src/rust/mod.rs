@@ -13,9 +13,10 @@
 //! | [`campaign`] | many batches |
 //! | [`numbers`] | the numbers that programs are run on |
 //!
-//! The oracle is exact: the same source, compiled with dual numbers in the place of floats. Of each program is checked: that forward and
-//! reverse derivatives, by attribute and by `value_and_grad`, `jvp` and `hvp`, are those of the dual numbers; that they return the primal's
-//! values, to the last bit; that they panic where it does, with the same message, and leave shadows as they were.
+//! The oracle is exact: the same source, compiled with dual numbers in the place of floats. Of each program is checked:
+//! that forward and reverse derivatives, by attribute and by `value_and_grad`, `jvp` and `hvp`, are those of the dual
+//! numbers; that they return the primal's values, to the last bit; that they panic where it does, with the same
+//! message, and leave shadows as they were.
 
 pub mod batch;
 pub mod build;

@@ -1,7 +1,8 @@
 //! A smaller program with the same fault.
 //!
-//! Lines are taken out, one statement at a time (a line, or as many as its brackets span), or the first and the last line of a
-//! block, whose content stays. What does not compile then is no candidate. All candidates of a round are one batch.
+//! Lines are taken out, one statement at a time (a line, or as many as its brackets span), or the first and the last
+//! line of a block, whose content stays. What does not compile then is no candidate. All candidates of a round are one
+//! batch.
 
 use super::build::{Finding, Workshop};
 use super::program::Program;

@@ -1,8 +1,9 @@
 //! Random statements about values of random types.
 //!
-//! A [`Writer`] knows which variables there are. From each, the *places* in it are reached: fields, elements, what is in a box, behind
-//! an `Rc`, in a cell. A statement picks a place and does something with it that its type allows. The programs are
-//! accepted by the borrow checker: what is borrowed by a loop or a closure is not written in it, unless it is in a cell.
+//! A [`Writer`] knows which variables there are. From each, the *places* in it are reached: fields, elements, what is
+//! in a box, behind an `Rc`, in a cell. A statement picks a place and does something with it that its type allows. The
+//! programs are accepted by the borrow checker: what is borrowed by a loop or a closure is not written in it, unless it
+//! is in a cell.
 
 use super::types::{ARRAY, Struct, Ty};
 use crate::rng::Rng;

@@ -6,8 +6,8 @@
 //! oracle/     the same with dual numbers, which cargo builds
 //! ```
 //!
-//! A program that does not build is left out of its batch. Programs run one after the other in one process, each with its number before
-//! and after it; where one brings the process down, the rest runs in another one.
+//! A program that does not build is left out of its batch. Programs run one after the other in one process, each with
+//! its number before and after it; where one brings the process down, the rest runs in another one.
 
 use super::program::{FUNCTIONS, World};
 use crate::process::{End, run};
@@ -49,7 +49,8 @@ pub struct Outcome {
     pub refused: BTreeMap<String, Vec<Program>>,
     /// Derivatives that panic where the function does not, by what they say.
     pub refused_at_run_time: BTreeMap<String, Vec<u64>>,
-    /// Calls that returned, and were compared; that panicked like the function; that refused; that were too large to be compared.
+    /// Calls that returned, and were compared; that panicked like the function; that refused; that were too large to be
+    /// compared.
     pub calls: [u64; 4],
 }
 

@@ -1,5 +1,5 @@
-//! Functions that random statements call and the engine does not differentiate: opaque ones, and ones with rules. They do what they can
-//! to what they can reach.
+//! Functions that random statements call and the engine does not differentiate: opaque ones, and ones with rules. They
+//! do what they can to what they can reach.
 
 use super::body::{Access, Floats, Variable, Writer};
 use super::types::Ty;

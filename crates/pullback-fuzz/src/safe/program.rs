@@ -1,10 +1,10 @@
 //! Random safe programs: a function, its arguments and their shadows, and a derivative that is taken of it.
 //!
-//! Programs come in *worlds*: a world has types and arguments, and [`FUNCTIONS`] functions of those, each of which is a program. What is
-//! compiled for the arguments is compiled once for all of them.
+//! Programs come in *worlds*: a world has types and arguments, and [`FUNCTIONS`] functions of those, each of which is a
+//! program. What is compiled for the arguments is compiled once for all of them.
 //!
-//! The text of a world is written once, and stands in two crates: in one, `F` is a float, and derivatives are taken; in the other, the
-//! oracle, `F` is a dual number. Lines that begin with `@real` are in the first only.
+//! The text of a world is written once, and stands in two crates: in one, `F` is a float, and derivatives are taken; in
+//! the other, the oracle, `F` is a dual number. Lines that begin with `@real` are in the first only.
 
 use super::body::{Access, Floats, Place, Trust, Variable, Writer};
 use super::types::{self, Ty, Use};
@@ -520,7 +520,8 @@ impl World {
         self.functions[number].outlived
     }
 
-    /// The module in which derivatives are taken of some of the functions: `PROGRAMS` take a fuse and what the oracle says, and judge.
+    /// The module in which derivatives are taken of some of the functions: `PROGRAMS` take a fuse and what the oracle
+    /// says, and judge.
     pub fn real(&self, of: &BTreeSet<usize>) -> String {
         let functions: Vec<&Function> = self.functions.iter().filter(|f| of.contains(&f.number)).collect();
         let width = if self.single { "real32" } else { "real64" };

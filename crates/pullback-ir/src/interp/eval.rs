@@ -1,8 +1,8 @@
 //! Operations without memory: arithmetic, comparisons, conversions, float functions and aggregates.
 //!
-//! Given operands, hands on the result. An operand that is undef makes the result undef, as does what LLVM calls poison: a
-//! shift by the width or more, a float that does not fit the integer it is cast to. Integers wrap whatever the flags say, and
-//! a division that has no answer is a trap. Single precision is computed in single precision.
+//! Given operands, hands on the result. An operand that is undef makes the result undef, as does what LLVM calls
+//! poison: a shift by the width or more, a float that does not fit the integer it is cast to. Integers wrap whatever
+//! the flags say, and a division that has no answer is a trap. Single precision is computed in single precision.
 
 use super::Trap;
 use super::value::{Val, mask, signed, store_size};

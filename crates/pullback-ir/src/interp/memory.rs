@@ -1,8 +1,8 @@
 //! The interpreter's memory.
 //!
-//! A 64-bit address space with separate allocations and wide gaps between them, so that an access that leaves its allocation
-//! is found. Addresses are never used twice: a freed allocation is remembered, and touching it is told apart from touching
-//! nothing at all. Each byte knows whether it was written.
+//! A 64-bit address space with separate allocations and wide gaps between them, so that an access that leaves its
+//! allocation is found. Addresses are never used twice: a freed allocation is remembered, and touching it is told apart
+//! from touching nothing at all. Each byte knows whether it was written.
 
 use super::Trap;
 use super::value::{Val, store_size};

@@ -1,9 +1,9 @@
 //! The interpreter: runs any function of a module, as the oracle that compiled code and derivatives are held against.
 //!
-//! Given a module, [`Interp::new`] lays out its globals; [`Interp::call`] runs a function on values and memory that the caller
-//! made with [`Interp::alloc_f64s`] and the like. Whatever the program does wrong, an access out of bounds or after a free, a
-//! division by zero, an endless loop, comes back as an [`InterpError`] that names the instruction; nothing is undefined. A module
-//! that the verifier accepts never makes the interpreter panic.
+//! Given a module, [`Interp::new`] lays out its globals; [`Interp::call`] runs a function on values and memory that the
+//! caller made with [`Interp::alloc_f64s`] and the like. Whatever the program does wrong, an access out of bounds or
+//! after a free, a division by zero, an endless loop, comes back as an [`InterpError`] that names the instruction;
+//! nothing is undefined. A module that the verifier accepts never makes the interpreter panic.
 //!
 //! ```
 //! use pullback_ir::{parse_module, interp::{Interp, Val}};

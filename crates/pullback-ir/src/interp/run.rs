@@ -3,8 +3,8 @@
 //! Calls of the program are frames in a `Vec`, not calls of the interpreter, so that deep recursion in a program is a
 //! [`Trap::DepthLimit`] and not the end of the process.
 //!
-//! A panic leaves frame by frame; where the call in progress has a clean-up, that is run as a frame on top, and the panic goes
-//! on when it returns. A panic that leaves a clean-up ends the program.
+//! A panic leaves frame by frame; where the call in progress has a clean-up, that is run as a frame on top, and the
+//! panic goes on when it returns. A panic that leaves a clean-up ends the program.
 
 use super::memory::Kind;
 use super::value::Val;
@@ -108,7 +108,8 @@ impl<'m> Interp<'m> {
         Ok(frame.caller)
     }
 
-    /// Leave frames until one has something to clean up, which is then next; an error if none has, or if this is no panic.
+    /// Leave frames until one has something to clean up, which is then next; an error if none has, or if this is no
+    /// panic.
     fn unwind(&mut self, stack: &mut Vec<Frame<'m>>, error: InterpError) -> Result<(), InterpError> {
         if !matches!(error.trap, Trap::Panic(_)) {
             return Err(error);

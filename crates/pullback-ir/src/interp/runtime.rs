@@ -1,11 +1,11 @@
-//! The run-time support functions of derivatives, built in: the tape, shadows and lanes, as `docs/architecture.md` lists
-//! them.
+//! The run-time support functions of derivatives, built in: the tape, shadows and lanes, as `docs/architecture.md`
+//! lists them.
 //!
-//! Here each push is an allocation of its own, so that an access beyond a record is found; a pop must name the bytes that
-//! the matching push did; and a popped record dies with the next push.
+//! Here each push is an allocation of its own, so that an access beyond a record is found; a pop must name the bytes
+//! that the matching push did; and a popped record dies with the next push.
 //!
-//! A program may have tapes of its own, in its own memory: one is there from its first use until `__pullback_tape_drop`,
-//! which must find no record on it.
+//! A program may have tapes of its own, in its own memory: one is there from its first use until
+//! `__pullback_tape_drop`, which must find no record on it.
 
 use super::memory::{Kind, Memory};
 use super::value::Val;

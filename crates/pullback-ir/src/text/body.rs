@@ -1,9 +1,9 @@
 //! Reading a function's body.
 //!
-//! Given the tokens after the opening brace and the names of the module, hands on the function with its blocks. Values and
-//! blocks keep the numbers they have in the text. Constants have none there: they get the numbers that the text leaves
-//! free. Types that the text leaves out are found once everything is read, because a block may use a value of a block that
-//! stands below it.
+//! Given the tokens after the opening brace and the names of the module, hands on the function with its blocks. Values
+//! and blocks keep the numbers they have in the text. Constants have none there: they get the numbers that the text
+//! leaves free. Types that the text leaves out are found once everything is read, because a block may use a value of a
+//! block that stands below it.
 
 mod resolve;
 

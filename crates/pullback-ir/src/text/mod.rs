@@ -1,8 +1,8 @@
 //! The text format: what a module looks like on paper, and how to read it back.
 //!
-//! Given a [`Module`], its `Display` writes text; given text, [`parse_module`] hands back the module or the first error with
-//! its line and column. Everything a module holds has a spelling, and the numbers of values and blocks survive the trip, so
-//! that a value named in a message is the value of that name in a dump: `print(parse(print(m))) == print(m)`.
+//! Given a [`Module`], its `Display` writes text; given text, [`parse_module`] hands back the module or the first error
+//! with its line and column. Everything a module holds has a spelling, and the numbers of values and blocks survive the
+//! trip, so that a value named in a message is the value of that name in a dump: `print(parse(print(m))) == print(m)`.
 //!
 //! ```text
 //! loc0 = "src/lib.rs":3:5 in "square"                 ; a source location; `at loc1` names the call it was inlined into

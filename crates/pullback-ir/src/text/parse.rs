@@ -1,7 +1,7 @@
 //! Reading a module.
 //!
-//! Given text, hands on the module or the first error. All declarations are read before the first body, so that a body may
-//! call a function that stands below it; bodies are read in [`body`](super::body).
+//! Given text, hands on the module or the first error. All declarations are read before the first body, so that a body
+//! may call a function that stands below it; bodies are read in [`body`](super::body).
 
 use super::body::parse_body;
 use super::lex::{ParseError, Pos, Token, lex};

@@ -1,7 +1,8 @@
 //! Writing the text format.
 //!
-//! Given a module, a function or one instruction, hands on its text as the [module page](super) describes it. A function
-//! printed without its module has no names for other functions and globals and shows their numbers (`fn3`, `g0`).
+//! Given a module, a function or one instruction, hands on its text as the [module page](super) describes it. A
+//! function printed without its module has no names for other functions and globals and shows their numbers (`fn3`,
+//! `g0`).
 
 use super::names::{Word, flag_words};
 use super::{inferred_type, states_type};

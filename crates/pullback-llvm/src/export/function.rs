@@ -75,8 +75,8 @@ impl Exporter<'_> {
                 edges.entry(target.block).or_default().push((from, args));
             }
             llvm!(api, LLVMPositionBuilderAtEnd(builder, last));
-            // A function without any code would have the address of the next one, and the tables for unwinding would name both: a panic in
-            // the other could not be unwound.
+            // A function without any code would have the address of the next one, and the tables for unwinding would
+            // name both: a panic in the other could not be unwound.
             if *block == order[0] && *term == Terminator::Unreachable && func.block(*block).insts.is_empty() {
                 body.intrinsic("llvm.trap", &[], None)?;
             }

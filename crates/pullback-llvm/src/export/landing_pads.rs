@@ -1,4 +1,5 @@
-//! Calls that clean up when they panic: an `invoke`, and a landing pad that calls the clean-up function and lets the panic go on.
+//! Calls that clean up when they panic: an `invoke`, and a landing pad that calls the clean-up function and lets the
+//! panic go on.
 
 use super::function::Body;
 use crate::ffi::{BlockRef, ValueRef, llvm};

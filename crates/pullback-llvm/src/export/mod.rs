@@ -20,9 +20,9 @@ use pullback_ir::{FuncId, Function};
 use std::collections::HashMap;
 
 impl Imported {
-    /// Emit these functions of [`Imported::ir`] into the module as external hidden definitions, and what they call and LLVM has
-    /// no body of. They get the target attributes (CPU, features, unwind tables) of the function `template`. A function that is
-    /// called and has no body anywhere is declared. A panic may unwind through an exported function.
+    /// Emit these functions of [`Imported::ir`] into the module as external hidden definitions, and what they call and
+    /// LLVM has no body of. They get the target attributes (CPU, features, unwind tables) of the function `template`. A
+    /// function that is called and has no body anywhere is declared. A panic may unwind through an exported function.
     pub fn export(&mut self, functions: &[FuncId], template: &str) -> Result<()> {
         let module = &self.module;
         let template = module.function_named(template).ok_or_else(|| Error::NoSymbol(template.to_owned()))?;
@@ -114,7 +114,8 @@ impl Exporter<'_> {
         llvm!(api, LLVMFunctionType(ret, params.as_mut_ptr(), params.len() as u32, 0))
     }
 
-    /// The function that the unwinder asks what to do with a panic. Where the program's own code cleans up nowhere, it is std's.
+    /// The function that the unwinder asks what to do with a panic. Where the program's own code cleans up nowhere, it
+    /// is std's.
     fn personality(&mut self) -> ValueRef {
         const NAME: &str = "rust_eh_personality";
         let found = self.personality.or_else(|| self.module.function_named(NAME));

@@ -45,7 +45,8 @@ impl Importer<'_> {
         self.body_from(func, entry, params, Part::Function)
     }
 
-    /// A clean-up function: what comes after a landing pad. Its parameters are the landing pad's phis, and what is captured.
+    /// A clean-up function: what comes after a landing pad. Its parameters are the landing pad's phis, and what is
+    /// captured.
     pub(super) fn cleanup_body(
         &mut self,
         func: Function,

@@ -1,8 +1,8 @@
 //! Landing pads: where an `invoke` goes when its callee panics.
 //!
-//! A landing pad and all that comes after it drops what the function holds, and lets the panic go on (`resume`); it never comes
-//! back to the code before. So it becomes a function of its own, a [`Cleanup`] of the call, and the IR's control flow has no
-//! edges for panics:
+//! A landing pad and all that comes after it drops what the function holds, and lets the panic go on (`resume`); it
+//! never comes back to the code before. So it becomes a function of its own, a [`Cleanup`] of the call, and the IR's
+//! control flow has no edges for panics:
 //!
 //! ```text
 //!   %x = invoke @f(%a) to %go unwind %pad            v1 = call @f(v0) cleanup @g.cleanup.0(v2)
@@ -13,8 +13,8 @@
 //!   call @free(%p)                                   call @free(v0)
 //!   resume %e                                        return
 //! ```
-//! The function's parameters are the landing pad's phis, and then the values it uses that are made before. Blocks that several
-//! landing pads share are in the function of each.
+//! The function's parameters are the landing pad's phis, and then the values it uses that are made before. Blocks that
+//! several landing pads share are in the function of each.
 
 use super::Importer;
 use super::function::{Body, Reason};

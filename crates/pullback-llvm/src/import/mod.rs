@@ -1,10 +1,9 @@
 //! LLVM to Pullback's IR.
 //!
-//! Given a module that [`normalise`](crate::normalise()) prepared, imports every function reachable from the roots. Phis
-//! become block parameters, address computations byte offsets, `memcpy` and the allocator's functions instructions; landing
-//! pads become functions.
-//! What the IR has no word for (atomics, inline assembly, vectors) becomes an opaque instruction that remembers the
-//! original, so that [`Imported::export`] can copy it.
+//! Given a module that [`normalise`](crate::normalise()) prepared, imports every function reachable from the roots.
+//! Phis become block parameters, address computations byte offsets, `memcpy` and the allocator's functions
+//! instructions; landing pads become functions. What the IR has no word for (atomics, inline assembly, vectors) becomes
+//! an opaque instruction that remembers the original, so that [`Imported::export`] can copy it.
 //!
 //! The result owns the module: the originals have to stay alive and in place.
 

@@ -1,4 +1,5 @@
-//! The derivative's body: check the shadows, make places for everything, ask the driver for the derivative, call it, return.
+//! The derivative's body: check the shadows, make places for everything, ask the driver for the derivative, call it,
+//! return.
 //!
 //! ```text
 //! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
@@ -16,8 +17,8 @@
 //! if !aside.is_empty() { Aside::reaches(…); aside.clear() }   // see `Aside`: what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
-//! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures nothing, so
-//! it is a plain function to the driver.
+//! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures
+//! nothing, so it is a plain function to the driver.
 
 use super::signature::{Passing, Returned, Shadow, Signature};
 use crate::parse::attribute::{Mode, Width};
@@ -129,8 +130,8 @@ impl Body<'_> {
                 let primal = &argument.ty;
                 tokens.extend(quote_spanned!(span=> ::pullback::__private::shadow_of::<#primal, #ty, #change>();));
             }
-            // SAFETY: S7, the shadow's type is the argument's, but for references that were made mutable, and types in which they were: of
-            // those it is said above.
+            // SAFETY: S7, the shadow's type is the argument's, but for references that were made mutable, and types in
+            // which they were: of those it is said above.
             for (lane, binding) in bindings.iter().enumerate() {
                 let check = quote_spanned! {span=>
                     ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #lane))
@@ -255,7 +256,8 @@ impl Body<'_> {
         if !taken.is_empty() || matches!(self.plan.result, ResultRole::Tangent(_)) {
             tokens.extend(quote!(let mut #constants = ::pullback::__private::Constants::default();));
             if !taken.is_empty() {
-                // SAFETY: S19, each shadow was checked and examined, and nothing but the derivative, which comes next, uses it.
+                // SAFETY: S19, each shadow was checked and examined, and nothing but the derivative, which comes next,
+                // uses it.
                 tokens.extend(quote!(unsafe { #taken }));
             }
         }
@@ -293,9 +295,9 @@ impl Body<'_> {
         }
     }
 
-    /// The function that the driver differentiates, with everything by pointer.
-    /// A safe function is called outside of `unsafe`, so that it is rustc who says where it may be called: one with target features only in a
-    /// derivative that has them too.
+    /// The function that the driver differentiates, with everything by pointer. A safe function is called outside of
+    /// `unsafe`, so that it is rustc who says where it may be called: one with target features only in a derivative
+    /// that has them too.
     fn shim(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
         let path = self.path();
@@ -304,7 +306,8 @@ impl Body<'_> {
         let call = quote!(#path(#(#arguments),*));
         // SAFETY: S41, the derivative is `unsafe` then, too: whoever calls it keeps the function's own promises.
         let call = if self.plan.function.is_unsafe { quote!(unsafe { #call }) } else { call };
-        // SAFETY: S40, the derivative gives the shim places of the arguments, each of which it reads once, and a place for the result.
+        // SAFETY: S40, the derivative gives the shim places of the arguments, each of which it reads once, and a place
+        // for the result.
         quote! {
             let #shim: fn(#(#inputs,)* *mut _) = |#(#arguments,)* #out| {
                 #(let #arguments = unsafe { ::core::ptr::read(#arguments) };)*
@@ -323,8 +326,9 @@ impl Body<'_> {
         if turbofish.is_empty() { path } else { quote!(#path::<#(#turbofish),*>) }
     }
 
-    /// A call of the shim that never happens gives its arguments their types, lifetimes included. So do calls of the function with the shadows,
-    /// one for each lane, for the tangents of its result: a tangent lives as long as the result that the function would have of the shadows.
+    /// A call of the shim that never happens gives its arguments their types, lifetimes included. So do calls of the
+    /// function with the shadows, one for each lane, for the tangents of its result: a tangent lives as long as the
+    /// result that the function would have of the shadows.
     fn types(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
         let path = self.path();
@@ -415,8 +419,9 @@ impl Body<'_> {
             let congruence = &self.congruence;
             quote!(#(#constants.complete(#out.as_ptr(), #lanes.as_mut_ptr(), &#congruence);)*)
         });
-        // SAFETY: S40, the driver puts a function with this signature in the place of the marker. All shadows were checked (S1, S3 to S6); they and
-        // the notes stay where they are until the tape and what is put aside are dropped below (S12, S23).
+        // SAFETY: S40, the driver puts a function with this signature in the place of the marker. All shadows were
+        // checked (S1, S3 to S6); they and the notes stay where they are until the tape and what is put aside are
+        // dropped below (S12, S23).
         quote! {
             #tape_binding
             unsafe {

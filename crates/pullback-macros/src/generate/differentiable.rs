@@ -1,7 +1,9 @@
-//! `#[derive(Differentiable)]`: the layout, the check of shadows, zero shadows, and through what a shadow may be written.
+//! `#[derive(Differentiable)]`: the layout, the check of shadows, zero shadows, and through what a shadow may be
+//! written.
 //!
-//! Bounds are put on type parameters, as the standard derives do: bounds on field types would be cyclic for a recursive type.
-//! A field that names a lifetime gets a bound of its own where it matters (`MakeZero`, `Writable`), since it may hold a reference.
+//! Bounds are put on type parameters, as the standard derives do: bounds on field types would be cyclic for a recursive
+//! type. A field that names a lifetime gets a bound of its own where it matters (`MakeZero`, `Writable`), since it may
+//! hold a reference.
 
 use crate::parse::type_def::{Field, FieldRole, Shape, TypeDef, Variant};
 use proc_macro2::{Ident, TokenStream};
@@ -51,7 +53,8 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     };
     let (floats, constants) = (floats(definition), constants(definition));
     quote! {
-        // SAFETY: S36, the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and variant is checked.
+        // SAFETY: S36, the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and
+        // variant is checked.
         #[automatically_derived]
         unsafe impl #parameters ::pullback::Differentiable for #name #arguments #where_clause {
             const LAYOUT: ::pullback::__private::Layout =
@@ -108,8 +111,8 @@ fn plain(definition: &TypeDef) -> TokenStream {
 
 /// The visit of every float.
 ///
-/// Errors about a field are shown at its type. Names have the span of the derive, here and below: if a macro has given the type, they would
-/// be looked up there.
+/// Errors about a field are shown at its type. Names have the span of the derive, here and below: if a macro has given
+/// the type, they would be looked up there.
 fn floats(definition: &TypeDef) -> TokenStream {
     let visit = |field: &Field, place: TokenStream| {
         let arguments = quote!(#place, ::pullback::__private::corresponding(self, #place, shadow), visit);

@@ -67,8 +67,8 @@ pub struct Parts<'a> {
     pub parameters: Vec<Ident>,
     /// What holds for them.
     pub bounds: TokenStream,
-    /// Those of them that stand for types that can be named, and these types. In generic code the compiler takes the bounds for
-    /// granted, so it complains of each type once, where it is put in.
+    /// Those of them that stand for types that can be named, and these types. In generic code the compiler takes the
+    /// bounds for granted, so it complains of each type once, where it is put in.
     pub named: Vec<(Ident, &'a Type)>,
     /// An expression for the record.
     pub record: TokenStream,
@@ -145,8 +145,8 @@ impl Frame<'_> {
         }
     }
 
-    /// The call that makes the record. It has the span of what is asked of the rule, so that this is where the compiler says what does
-    /// not hold.
+    /// The call that makes the record. It has the span of what is asked of the rule, so that this is where the compiler
+    /// says what does not hold.
     fn call(&self, parts: &Parts<'_>) -> TokenStream {
         let (name, turbofish) = (self.rule.name(), &self.rule.function.turbofish);
         let named = parts.named.iter().map(|(_, ty)| quote_spanned!(ty.span()=> ::core::marker::PhantomData::<#ty>));
@@ -298,7 +298,8 @@ pub fn wrapper_body(places: &[Ident], result: &Type, record: &TokenStream) -> To
     quote! {
         #(let #places = ::core::mem::ManuallyDrop::new(#places);)*
         let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
-        // SAFETY: S40, the driver puts a function there that takes the arguments out of their places and writes the result.
+        // SAFETY: S40, the driver puts a function there that takes the arguments out of their places and writes the
+        // result.
         unsafe {
             ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers,)* *mut ())>(
                 ::pullback::abi::__pullback_rule(#record),
@@ -376,8 +377,8 @@ pub fn floats_behind_raw(label: &str, ty: &Type, referred: &Type) -> TokenStream
     )
 }
 
-/// That an argument which seems to be passed by value is no reference, of which it would have to be seen how long it lives; and that it
-/// owns no memory.
+/// That an argument which seems to be passed by value is no reference, of which it would have to be seen how long it
+/// lives; and that it owns no memory.
 pub fn passed_by_value(label: &str, ty: &Type) -> TokenStream {
     let is_reference = quote!({
         #[allow(unused_imports)]

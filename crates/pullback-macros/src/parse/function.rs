@@ -169,9 +169,9 @@ fn refuse(signature: &Signature) -> syn::Result<()> {
     Ok(())
 }
 
-/// What an attribute of the function says of the derivative. Lint levels and conditions hold for it too, and so do target features: it may
-/// be called where the function may be. Other attributes (`inline`, `no_mangle`, further `autodiff`s, the documentation) are about
-/// the function alone.
+/// What an attribute of the function says of the derivative. Lint levels and conditions hold for it too, and so do
+/// target features: it may be called where the function may be. Other attributes (`inline`, `no_mangle`, further
+/// `autodiff`s, the documentation) are about the function alone.
 fn for_derivative(attribute: &Attribute) -> Option<Attribute> {
     let holds = |path: &syn::Path| {
         let name = path.get_ident().map(|name| name.unraw().to_string()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The lifetimes of a derivative whose result borrows from an argument.
 //!
-//! A lifetime that the primal's result leaves out is that of one argument. The derivative has that argument and its shadow, and the
-//! tangent borrows from the shadow. So the derivative's signature names the lifetimes:
+//! A lifetime that the primal's result leaves out is that of one argument. The derivative has that argument and its
+//! shadow, and the tangent borrows from the shadow. So the derivative's signature names the lifetimes:
 //!
 //! ```text
 //! fn get(&self, i: usize) -> &f64
@@ -10,17 +10,19 @@
 //!
 //! The bound is there because a tangent may refer to memory of the primal that carries no derivative.
 //!
-//! A path can hide a lifetime (`View` for `View<'_>`). No macro sees it, and rustc gives it the lifetime of the receiver. So where the
-//! result of a method has a path that is not known to hide none, receiver and shadow have one lifetime:
+//! A path can hide a lifetime (`View` for `View<'_>`). No macro sees it, and rustc gives it the lifetime of the
+//! receiver. So where the result of a method has a path that is not known to hide none, receiver and shadow have one
+//! lifetime:
 //!
 //! ```text
 //! fn view(&self) -> View
 //! fn tview<'primal>(&'primal self, d_self: &'primal Self) -> (View, View)
 //! ```
 //!
-//! Names are no proof: a user's type may be called `Vec`. The proof is a call of the primal with the shadows that never happens, in
-//! the derivative's body (`generate/body.rs`). From it the borrow checker gets the lifetime of each tangent, and refuses a signature that
-//! promises more. A lifetime that has a name in the primal is the same in arguments, shadows, result and tangent.
+//! Names are no proof: a user's type may be called `Vec`. The proof is a call of the primal with the shadows that never
+//! happens, in the derivative's body (`generate/body.rs`). From it the borrow checker gets the lifetime of each
+//! tangent, and refuses a signature that promises more. A lifetime that has a name in the primal is the same in
+//! arguments, shadows, result and tangent.
 
 use super::error;
 use super::function::{Argument, ArgumentKind, Function};
@@ -43,8 +45,8 @@ pub struct Borrow {
 }
 
 impl Borrow {
-    /// What the result of a function borrows from, if its type does not say. `has_shadow` tells whether an argument has a shadow from
-    /// which a tangent may borrow.
+    /// What the result of a function borrows from, if its type does not say. `has_shadow` tells whether an argument has
+    /// a shadow from which a tangent may borrow.
     pub fn of(function: &Function, has_shadow: impl Fn(usize) -> bool) -> Option<Self> {
         let result = function.result.as_ref()?;
         // Without a receiver, rustc finds no lifetime for what a path hides, and says so.
@@ -137,8 +139,8 @@ pub fn check(function: &Function) -> syn::Result<()> {
     Ok(())
 }
 
-/// The index of the argument whose lifetime is that of the result, if it has no name. These are Rust's rules: the lifetime of the
-/// reference to `Self`, else the only one that there is.
+/// The index of the argument whose lifetime is that of the result, if it has no name. These are Rust's rules: the
+/// lifetime of the reference to `Self`, else the only one that there is.
 fn lender(function: &Function) -> Option<usize> {
     let arguments = &function.arguments;
     if self_references(function) > 0 {

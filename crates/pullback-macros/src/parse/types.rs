@@ -1,4 +1,5 @@
-//! What can be seen of a type by its syntax. An alias hides it; then the trait bounds of the expansion say what is wrong.
+//! What can be seen of a type by its syntax. An alias hides it; then the trait bounds of the expansion say what is
+//! wrong.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -136,8 +137,8 @@ pub fn is_slice_reference(ty: &Type) -> bool {
     as_reference(ty).is_some_and(|reference| matches!(&*reference.elem, Type::Slice(_)))
 }
 
-/// The type of a shadow that is written, in which shared references to floats are mutable ones. If it is another type, also what was
-/// done to get there, as `pullback::__private::ShadowOf` has it.
+/// The type of a shadow that is written, in which shared references to floats are mutable ones. If it is another type,
+/// also what was done to get there, as `pullback::__private::ShadowOf` has it.
 pub fn writable(ty: &Type) -> (Type, Option<TokenStream>) {
     let mut ty = ty.clone();
     let change = make_writable(&mut ty);

@@ -1,8 +1,9 @@
 //! A rule as the driver and the engine read it.
 //!
-//! An attribute such as `#[rrule]` makes a **wrapper** with the signature of the rule's target, whose only work is to call what
-//! the marker [`__pullback_rule`] returns for a [`Rule`], with the places of the arguments and of the result; and a static `__PULLBACK_RULE`, a
-//! [`RuleEntry`], which tells the driver that the wrapper is to be differentiated in the place of the target.
+//! An attribute such as `#[rrule]` makes a **wrapper** with the signature of the rule's target, whose only work is to
+//! call what the marker [`__pullback_rule`] returns for a [`Rule`], with the places of the arguments and of the result;
+//! and a static `__PULLBACK_RULE`, a [`RuleEntry`], which tells the driver that the wrapper is to be differentiated in
+//! the place of the target.
 
 use super::{Arg, Str};
 use std::ptr::null;
@@ -43,7 +44,8 @@ impl RuleEntry {
     /// Added to the kind of an entry that gives way to another one for the same function.
     pub const DEFAULT: u32 = 1 << 8;
 
-    /// The function `target`, which is called `name` where the rule stands, is differentiated by differentiating `wrapper`.
+    /// The function `target`, which is called `name` where the rule stands, is differentiated by differentiating
+    /// `wrapper`.
     pub const fn new(
         kind: RuleKind,
         target: *const (),
@@ -192,8 +194,8 @@ impl Rule {
         self.augmented
     }
 
-    /// The function that is called in its place where memory that the arguments refer to may be overwritten before the pullback runs;
-    /// null where the rule does not ask about that.
+    /// The function that is called in its place where memory that the arguments refer to may be overwritten before the
+    /// pullback runs; null where the rule does not ask about that.
     pub const fn owning(&self) -> *const () {
         self.owning
     }
@@ -227,8 +229,8 @@ impl Rule {
 // The engine reads a rule, and nobody calls this.
 #[expect(improper_ctypes)]
 unsafe extern "C" {
-    /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. It is never
-    /// defined: a wrapper is differentiated, not run.
+    /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. It
+    /// is never defined: a wrapper is differentiated, not run.
     pub fn __pullback_rule(rule: *const Rule) -> *const ();
 
     /// Stands for the address of the target of `entry`, and tells the driver of the entry. It is never defined.

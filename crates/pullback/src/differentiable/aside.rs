@@ -1,18 +1,19 @@
 //! What of an enum's shadow is put aside while a reverse derivative runs.
 //!
-//! The memory of an enum is shared by its variants. Where the shadow of `None` lies, there are bytes in which a function that puts
-//! `Some(x)` there finds the cotangent of `x`; in the shadow of `N(4)` of `enum { F(f64), N(i64) }` they are the bits of 4. But a
-//! shadow that has no such float says that its cotangent is zero. So everything in the shadow of an enum that may be overwritten,
-//! but the floats and pointers of its variant, is kept, set to zero, and put back when the derivative is through or panics. (It
-//! never looks at tags, lengths and other plain data of a shadow.)
+//! The memory of an enum is shared by its variants. Where the shadow of `None` lies, there are bytes in which a
+//! function that puts `Some(x)` there finds the cotangent of `x`; in the shadow of `N(4)` of `enum { F(f64), N(i64) }`
+//! they are the bits of 4. But a shadow that has no such float says that its cotangent is zero. So everything in the
+//! shadow of an enum that may be overwritten, but the floats and pointers of its variant, is kept, set to zero, and put
+//! back when the derivative is through or panics. (It never looks at tags, lengths and other plain data of a shadow.)
 //!
-//! An enum behind a shared reference stays what it is. But a function may move it, without a look at its variant, to where the
-//! caller asks for the cotangent of a float, and that goes back to where it was: so numbers are kept and put back there, too.
+//! An enum behind a shared reference stays what it is. But a function may move it, without a look at its variant, to
+//! where the caller asks for the cotangent of a float, and that goes back to where it was: so numbers are kept and put
+//! back there, too.
 //!
-//! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has the shadow to
-//! itself. In a cell it need not: another `Rc` may lead there, even the primal's. So where something is noted in a cell, a second walk
-//! finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its owners in the shadows, and no `&` is on the way; else
-//! that is a mismatch.
+//! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has
+//! the shadow to itself. In a cell it need not: another `Rc` may lead there, even the primal's. So where something is
+//! noted in a cell, a second walk finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its
+//! owners in the shadows, and no `&` is on the way; else that is a mismatch.
 
 use super::path::{Access, Mismatch, Path};
 use super::{Differentiable, layout_of};
@@ -22,8 +23,8 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// The bytes of shadows that are put aside. They are noted while shadows are checked, and zero from [`clear`](Self::clear) on
-/// until this is dropped.
+/// The bytes of shadows that are put aside. They are noted while shadows are checked, and zero from
+/// [`clear`](Self::clear) on until this is dropped.
 #[derive(Debug, Default)]
 pub struct Aside {
     noted: ManuallyDrop<RefCell<Noted>>,
@@ -136,7 +137,8 @@ impl Aside {
         unsafe { (*self.noted.as_ptr()).owners.is_some() }
     }
 
-    /// A shadow owns the shared value at `address`, which has so many owners, if that can be told. Whether it is met for the first time.
+    /// A shadow owns the shared value at `address`, which has so many owners, if that can be told. Whether it is met
+    /// for the first time.
     pub(super) fn meet(&self, address: *const (), all: Option<usize>) -> bool {
         let mut noted = self.noted.borrow_mut();
         let owners = noted.owners.get_or_insert_default().entry(address).or_insert(Owners { met: 0, all, guard: None });
@@ -144,7 +146,8 @@ impl Aside {
         owners.met == 1
     }
 
-    /// Nothing but shadows may own the shared value at `address`, which is met: it holds the cell to which `path` leads.
+    /// Nothing but shadows may own the shared value at `address`, which is met: it holds the cell to which `path`
+    /// leads.
     pub(super) fn guard(&self, address: *const (), path: &Path<'_>) {
         let mut noted = self.noted.borrow_mut();
         if let Some(owners) = noted.owners.get_or_insert_default().get_mut(&address) {
@@ -173,8 +176,9 @@ impl Aside {
         }
     }
 
-    /// Let the compiler know that what `shadow` points to, and what that leads to, may be written where it does not see it. Spans are
-    /// noted behind shared references, and it may think that nobody writes there. A derivative of a derivative calls this as it is.
+    /// Let the compiler know that what `shadow` points to, and what that leads to, may be written where it does not see
+    /// it. Spans are noted behind shared references, and it may think that nobody writes there. A derivative of a
+    /// derivative calls this as it is.
     #[inline(never)]
     pub fn reaches(shadow: *mut ()) {
         std::hint::black_box(shadow);
@@ -197,7 +201,8 @@ impl Aside {
     #[inline(never)]
     unsafe fn put_aside(&mut self) {
         for &Span { start, length, access } in self.noted.get_mut().spans.iter() {
-            // SAFETY: S12, asked of the caller. The bytes are read where they may be padding: as bytes that nobody looks at.
+            // SAFETY: S12, asked of the caller. The bytes are read where they may be padding: as bytes that nobody
+            // looks at.
             unsafe {
                 let at = self.bytes.len();
                 self.bytes.reserve(length);
@@ -222,7 +227,8 @@ impl Drop for Aside {
 }
 
 impl Aside {
-    /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is: nothing is left to the fields.
+    /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is: nothing
+    /// is left to the fields.
     #[inline(never)]
     fn finish(&mut self) {
         self.put_back();
@@ -245,8 +251,8 @@ impl Aside {
         for &Span { start, length, access } in self.noted.get_mut().spans.iter().rev() {
             let bytes = &self.bytes[end - length..end];
             end -= length;
-            // SAFETY: S12, as asked by `clear`, which filled `bytes` from these spans. Behind a shared reference they are numbers, which can be
-            // compared, and may lie in memory that cannot be written: then nobody has.
+            // SAFETY: S12, as asked by `clear`, which filled `bytes` from these spans. Behind a shared reference they
+            // are numbers, which can be compared, and may lie in memory that cannot be written: then nobody has.
             unsafe {
                 if access == Access::Exclusive || std::slice::from_raw_parts(start, length) != bytes {
                     start.copy_from_nonoverlapping(bytes.as_ptr(), length);

@@ -1,26 +1,26 @@
 //! Whether shared memory has the same names in the shadows as in the primals.
 //!
-//! Two references to one cell, or two clones of an `Rc`, are two names of one value. The engine follows each name with a shadow of its own: what is
-//! written by one name and read by the other has a derivative only if both names lead to one shadow, too. So the check of
-//! shadows notes each piece of memory that may have several names, with its shadow; when all arguments are checked, the
-//! notes are compared, before anything is written:
+//! Two references to one cell, or two clones of an `Rc`, are two names of one value. The engine follows each name with
+//! a shadow of its own: what is written by one name and read by the other has a derivative only if both names lead to
+//! one shadow, too. So the check of shadows notes each piece of memory that may have several names, with its shadow;
+//! when all arguments are checked, the notes are compared, before anything is written:
 //!
 //! - the same primal memory has the same shadow, and the same shadow stands for the same primal memory;
 //! - a shadow is not itself primal memory;
 //! - what a `Const` argument reaches has no shadow by another argument.
 //!
-//! In forward mode the owners of `Rc`s are noted, too. A derivative that may drop owners without a shadow takes apart no `Rc` that has
-//! such owners: the shadow's own further owners would not be gone.
+//! In forward mode the owners of `Rc`s are noted, too. A derivative that may drop owners without a shadow takes apart
+//! no `Rc` that has such owners: the shadow's own further owners would not be gone.
 //!
-//! What is behind raw pointers has names that cannot be followed, and sizes that cannot be compared. Only a derivative that is `unsafe` to
-//! call takes shadows with raw pointers: its caller answers for them.
+//! What is behind raw pointers has names that cannot be followed, and sizes that cannot be compared. Only a derivative
+//! that is `unsafe` to call takes shadows with raw pointers: its caller answers for them.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::mem::ManuallyDrop;
 
-/// What is noted. Nothing is, and nothing is done, for arguments without cells and counts: each derivative makes one of these, so that it
-/// is one word.
+/// What is noted. Nothing is, and nothing is done, for arguments without cells and counts: each derivative makes one of
+/// these, so that it is one word.
 #[derive(Default)]
 pub struct Congruence {
     noted: ManuallyDrop<Cell<Option<Box<Noted>>>>,

@@ -1,16 +1,17 @@
 //! What of a tangent carries no derivative: strings, and fields with `#[pullback(skip)]`.
 //!
-//! The engine knows nothing of such parts but where they lie. In a shadow it does not write them, but for the lengths of a string, and moves them
-//! with what lies beside them: while a derivative runs, a shadow holds no value there. So the wrapper of a forward derivative
+//! The engine knows nothing of such parts but where they lie. In a shadow it does not write them, but for the lengths
+//! of a string, and moves them with what lies beside them: while a derivative runs, a shadow holds no value there. So
+//! the wrapper of a forward derivative
 //!
 //! - takes such parts out of each shadow that the derivative may change, before it runs ([`Constants::take`]);
 //! - puts clones of the primal's there when it is through, also by a panic, and in the tangents of results;
 //! - drops what it took out.
 //!
-//! What is behind a shared reference, or in an `Rc` that others own, too, stays as it is: a skipped cell may be written there, but only the
-//! primal's. What the caller's shadow borrows may have to live longer than what the primal borrows: it stays the shadow's own. In an enum the engine does not
-//! know where a part lies, and treats it like all else: a string is the same in shadow and primal, capacity and all, which the check of the
-//! shadow sees to.
+//! What is behind a shared reference, or in an `Rc` that others own, too, stays as it is: a skipped cell may be written
+//! there, but only the primal's. What the caller's shadow borrows may have to live longer than what the primal borrows:
+//! it stays the shadow's own. In an enum the engine does not know where a part lies, and treats it like all else: a
+//! string is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
 
 mod examine;
 mod own;
@@ -25,7 +26,8 @@ pub type CloneFn<T> = fn(&T) -> T;
 
 /// What is done with each part of a value that carries no derivative, and with its place in a shadow.
 pub trait VisitConstants {
-    /// A skipped field. Without `clone` no other value of its type can be made. It may borrow from somewhere if it `borrows`.
+    /// A skipped field. Without `clone` no other value of its type can be made. It may borrow from somewhere if it
+    /// `borrows`.
     ///
     /// # Safety
     /// `primal` holds a value. `shadow` is a place for one.
@@ -69,8 +71,8 @@ pub trait VisitConstants {
     fn leave(&mut self);
 }
 
-/// The parts that were taken out of shadows, and where others have to be put. Nothing, if there are none: each forward derivative makes one of
-/// these, so that it is one word.
+/// The parts that were taken out of shadows, and where others have to be put. Nothing, if there are none: each forward
+/// derivative makes one of these, so that it is one word.
 #[derive(Default)]
 pub struct Constants {
     taken: ManuallyDrop<Option<Box<Taken>>>,
@@ -86,7 +88,8 @@ impl Constants {
     /// Panic if there is a part in an argument that cannot be taken out of its shadow.
     ///
     /// # Safety
-    /// `shadow` is the place of a shadow that fits `primal`: `S` is `T` with other lifetimes. All arguments are noted in `congruence`.
+    /// `shadow` is the place of a shadow that fits `primal`: `S` is `T` with other lifetimes. All arguments are noted
+    /// in `congruence`.
     #[track_caller]
     #[inline]
     pub unsafe fn examine<T: Differentiable, S>(name: &str, primal: &T, shadow: *mut S, congruence: &Congruence) {
@@ -108,7 +111,8 @@ impl Constants {
     /// Take all parts out of the shadow of an argument, which was [examined](Self::examine).
     ///
     /// # Safety
-    /// As of [`examine`](Self::examine). The derivative is called next; until this is dropped, nothing else uses the two.
+    /// As of [`examine`](Self::examine). The derivative is called next; until this is dropped, nothing else uses the
+    /// two.
     #[inline]
     pub unsafe fn take<T: Differentiable, S>(&mut self, primal: &T, shadow: *mut S, congruence: &Congruence) {
         if T::CONSTANTS {
@@ -127,8 +131,8 @@ impl Constants {
     /// Put parts of its own into the tangent of a result.
     ///
     /// # Safety
-    /// `tangent` is what a derivative made of what is at `value`: `S` is `T` with other lifetimes. The value is there if `T` may have such
-    /// parts. All arguments are noted in `congruence`.
+    /// `tangent` is what a derivative made of what is at `value`: `S` is `T` with other lifetimes. The value is there
+    /// if `T` may have such parts. All arguments are noted in `congruence`.
     #[inline]
     pub unsafe fn complete<T: Differentiable, S>(&mut self, value: *const T, tangent: *mut S, congruence: &Congruence) {
         if T::CONSTANTS {

@@ -18,7 +18,8 @@ pub trait VisitFloats: Sized {
     /// `primal` may be read and `shadow` written, for `count` floats.
     unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize);
 
-    /// A pointer of the shadow, to what is visited next, unless that is nothing (an empty vector); whether it is to be visited.
+    /// A pointer of the shadow, to what is visited next, unless that is nothing (an empty vector); whether it is to be
+    /// visited.
     ///
     /// # Safety
     /// `place` may be read and written.
@@ -28,7 +29,8 @@ pub trait VisitFloats: Sized {
         true
     }
 
-    /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that was given it has returned.
+    /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that
+    /// was given it has returned.
     ///
     /// # Safety
     /// As asked by [`Differentiable::floats`], where `place` holds the reference.
@@ -42,8 +44,8 @@ pub trait VisitFloats: Sized {
         }
     }
 
-    /// A counted pointer of the shadow at `place`, to what others may see, too; whether that is to be visited. The value is at `address`, and has
-    /// so many owners.
+    /// A counted pointer of the shadow at `place`, to what others may see, too; whether that is to be visited. The
+    /// value is at `address`, and has so many owners.
     ///
     /// # Safety
     /// As asked by [`Self::pointer`].

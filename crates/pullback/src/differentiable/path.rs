@@ -10,13 +10,13 @@ use std::fmt;
 pub enum Access {
     /// It is reached through a shared reference.
     Shared,
-    /// It is owned, in a cell, or reached through `&mut`: a `Vec` may grow into its spare capacity, an enum may become another
-    /// variant.
+    /// It is owned, in a cell, or reached through `&mut`: a `Vec` may grow into its spare capacity, an enum may become
+    /// another variant.
     Exclusive,
 }
 
-/// The way from an argument to a part of it, such as `weights[3].rows`. It lives on the stack: a check that succeeds allocates
-/// nothing.
+/// The way from an argument to a part of it, such as `weights[3].rows`. It lives on the stack: a check that succeeds
+/// allocates nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -49,7 +49,8 @@ pub(crate) struct Names<'a> {
 pub(crate) enum ShadowKind {
     /// In reverse mode floats are added to, and pointers changed for a while.
     Cotangent,
-    /// In forward mode all that is written to the primal is written there, too, and what is given back is given back there.
+    /// In forward mode all that is written to the primal is written there, too, and what is given back is given back
+    /// there.
     Tangent,
     /// There is none. The argument stands for it.
     Missing,
@@ -78,8 +79,8 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The argument `name` itself. A check writes what a shadow keeps as spare capacity, so only those who have the shadow to themselves
-    /// begin one.
+    /// The argument `name` itself. A check writes what a shadow keeps as spare capacity, so only those who have the
+    /// shadow to themselves begin one.
     pub(crate) const fn argument(name: &'a str) -> Self {
         Path {
             parent: None,
@@ -132,8 +133,8 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The same way, where the memory around is noted as one piece if there are cells in it. In an enum there are cells in some variants
-    /// only: those are noted by themselves.
+    /// The same way, where the memory around is noted as one piece if there are cells in it. In an enum there are cells
+    /// in some variants only: those are noted by themselves.
     pub(super) fn around<T: Differentiable + ?Sized>(self, primal: &T, shadow: &T) -> Self {
         let is_noted = T::CELLS && !T::VARIANTS;
         if is_noted {
@@ -155,8 +156,8 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Note an owner of the shared value at `value`, in forward mode. The strong and weak counts of the value and of its shadow have to be
-    /// the same where the derivative may end the value.
+    /// Note an owner of the shared value at `value`, in forward mode. The strong and weak counts of the value and of
+    /// its shadow have to be the same where the derivative may end the value.
     pub(super) fn owner<R>(
         &self,
         owner: &R,
@@ -186,7 +187,8 @@ impl<'a> Path<'a> {
         })
     }
 
-    /// Fails where there is a raw pointer that a derivative would follow in the shadow, if nobody answers for what is behind it.
+    /// Fails where there is a raw pointer that a derivative would follow in the shadow, if nobody answers for what is
+    /// behind it.
     pub(super) fn raw_pointer(&self) -> Result<(), Mismatch> {
         match self.names {
             Some(names) if names.shadow != ShadowKind::Missing && !names.congruence.is_answered() => {
@@ -196,8 +198,8 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Fails, in forward mode, where there is a cell whose content has parts without derivative: it is written through shared references, behind
-    /// which nobody puts parts of their own.
+    /// Fails, in forward mode, where there is a cell whose content has parts without derivative: it is written through
+    /// shared references, behind which nobody puts parts of their own.
     pub(super) fn cell_of_constants<T>(&self) -> Result<(), Mismatch> {
         if !self.is_mirrored() {
             return Ok(());

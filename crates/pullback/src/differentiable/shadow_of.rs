@@ -1,9 +1,9 @@
 //! Which type a shadow has, if it is not that of its primal.
 //!
-//! A reverse derivative writes its shadows, so the macros put `&mut` where a signature has `&`: the shadow of `Vec<&f64>` is a
-//! `Vec<&mut f64>`. All that a macro sees of `Vec` is its name, which may be that of a user's type, and that may be another type for
-//! `&mut f64` than for `&f64`. So the macros also write down what they did, `In<Ref<Same>>`, and [`ShadowOf`] says for which types that
-//! is sound.
+//! A reverse derivative writes its shadows, so the macros put `&mut` where a signature has `&`: the shadow of
+//! `Vec<&f64>` is a `Vec<&mut f64>`. All that a macro sees of `Vec` is its name, which may be that of a user's type,
+//! and that may be another type for `&mut f64` than for `&f64`. So the macros also write down what they did,
+//! `In<Ref<Same>>`, and [`ShadowOf`] says for which types that is sound.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,8 @@ pub struct Same;
 #[derive(Debug)]
 pub struct Ref<P>(PhantomData<P>);
 
-/// The types inside of a slice, an array or a type of the standard library were replaced, as `P` says. (For a tuple, `P` is a tuple.)
+/// The types inside of a slice, an array or a type of the standard library were replaced, as `P` says. (For a tuple,
+/// `P` is a tuple.)
 #[derive(Debug)]
 pub struct In<P>(PhantomData<P>);
 
@@ -40,8 +41,8 @@ unsafe impl<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P> ShadowOf<&mut T, Ref<P>> f
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<[T], In<P>> for [S] {}
 // SAFETY: S7, such values in a row.
 unsafe impl<T, S: ShadowOf<T, P>, P, const N: usize> ShadowOf<[T; N], In<P>> for [S; N] {}
-// SAFETY: S7, the types of the content differ only in `&` and `&mut`, which look alike in memory and have the same niches. As for all types
-// below, the compiler could lay out the two in different ways, and does not.
+// SAFETY: S7, the types of the content differ only in `&` and `&mut`, which look alike in memory and have the same
+// niches. As for all types below, the compiler could lay out the two in different ways, and does not.
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<Vec<T>, In<P>> for Vec<S> {}
 // SAFETY: S7, as above.
 unsafe impl<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P> ShadowOf<Box<T>, In<P>> for Box<S> {}

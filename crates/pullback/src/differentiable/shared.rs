@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Which shared values [`make_zero`](crate::make_zero) has copied, and to where.
 ///
-/// Values are known by their addresses. So there is one of these for each walk through a value, which is borrowed for as long, and only
-/// [`ToZero`](crate::ToZero) makes one.
+/// Values are known by their addresses. So there is one of these for each walk through a value, which is borrowed for
+/// as long, and only [`ToZero`](crate::ToZero) makes one.
 #[derive(Debug)]
 pub struct Sharing {
     /// None in most types: a map that is empty asks the thread for the keys of its hashes all the same.

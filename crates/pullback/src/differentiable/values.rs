@@ -279,7 +279,8 @@ unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        // SAFETY: S8, the check writes nothing, and nobody else can while it runs: a cell is not shared between threads.
+        // SAFETY: S8, the check writes nothing, and nobody else can while it runs: a cell is not shared between
+        // threads.
         let (primal, shadow) = unsafe { (&*self.as_ptr(), &*shadow.as_ptr()) };
         if T::CONSTANTS {
             path.cell_of_constants::<T>()?;
@@ -306,8 +307,8 @@ unsafe impl<T: MakeZero + Copy + Writable> Writable for Cell<T> {}
 // SAFETY: S38, a cell is written through `&`.
 unsafe impl<T: MakeZero + Copy + Writable> SharedWritable for Cell<T> {}
 
-// SAFETY: S36, an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies where depends
-// on the variant. Variants are compared.
+// SAFETY: S36, an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies
+// where depends on the variant. Variants are compared.
 unsafe impl<T: Differentiable> Differentiable for Option<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Option",

@@ -1,8 +1,9 @@
 //! What a derivative calls that is to be differentiated itself.
 //!
-//! The engine knows three functions of a tape: a push, a pop and a deallocation that is put off. A push or a pop names the *site* it
-//! belongs to, so that what lies on a tape at one site is told from what lies there at another. All else is plain code, which is
-//! differentiated like any: the driver puts these functions in the place of those they are named after.
+//! The engine knows three functions of a tape: a push, a pop and a deallocation that is put off. A push or a pop names
+//! the *site* it belongs to, so that what lies on a tape at one site is told from what lies there at another. All else
+//! is plain code, which is differentiated like any: the driver puts these functions in the place of those they are
+//! named after.
 
 use super::{__pullback_defer_dealloc, Lane, Tape, lanes};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
@@ -28,7 +29,8 @@ pub unsafe extern "C" fn __pullback_tape_pop_at(tape: *mut Tape, bytes: i64, _si
     unsafe { &mut *tape }.pop(bytes as usize)
 }
 
-/// `bytes` new bytes that stay until the tape is dropped, aligned to 16. They are zero if `zero` is not, else uninitialised.
+/// `bytes` new bytes that stay until the tape is dropped, aligned to 16. They are zero if `zero` is not, else
+/// uninitialised.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses, and `bytes` is not negative.
@@ -81,7 +83,8 @@ pub unsafe extern "C" fn __pullback_nested_recount(shadow: *mut usize, before: i
     }
 }
 
-/// As [`__pullback_adjoint_copy`](super::__pullback_adjoint_copy). A cotangent is added where it is zero, too: its derivative need not be.
+/// As [`__pullback_adjoint_copy`](super::__pullback_adjoint_copy). A cotangent is added where it is zero, too: its
+/// derivative need not be.
 ///
 /// # Safety
 /// As there, and all lanes are floats.

@@ -1,16 +1,20 @@
-//! The caller's shadows as they were when a derivative began: for the case that it panics, and to find the cotangents in them.
+//! The caller's shadows as they were when a derivative began: for the case that it panics, and to find the cotangents
+//! in them.
 //!
-//! Most derivatives add to the shadows of inputs only when the primal is through, and then nothing panics. Where one disturbs them earlier
-//! (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first. What else lies in a shadow, a reverse derivative
-//! does not write, but for enums, of which `Aside` takes care. The wrapper of a derivative notes where its shadows are; the
-//! derivative has them saved, and forgets that when it is through. What is saved when the tape is dropped is put back.
+//! Most derivatives add to the shadows of inputs only when the primal is through, and then nothing panics. Where one
+//! disturbs them earlier (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first.
+//! What else lies in a shadow, a reverse derivative does not write, but for enums, of which `Aside` takes care. The
+//! wrapper of a derivative notes where its shadows are; the derivative has them saved, and forgets that when it is
+//! through. What is saved when the tape is dropped is put back.
 //!
-//! Where a function overwrites pointers in what it was given by reference, the cotangents in the shadow are not where the forward sweep leaves
-//! the values they belong to: after `mem::swap(&mut s.now, &mut s.next)`, that of `s.now[0]` is in the memory of what is `s.next` now.
-//! Between the sweeps such cotangents are brought to their values ([`paths`]).
+//! Where a function overwrites pointers in what it was given by reference, the cotangents in the shadow are not where
+//! the forward sweep leaves the values they belong to: after `mem::swap(&mut s.now, &mut s.next)`, that of `s.now[0]`
+//! is in the memory of what is `s.next` now. Between the sweeps such cotangents are brought to their values
+//! ([`paths`]).
 //!
-//! What a function was given by value and owns, it may change, and nobody sees that afterwards: there is no cotangent of it. What the shadow holds
-//! is a sum to which the gradient is added. Where a function changes such memory, these sums are zero while the derivative runs.
+//! What a function was given by value and owns, it may change, and nobody sees that afterwards: there is no cotangent
+//! of it. What the shadow holds is a sum to which the gradient is added. Where a function changes such memory, these
+//! sums are zero while the derivative runs.
 
 mod paths;
 
@@ -46,10 +50,11 @@ pub(super) struct Saved {
     stays: bool,
     /// Whether only what arguments own is visited.
     owned_only: bool,
-    /// What is added to shadows when the derivative is through: sums in memory that the function was given, and changes, and cotangents of what
-    /// is gone.
+    /// What is added to shadows when the derivative is through: sums in memory that the function was given, and
+    /// changes, and cotangents of what is gone.
     sums: Vec<Run>,
-    /// Whether the derivative is through. What is put back then is put back only if something panics that is dropped with the tape.
+    /// Whether the derivative is through. What is put back then is put back only if something panics that is dropped
+    /// with the tape.
     through: bool,
 }
 
@@ -157,7 +162,8 @@ impl VisitFloats for Saved {
         let primal = &raw const *primal;
         // SAFETY: S23, asked of the caller.
         let shadow = unsafe { pointee(primal, place) };
-        // SAFETY: S23, asked of the caller, also for the time when the function has returned: both are there as long as the tape is used.
+        // SAFETY: S23, asked of the caller, also for the time when the function has returned: both are there as long as
+        // the tape is used.
         let visit = move |saved: &mut Saved| unsafe { (*primal).floats(shadow, saved) };
         // Without pointers in it nothing can be exchanged, and what is there has its cotangents where it is.
         let outer = std::mem::replace(&mut self.in_lent, !T::PLAIN);
@@ -195,8 +201,8 @@ impl Saved {
 /// Note a shadow of `primal`. A derivative of a derivative calls this as it is.
 ///
 /// # Safety
-/// `shadow` is the place of a shadow that fits `primal`; these and `note` stay where they are as long as the tape is used, and only the
-/// derivative touches them.
+/// `shadow` is the place of a shadow that fits `primal`; these and `note` stay where they are as long as the tape is
+/// used, and only the derivative touches them.
 #[inline(never)]
 pub unsafe fn note<T: Differentiable>(tape: &mut Tape, note: &mut MaybeUninit<Noted>, primal: &T, shadow: *mut ()) {
     /// # Safety: as above.

@@ -164,8 +164,8 @@ fn copy_lanes_is_right_for_every_overlap() {
     }
 }
 
-/// What a copy of words and its reverse do, with a copy of everything: afterwards the shadows are what they were, and the
-/// cotangents of the target have gone to the source where it held a float.
+/// What a copy of words and its reverse do, with a copy of everything: afterwards the shadows are what they were, and
+/// the cotangents of the target have gone to the source where it held a float.
 #[test]
 fn words_come_back_for_every_overlap() {
     // Zero where the word is a float, a pointer elsewhere.
@@ -316,7 +316,8 @@ fn large_chunks_ask_for_huge_pages() {
     panic!("the chunk is in no mapping");
 }
 
-/// What a derivative has saved of the caller's shadows is put back when the tape is dropped, and not if it was forgotten before.
+/// What a derivative has saved of the caller's shadows is put back when the tape is dropped, and not if it was
+/// forgotten before.
 #[test]
 fn saved_shadows_are_put_back() {
     let (x, y) = (vec![vec![1.0_f64], vec![2.0, 3.0]], [4.0_f32]);

@@ -1,8 +1,8 @@
 //! Copies of words that are floats at one time and pointers at another.
 //!
-//! In the forward sweep the shadow of such a word is zero unless it is a pointer. A copy moves the shadows, and keeps on the tape
-//! what was moved and what was overwritten. The reverse puts the latter back and adds cotangents to the source where the former
-//! was zero: there the word was a float.
+//! In the forward sweep the shadow of such a word is zero unless it is a pointer. A copy moves the shadows, and keeps
+//! on the tape what was moved and what was overwritten. The reverse puts the latter back and adds cotangents to the
+//! source where the former was zero: there the word was a float.
 
 use super::{Lane, Tape, lanes};
 
@@ -76,8 +76,8 @@ unsafe fn uncopy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *mut u8, at: impl 
 /// Copy words and keep what the reverse needs; where `src` is null the words become zero. The regions may overlap.
 ///
 /// # Safety
-/// `tape` points to a tape that nobody else uses; all words may be read and written in `dst` and read in `src`; `width` is 4 or 8,
-/// `stride` is positive.
+/// `tape` points to a tape that nobody else uses; all words may be read and written in `dst` and read in `src`; `width`
+/// is 4 or 8, `stride` is positive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_copy_words(
     tape: *mut Tape,

@@ -1,7 +1,8 @@
-//! Rules for functions of BLAS by its C interface, whichever library has them and whichever crate declares them. With the feature `cblas`.
+//! Rules for functions of BLAS by its C interface, whichever library has them and whichever crate declares them. With
+//! the feature `cblas`.
 //!
-//! A primed name is a tangent in the column of forward mode and a cotangent in that of reverse mode; `:=` replaces, the others are added.
-//! Everything is computed by the functions of BLAS themselves.
+//! A primed name is a tangent in the column of forward mode and a cotangent in that of reverse mode; `:=` replaces, the
+//! others are added. Everything is computed by the functions of BLAS themselves.
 //!
 //! | function | | reverse mode | forward mode |
 //! |---|---|---|---|
@@ -14,8 +15,9 @@
 //! | `scal` | `x := α x` | `α' ⟨x', x⟩`, `x' := α x'` | `x' := α x' + α' x` |
 //! | `copy` | `y := x` | `x' y'`, `y' := 0` | `y' := x'` |
 //!
-//! For `β = 0` the functions do not read C or y, so the cotangent of β is NaN there, and so is its contribution to a tangent. `nrm2` has a
-//! NaN at the origin. What a pullback needs and the program overwrites before it runs, it has a copy of.
+//! For `β = 0` the functions do not read C or y, so the cotangent of β is NaN there, and so is its contribution to a
+//! tangent. `nrm2` has a NaN at the origin. What a pullback needs and the program overwrites before it runs, it has a
+//! copy of.
 
 mod declared;
 mod matrices;

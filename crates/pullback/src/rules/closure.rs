@@ -1,5 +1,5 @@
-//! The pullback between the two sweeps. A closure that need not be dropped is kept as it is, at its own size; any other one
-//! belongs to the tape, and its address is kept.
+//! The pullback between the two sweeps. A closure that need not be dropped is kept as it is, at its own size; any other
+//! one belongs to the tape, and its address is kept.
 
 use crate::abi::Kept;
 use crate::rt::Tape;
@@ -32,8 +32,8 @@ pub unsafe fn store_closure<C>(tape: *mut Tape, place: *mut u8, closure: C) {
     }
 }
 
-/// What becomes of what a rule's argument refers to where it may be overwritten: it is copied if it can be, with [`NoCopy`] for what cannot.
-/// So a rule that takes no notice of its [`Memory`](super::Memory) is right, too.
+/// What becomes of what a rule's argument refers to where it may be overwritten: it is copied if it can be, with
+/// [`NoCopy`] for what cannot. So a rule that takes no notice of its [`Memory`](super::Memory) is right, too.
 #[derive(Debug)]
 pub struct CopyOf<T: ?Sized>(PhantomData<T>);
 

@@ -8,16 +8,18 @@
 //! | `tan` `asin` `acos` `atan` `atan2` `sinh` `cosh` `tanh` `exp_m1` `ln_1p` `cbrt` `hypot` `abs_sub` | the standard library calls C's functions for them (`exp_m1` is `expm1`). They are in the engine's table, too: see below |
 //! | `erf` `erfc` `tgamma` `lgamma` `lgamma_r` `exp10` `j0` `j1` `jn` `y0` `y1` `yn` `fmod` `remainder` `scalbn` `frexp` `modf` `sincos` | here |
 //!
-//! All have a form for `f32` as well, whose name ends in `f`. A rule for C's function (`scalar_rule!(extern "C" tan(x) => …)`) holds for the method
-//! of the standard library that calls it, one for the method (`scalar_rule!(f64::tan(x) => …)`) for the method alone.
+//! All have a form for `f32` as well, whose name ends in `f`. A rule for C's function (`scalar_rule!(extern "C" tan(x)
+//! => …)`) holds for the method of the standard library that calls it, one for the method (`scalar_rule!(f64::tan(x) =>
+//! …)`) for the method alone.
 //!
-//! Those of the second row could be written like those of the third. Measured, that costs: a pullback keeps what it captures, and a
-//! derivative that needs nothing but `x` captures `x`, where the engine, which sees the formula, reads `x` from where it lies, and
-//! computes the formula in whichever sweep is cheaper. In a sum of `atan(x[i])` a rule makes the derivative execute 6 % more
-//! instructions, and write 8 bytes of tape for each element in the place of none; `ln_1p` costs 5 % and `hypot` 6 % more. What is computed
-//! from the result (`tanh`) costs the same either way.
+//! Those of the second row could be written like those of the third. Measured, that costs: a pullback keeps what it
+//! captures, and a derivative that needs nothing but `x` captures `x`, where the engine, which sees the formula, reads
+//! `x` from where it lies, and computes the formula in whichever sweep is cheaper. In a sum of `atan(x[i])` a rule
+//! makes the derivative execute 6 % more instructions, and write 8 bytes of tape for each element in the place of none;
+//! `ln_1p` costs 5 % and `hypot` 6 % more. What is computed from the result (`tanh`) costs the same either way.
 //!
-//! At the edges a derivative is what IEEE arithmetic makes of the formula: the one of `tgamma` and `lgamma` is NaN at their poles.
+//! At the edges a derivative is what IEEE arithmetic makes of the formula: the one of `tgamma` and `lgamma` is NaN at
+//! their poles.
 
 use super::NoTangent;
 use crate::{frule, rrule, scalar_rule};

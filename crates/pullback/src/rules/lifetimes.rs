@@ -1,20 +1,22 @@
 //! Lifetimes that the type of a rule's argument hides.
 //!
-//! A rule is called with whatever its function is called with, for any lifetimes. The attribute sees to it that the lifetimes in the types
-//! of arguments are parameters of the rule. An alias can hide one from it, and make it `'static`:
+//! A rule is called with whatever its function is called with, for any lifetimes. The attribute sees to it that the
+//! lifetimes in the types of arguments are parameters of the rule. An alias can hide one from it, and make it
+//! `'static`:
 //!
 //! ```text
 //! type Forever = Window<'static>;
 //! #[rrule(for = weighted)] fn rule(window: Forever, …)        for   fn weighted(window: Window<'_>, …)
 //! ```
-//! Such a rule could keep what it is given, in safe code, for longer than that is there. The compiler does not tell lifetimes apart where
-//! it makes code, but the name that it gives a type shows where there is one: `app::Window<'_>`. So those are counted before the rule is
-//! called, and what is left of that after optimisation is nothing or the panic.
+//! Such a rule could keep what it is given, in safe code, for longer than that is there. The compiler does not tell
+//! lifetimes apart where it makes code, but the name that it gives a type shows where there is one: `app::Window<'_>`.
+//! So those are counted before the rule is called, and what is left of that after optimisation is nothing or the panic.
 
 use std::any::type_name;
 use std::marker::PhantomData;
 
-/// Whether a type has no lifetimes, as far as that is known without a look at its name: [`AnyLifetimes`] is for the others.
+/// Whether a type has no lifetimes, as far as that is known without a look at its name: [`AnyLifetimes`] is for the
+/// others.
 #[derive(Debug)]
 pub struct LifetimesOf<T: ?Sized>(PhantomData<T>);
 

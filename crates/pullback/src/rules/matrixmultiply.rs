@@ -1,5 +1,5 @@
-//! Rules for [`matrixmultiply::sgemm`] and [`matrixmultiply::dgemm`], which `ndarray` and `nalgebra` call for products of matrices. With
-//! the feature `matrixmultiply`.
+//! Rules for [`matrixmultiply::sgemm`] and [`matrixmultiply::dgemm`], which `ndarray` and `nalgebra` call for products
+//! of matrices. With the feature `matrixmultiply`.
 //!
 //! `C ← α A B + β C`. With `dC` the cotangent of what is left in C, all but the last by the same function:
 //!
@@ -11,8 +11,8 @@
 //! | β | `⟨dC, C⟩`; NaN for β = 0, where C is not read | `dβ C`; NaN for β = 0 |
 //! | C | becomes `β dC` | becomes `β dC` |
 //!
-//! The pullback refers to A and B, or has copies of them where they may be overwritten before it runs; and a copy of C, where β is not
-//! zero.
+//! The pullback refers to A and B, or has copies of them where they may be overwritten before it runs; and a copy of C,
+//! where β is not zero.
 
 use super::{Memory, NoTangent, Thunk};
 use crate::{frule, rrule};
@@ -177,7 +177,8 @@ impl<T: Element> Kept<T> {
     /// # Safety
     /// Each shadow is null or lies as its matrix did.
     unsafe fn pull_back(self: &Rc<Self>, da: Matrix<T>, db: Matrix<T>, dc: Matrix<T>) -> (Thunk<T, AlphaFrom<T>>, T) {
-        // SAFETY: S34, asked of the caller. A shadow overlaps no matrix; and if that of A is that of B, one is added after the other.
+        // SAFETY: S34, asked of the caller. A shadow overlaps no matrix; and if that of A is that of B, one is added
+        // after the other.
         unsafe {
             if !da.place.is_null() {
                 da.add_product(self.alpha, dc, self.b.view().transposed());

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 /// What becomes of the memory that the arguments of a rule refer to, before its pullback runs.
 ///
-/// A pullback that refers to memory is refused where the program overwrites that memory in between, and one that owns a copy costs
-/// that copy everywhere. A rule for reverse mode that has a `Memory` as its first parameter is told which of the two it has to be, at
-/// each call. It is about what is behind a `&` or a `*const`.
+/// A pullback that refers to memory is refused where the program overwrites that memory in between, and one that owns a
+/// copy costs that copy everywhere. A rule for reverse mode that has a `Memory` as its first parameter is told which of
+/// the two it has to be, at each call. It is about what is behind a `&` or a `*const`.
 ///
-/// What is behind a `&` is copied for it where it may be overwritten, so that for a rule without raw pointers everything stays. What
-/// cannot be copied is refused there, as for a rule that does not ask: a type that is not `Clone`, and references in a structure or behind
-/// another reference.
+/// What is behind a `&` is copied for it where it may be overwritten, so that for a rule without raw pointers
+/// everything stays. What cannot be copied is refused there, as for a rule that does not ask: a type that is not
+/// `Clone`, and references in a structure or behind another reference.
 ///
 /// ```
 /// use pullback::rrule;

@@ -1,7 +1,8 @@
-//! The result of a rule, where its cotangent is taken by reference: a `Vec`, or anything else that owns what it reaches.
+//! The result of a rule, where its cotangent is taken by reference: a `Vec`, or anything else that owns what it
+//! reaches.
 //!
-//! When the rule has run, a shadow of the result is made, and its bits are written to the place of the result's shadow; the
-//! derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
+//! When the rule has run, a shadow of the result is made, and its bits are written to the place of the result's shadow;
+//! the derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
 
 use super::runs::Runs;
 use crate::differentiable::{Aside, MakeZero, Path, make_zero};
@@ -74,13 +75,15 @@ pub struct Cotangents<R: MakeZero> {
 }
 
 impl<R: MakeZero> Cotangents<R> {
-    /// The cotangent: what lies in the place of the result's shadow, and what is behind the pointers that it was made with.
+    /// The cotangent: what lies in the place of the result's shadow, and what is behind the pointers that it was made
+    /// with.
     ///
     /// # Safety
     /// `zero` is from [`view_result`], the tape is still there, and `shadow` is the place of the result's shadow.
     #[inline]
     pub unsafe fn take(zero: *mut R, shadow: *mut R) -> Self {
-        // SAFETY: S34, asked of the caller. By now other pointers may lie in the place, but the floats in it are those of this call.
+        // SAFETY: S34, asked of the caller. By now other pointers may lie in the place, but the floats in it are those
+        // of this call.
         unsafe {
             (*zero.cast::<Owned<R>>()).aside.put_back();
             let runs = Runs::of_value(&mut *zero);

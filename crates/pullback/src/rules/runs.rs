@@ -1,5 +1,5 @@
-//! The floats of a value as a list of runs, for what cannot be done in one walk: two values side by side, or a value that is
-//! written while it is walked.
+//! The floats of a value as a list of runs, for what cannot be done in one walk: two values side by side, or a value
+//! that is written while it is walked.
 
 use crate::differentiable::{Differentiable, Float, VisitFloats};
 use std::any::TypeId;
@@ -31,8 +31,8 @@ impl<F: Float> List<F> {
         }
     }
 
-    /// Call `f` with each run. (No reference stands for the first run at one time and for another one at another time: a derivative of
-    /// this code could not tell the memory of the two apart.)
+    /// Call `f` with each run. (No reference stands for the first run at one time and for another one at another time:
+    /// a derivative of this code could not tell the memory of the two apart.)
     fn each(&self, mut f: impl FnMut(Run<F>)) {
         if let Some(run) = self.first {
             f(run);
@@ -61,7 +61,8 @@ impl<F: Float> List<F> {
 
 /// The floats of a value, in the order of [`Differentiable::floats`]. A shared value occurs once.
 ///
-/// Floats of the two widths are listed apart, so that a derivative of this code never sees one in the place of the other.
+/// Floats of the two widths are listed apart, so that a derivative of this code never sees one in the place of the
+/// other.
 #[derive(Debug)]
 pub struct Runs {
     narrow: List<f32>,
@@ -207,7 +208,8 @@ impl Runs {
         self.wide.each(|run| unsafe { run.place.write_bytes(0, run.count) });
     }
 
-    /// Move those floats that lie in the value at `place` itself, not behind a pointer, from where they lie in the value at `from`.
+    /// Move those floats that lie in the value at `place` itself, not behind a pointer, from where they lie in the
+    /// value at `from`.
     ///
     /// # Safety
     /// `self` is the list of the value at `place`; both may be read and written.

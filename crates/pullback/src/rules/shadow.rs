@@ -1,11 +1,13 @@
 //! The shadows of arguments that are references.
 //!
-//! While a reverse derivative runs, memory that the primal made itself has shadows in which only floats and pointers can be
-//! relied on. So when the rule runs, a *view* of the shadow is made: its address with the length that the primal has. When the
-//! pullback runs, the view becomes a `&mut`: of the shadow itself, or of zeros that are added to it afterwards or thrown away.
+//! While a reverse derivative runs, memory that the primal made itself has shadows in which only floats and pointers
+//! can be relied on. So when the rule runs, a *view* of the shadow is made: its address with the length that the primal
+//! has. When the pullback runs, the view becomes a `&mut`: of the shadow itself, or of zeros that are added to it
+//! afterwards or thrown away.
 //!
-//! If there is more than floats behind the reference, the view is a zero shadow of its own, which the tape owns, with a list of
-//! where the floats of the shadow lie. The pullback is given that one, and what it adds is added to the shadow afterwards.
+//! If there is more than floats behind the reference, the view is a zero shadow of its own, which the tape owns, with a
+//! list of where the floats of the shadow lie. The pullback is given that one, and what it adds is added to the shadow
+//! afterwards.
 
 use super::cotangent::Add;
 use super::runs::Runs;
@@ -65,12 +67,12 @@ struct Detached<T: Reached + ?Sized> {
     shadow: Option<Runs>,
 }
 
-/// A view of a shadow. For floats only: its address, null without a shadow, with the primal's length. Else the address of a
-/// `Detached` value.
+/// A view of a shadow. For floats only: its address, null without a shadow, with the primal's length. Else the address
+/// of a `Detached` value.
 ///
 /// # Safety
-/// `tape` is a tape that nobody else uses. `primal` is the place of the argument; `shadow` is null or the place of its shadow, in
-/// which pointers are right.
+/// `tape` is a tape that nobody else uses. `primal` is the place of the argument; `shadow` is null or the place of its
+/// shadow, in which pointers are right.
 #[inline(always)]
 pub unsafe fn view<T: Reached + ?Sized>(tape: *mut Tape, primal: *const *const T, shadow: *const *mut ()) -> *mut T {
     let none = std::ptr::null_mut::<()>();
@@ -123,8 +125,8 @@ pub struct Shadow<T: Reached + ?Sized> {
 }
 
 impl<T: Reached + ?Sized> Shadow<T> {
-    /// The shadow of a view. Where it overlaps one of `others`, which are given to the same pullback, the pullback gets zeros,
-    /// which are added to the shadow afterwards: of two `&mut` neither may be the other.
+    /// The shadow of a view. Where it overlaps one of `others`, which are given to the same pullback, the pullback gets
+    /// zeros, which are added to the shadow afterwards: of two `&mut` neither may be the other.
     #[inline(always)]
     pub fn new(view: *mut T, others: &[Range<usize>]) -> Self {
         let shadow = Shadow { view, zeros: None };

@@ -7,7 +7,8 @@ use crate::abi::Activity;
 use crate::differentiable::{MakeZero, make_zero, pointee};
 use std::borrow::BorrowMut;
 
-/// What follows an argument of type `A`, passed by value, in a rule for forward mode: an `A`, an `Option<A>` or [`NoTangent`].
+/// What follows an argument of type `A`, passed by value, in a rule for forward mode: an `A`, an `Option<A>` or
+/// [`NoTangent`].
 #[diagnostic::on_unimplemented(
     message = "an argument of type `{A}` is followed by a `{Self}`",
     label = "not a tangent of `{A}`",
@@ -144,8 +145,8 @@ impl<T: Reached + ?Sized> TangentPlace<T> {
     }
 }
 
-/// What follows an argument that refers to a `T` in a rule for forward mode: a `&T` or an `Option<&T>`, a `&mut T` if the argument is
-/// one, or [`NoTangent`].
+/// What follows an argument that refers to a `T` in a rule for forward mode: a `&T` or an `Option<&T>`, a `&mut T` if
+/// the argument is one, or [`NoTangent`].
 #[diagnostic::on_unimplemented(
     message = "an argument that refers to `{T}` is followed by a `{Self}`",
     label = "not a tangent of a reference to `{T}`",
@@ -155,8 +156,9 @@ pub trait ReferenceTangent<T: Reached + ?Sized> {
     /// The tangent.
     ///
     /// # Safety
-    /// The primal and the shadow are there. As long as the reference is used, `place` stays where it is, and nobody else uses the shadow,
-    /// or if it is a `&`, writes to it. (A rule names lifetimes as it likes: they are those of a call.)
+    /// The primal and the shadow are there. As long as the reference is used, `place` stays where it is, and nobody
+    /// else uses the shadow, or if it is a `&`, writes to it. (A rule names lifetimes as it likes: they are those of a
+    /// call.)
     #[doc(hidden)]
     unsafe fn lend(place: &mut TangentPlace<T>) -> Self;
 }

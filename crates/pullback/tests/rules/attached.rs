@@ -1,5 +1,6 @@
-//! Rules that functions name themselves, functions without derivatives, and rules from partial derivatives. What the driver makes of
-//! them is tested with the driver; here, that the functions are what they were, and that the record of each instance is right.
+//! Rules that functions name themselves, functions without derivatives, and rules from partial derivatives. What the
+//! driver makes of them is tested with the driver; here, that the functions are what they were, and that the record of
+//! each instance is right.
 
 use super::by_hand::{Call, Place, forward};
 use pullback::rules::NoTangent;

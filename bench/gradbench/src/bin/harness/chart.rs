@@ -10,7 +10,8 @@ const LEFT: f64 = 170.0;
 const DECADE: f64 = 220.0;
 const COLOURS: [&str; 6] = ["#c0392b", "#34495e", "#7f8c8d", "#2980b9", "#27ae60", "#8e44ad"];
 
-/// How long derivatives take: for each workload a bar for each tool, in powers of ten of the time of ours. A bar that ends at the line in the middle takes as long as ours, one to the left of it less.
+/// How long derivatives take: for each workload a bar for each tool, in powers of ten of the time of ours. A bar that
+/// ends at the line in the middle takes as long as ours, one to the left of it less.
 pub fn bars(rows: &[Row]) -> String {
     let mut tools: Vec<&str> = Vec::new();
     for time in rows.iter().flat_map(|row| &row.times) {
@@ -79,8 +80,8 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// How amounts for each unit of work change while the work grows, relative to its smallest size, by powers of ten; a panel for each kind of
-/// amount. What is linear is level, what falls has a part that does not grow.
+/// How amounts for each unit of work change while the work grows, relative to its smallest size, by powers of ten; a
+/// panel for each kind of amount. What is linear is level, what falls has a part that does not grow.
 pub fn lines(panels: &[(&str, Vec<Line>)]) -> String {
     const PANEL: f64 = 640.0;
     const TOP: f64 = 30.0;

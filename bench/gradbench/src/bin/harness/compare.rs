@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The largest difference between numbers that belong together, each as a part of the largest number of its list; the error says what
-/// cannot be compared. Whole numbers (indices, counts) must be equal.
+/// The largest difference between numbers that belong together, each as a part of the largest number of its list; the
+/// error says what cannot be compared. Whole numbers (indices, counts) must be equal.
 pub fn relative_error(found: &Value, expected: &Value) -> Result<f64, String> {
     if let (Value::Object(found), Value::Object(expected)) = (found, expected) {
         if !found.keys().eq(expected.keys()) {

@@ -1,7 +1,8 @@
 //! Logs of correct answers: a tool is to give them again.
 //!
-//! A log has a message and the response to it on two lines each, `{"message":{…}}` and `{"response":{…}}`. GradBench itself lets pass
-//! what is wrong by 10⁻⁴, even a gradient of zeros where numbers are small; here an answer may differ by 10⁻⁹ of its largest number.
+//! A log has a message and the response to it on two lines each, `{"message":{…}}` and `{"response":{…}}`. GradBench
+//! itself lets pass what is wrong by 10⁻⁴, even a gradient of zeros where numbers are small; here an answer may differ
+//! by 10⁻⁹ of its largest number.
 
 use crate::Outcome;
 use crate::compare::relative_error;
@@ -13,8 +14,9 @@ use std::path::{Path, PathBuf};
 /// How far an answer may be from the right one.
 const TOLERANCE: f64 = 1e-9;
 
-/// What is in a log, but is not the derivative of the eval's program: GradBench's `manual` has the exact solution of the differential
-/// equation, whose derivative is another than that of the solution by steps. (The tool's own tests see to that one.)
+/// What is in a log, but is not the derivative of the eval's program: GradBench's `manual` has the exact solution of
+/// the differential equation, whose derivative is another than that of the solution by steps. (The tool's own tests see
+/// to that one.)
 const OF_ANOTHER_FUNCTION: (&str, &str, &str) = ("manual", "ode", "gradient");
 
 /// Send the messages of all logs to the tool, and print how far its answers are from the responses.

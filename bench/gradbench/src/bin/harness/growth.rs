@@ -1,8 +1,9 @@
 //! How time and memory of our derivatives grow with the work.
 //!
-//! Each eval runs at growing sizes, where the work is known by a formula. A line is fitted to the logarithms: its slope is the exponent
-//! with which time or memory grows, 1 if it is linear. Time is that of the processor, the shortest of all runs. Memory is what the derivative has allocated at once, at most, beyond the primal:
-//! tape, shadows and the gradient itself.
+//! Each eval runs at growing sizes, where the work is known by a formula. A line is fitted to the logarithms: its slope
+//! is the exponent with which time or memory grows, 1 if it is linear. Time is that of the processor, the shortest of
+//! all runs. Memory is what the derivative has allocated at once, at most, beyond the primal: tape, shadows and the
+//! gradient itself.
 
 use crate::Outcome;
 use crate::chart::{self, Line};

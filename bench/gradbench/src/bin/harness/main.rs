@@ -1,4 +1,5 @@
-//! Runs the tool: against logs of correct answers, against the clock, at growing sizes, or with its instructions counted.
+//! Runs the tool: against logs of correct answers, against the clock, at growing sizes, or with its instructions
+//! counted.
 //!
 //! ```text
 //! harness golden DIR [EVAL…]        answer the messages of the logs DIR/*.jsonl again, and compare

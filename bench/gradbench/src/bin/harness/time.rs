@@ -1,7 +1,7 @@
 //! How long primals and derivatives take, beside other tools if there are some.
 //!
-//! All tools get the same inputs, in turns. Of all runs the shortest counts: what else the machine does makes runs longer, and that
-//! by chance. Outputs are compared with ours, so that nobody is fast with a wrong answer.
+//! All tools get the same inputs, in turns. Of all runs the shortest counts: what else the machine does makes runs
+//! longer, and that by chance. Outputs are compared with ours, so that nobody is fast with a wrong answer.
 
 use crate::Outcome;
 use crate::chart;

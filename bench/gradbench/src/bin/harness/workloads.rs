@@ -58,7 +58,8 @@ pub struct Growing {
     pub input: fn(&mut Noise, &[usize]) -> Value,
 }
 
-/// The evals that have a size, at sizes of GradBench. `particle` and `saddle` have one size there, which is their smallest here.
+/// The evals that have a size, at sizes of GradBench. `particle` and `saddle` have one size there, which is their
+/// smallest here.
 pub fn growing() -> Vec<Growing> {
     type Work = fn(&[usize]) -> usize;
     let eval = |eval, [primal, derivative]: [&'static str; 2], unit, work: Work, sizes, input| Growing {

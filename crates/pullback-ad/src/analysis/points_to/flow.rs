@@ -1,4 +1,5 @@
-//! From the program to its objects: reads every instruction in [scope] of a group of functions until nothing new is learnt.
+//! From the program to its objects: reads every instruction in [scope] of a group of functions until nothing new is
+//! learnt.
 //!
 //! Given the functions reachable from a primal and the request's layouts, it hands on [`Facts`]: for each pointer the
 //! object it reaches and at which offsets, and in each object where floats and pointers lie. It is flow-insensitive and
@@ -306,8 +307,8 @@ impl Pass<'_> {
         }
     }
 
-    /// What is known of an integer from that of which it was made, here, where more may be known of it than where it was made: `i - 1` lies in
-    /// an array where `i < 3` was asked since.
+    /// What is known of an integer from that of which it was made, here, where more may be known of it than where it
+    /// was made: `i - 1` lies in an array where `i < 3` was asked since.
     fn derived(&mut self, value: Value) -> Option<Offsets> {
         let data = self.func.inst(self.func.def_inst(value)?);
         match data.op {
@@ -324,7 +325,8 @@ impl Pass<'_> {
         }
     }
 
-    /// What is known of an integer's value where `bounds` hold: of itself, of what it is a constant away from, or of the same in fewer bits.
+    /// What is known of an integer's value where `bounds` hold: of itself, of what it is a constant away from, or of
+    /// the same in fewer bits.
     fn bounded(&mut self, value: Value, bounds: &[(Value, Bound)]) -> Option<Offsets> {
         let mut known = self.interval(value)?;
         for (of, bound) in bounds {
@@ -701,8 +703,8 @@ impl Pass<'_> {
                     for distance in distance.apart_in(b_at) {
                         let mut place = b_at.plus(distance);
                         if same && len.is_none() {
-                            // Moved along its own object, again and again perhaps: every place at that distance. (A region of known
-                            // length has an end.)
+                            // Moved along its own object, again and again perhaps: every place at that distance. (A
+                            // region of known length has an end.)
                             let shift = gcd(b_at.minus(a_at).m, b_at.minus(a_at).k.unsigned_abs());
                             place = Strided::unbounded(place.k, gcd(place.m, shift));
                         }
@@ -782,8 +784,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Integers that are given to a clean-up carry what its parameters carry: an element that a sort holds in its hands is a
-    /// pointer there too, and [`retype`](crate::prepare::retype) makes it one.
+    /// Integers that are given to a clean-up carry what its parameters carry: an element that a sort holds in its hands
+    /// is a pointer there too, and [`retype`](crate::prepare::retype) makes it one.
     fn join_contents(&mut self, args: &[Value], callee: FuncId) {
         let params: Vec<Value> = self.module.func(callee).param_values().to_vec();
         for (arg, param) in args.iter().zip(params) {

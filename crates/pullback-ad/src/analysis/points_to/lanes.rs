@@ -85,8 +85,8 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Strided, len: Option<u64>)
         };
         found.push((lane, kinds));
     }
-    // A cell that is known more precisely than the region's start is spread over all places it may be at; that is right only
-    // if every such place holds the same kind.
+    // A cell that is known more precisely than the region's start is spread over all places it may be at; that is right
+    // only if every such place holds the same kind.
     for (lane, kinds) in &found {
         for (other, other_kinds) in &found {
             let (a, b) = (place(lane), place(other));
@@ -113,8 +113,8 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Strided, len: Option<u64>)
             lanes.pointers.push(lane);
         }
     }
-    // A place that one cell says is a float on every stride, though the cell's own stride is wider, has to be covered by
-    // cells of the same kind at every interval.
+    // A place that one cell says is a float on every stride, though the cell's own stride is wider, has to be covered
+    // by cells of the same kind at every interval.
     for lane in lanes.floats.iter().chain(&lanes.pointers).chain(&lanes.mixed) {
         if lane.stride > 0 && lane.stride < lane.width {
             return Err(Unclear::Unaligned);
@@ -129,8 +129,8 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Strided, len: Option<u64>)
 }
 
 impl Lane {
-    /// The lanes that take part where they lie in a region at `offsets` of `object`, and those that do not. A lane of which both may be
-    /// so is cut into lanes of which each is one of the two; `None` if that cannot be done.
+    /// The lanes that take part where they lie in a region at `offsets` of `object`, and those that do not. A lane of
+    /// which both may be so is cut into lanes of which each is one of the two; `None` if that cannot be done.
     pub fn apart(self, objects: &Objects, object: ObjId, offsets: &Offsets) -> Option<(Vec<Lane>, Vec<Lane>)> {
         let at = |lane: &Lane| offsets.plus(&place(lane).into());
         let touches = |lane: &Lane| objects.some_marked(object, Property::Inert, &at(lane), lane.width);
@@ -147,8 +147,8 @@ impl Lane {
     }
 }
 
-/// Whether a move of lanes of one kind, by one of these distances, may bring a place of one lane to where a place of another was.
-/// The lanes must not be moved one after the other then.
+/// Whether a move of lanes of one kind, by one of these distances, may bring a place of one lane to where a place of
+/// another was. The lanes must not be moved one after the other then.
 pub fn meet(lanes: &[Lane], distances: &Offsets) -> bool {
     let pairs = lanes.iter().enumerate().flat_map(|(i, a)| lanes[i + 1..].iter().flat_map(move |b| [(a, b), (b, a)]));
     pairs.into_iter().any(|(a, b)| {
@@ -180,7 +180,8 @@ fn merge(found: Vec<(Lane, Kinds)>) -> Vec<(Lane, Kinds)> {
     kept
 }
 
-/// Whether each place of a strided lane is a place of some cell of the same width, wherever in `offset` the region starts.
+/// Whether each place of a strided lane is a place of some cell of the same width, wherever in `offset` the region
+/// starts.
 fn covered(objects: &Objects, object: ObjId, offset: Strided, lane: &Lane) -> bool {
     let lane_at = offset.plus(place(lane));
     let cells: Vec<Strided> = objects

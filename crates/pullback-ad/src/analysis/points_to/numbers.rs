@@ -25,8 +25,8 @@ pub fn binary(op: BinOp, flags: Flags, x: &Offsets, y: &Offsets) -> Offsets {
     }
 }
 
-/// What is known of a number that may have gone beyond what its bits hold, and come back from the other end: only what holds modulo a
-/// power of two, unless its bounds say that it did not.
+/// What is known of a number that may have gone beyond what its bits hold, and come back from the other end: only what
+/// holds modulo a power of two, unless its bounds say that it did not.
 fn wrapped(interval: Strided) -> Strided {
     let is_bounded = interval.lo != i64::MIN && interval.hi != i64::MAX;
     if interval.m == 0 || is_bounded {
@@ -50,8 +50,8 @@ pub fn intrinsic(name: &str, args: &[Offsets]) -> Offsets {
     }
 }
 
-/// What is known of a number after it passed through `bits` bits: only what holds modulo a power of two, unless it is small
-/// and not negative.
+/// What is known of a number after it passed through `bits` bits: only what holds modulo a power of two, unless it is
+/// small and not negative.
 pub fn rewidth(interval: Strided, bits: u16) -> Strided {
     let limit = 1u64 << bits.min(62);
     if interval.lo >= 0 && interval.hi < limit as i64 / 2 {

@@ -285,7 +285,8 @@ impl Objects {
         id
     }
 
-    /// What lies in memory of callers whose layout depends on a variant, and is moved there: they may see numbers in it.
+    /// What lies in memory of callers whose layout depends on a variant, and is moved there: they may see numbers in
+    /// it.
     pub fn seen_in_variants(&self) -> HashSet<ContentId> {
         let objects = self.all().filter(|object| self.origins(*object).variant);
         objects.flat_map(|object| self.cells(object)).map(|cell| self.find_content(cell.content)).collect()
@@ -424,8 +425,8 @@ impl Objects {
         self.contents[self.find_content(id).0 as usize].declared
     }
 
-    /// What lies in one place is moved to the other. What is declared stays what it is, whatever lies in the other place at other
-    /// times.
+    /// What lies in one place is moved to the other. What is declared stays what it is, whatever lies in the other
+    /// place at other times.
     pub fn moved(&mut self, a: ContentId, b: ContentId) {
         match (self.is_declared(a), self.is_declared(b)) {
             (true, _) => self.see(b, self.kinds(a)),
@@ -529,8 +530,8 @@ impl Objects {
         for opaque in opaque {
             self.add_opaque(a, opaque);
         }
-        // Of what is inert in one of the two only, nobody can say which one it is. But memory that the function made has no layout: it
-        // is of the type that the other one says.
+        // Of what is inert in one of the two only, nobody can say which one it is. But memory that the function made
+        // has no layout: it is of the type that the other one says.
         let ours = std::mem::take(&mut self.objects[a.0 as usize].marks);
         let agrees = |marks: &[Mark], is_own: bool, mark: &Mark| {
             let unknown = is_own
@@ -550,8 +551,8 @@ impl Objects {
         }
     }
 
-    /// The content at a place of an object; a new cell if the place is new. Cells of the same width that may be the same
-    /// place share one content.
+    /// The content at a place of an object; a new cell if the place is new. Cells of the same width that may be the
+    /// same place share one content.
     pub fn cell(&mut self, object: ObjId, at: Strided, width: u64) -> ContentId {
         let id = self.find(object);
         let cells = &self.objects[id.0 as usize].cells;
@@ -567,7 +568,8 @@ impl Objects {
         cells.retain(|c| !(c.width == width && at.contains(c.at)));
         cells.push(Cell { at, width, content });
         for cell in same_place {
-            // Only cells at the very same bytes share content; ones that overlap in part are a conflict that queries see.
+            // Only cells at the very same bytes share content; ones that overlap in part are a conflict that queries
+            // see.
             if cell.at.overlaps(1, at, 1) {
                 self.unify_contents(content, cell.content);
             }

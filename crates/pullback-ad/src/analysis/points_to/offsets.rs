@@ -1,7 +1,7 @@
 //! A few strided intervals together: the byte offsets at which a pointer may be.
 //!
-//! A pointer to one of two fields is at 8 or at 16, not at any multiple of 8; so up to `MOST` strided intervals are kept apart
-//! before they are joined into one.
+//! A pointer to one of two fields is at 8 or at 16, not at any multiple of 8; so up to `MOST` strided intervals are
+//! kept apart before they are joined into one.
 
 use crate::analysis::points_to::strided::{Strided, gcd};
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ pub enum Coarseness {
 /// How many strided intervals are kept apart.
 const MOST: usize = 6;
 
-/// The same or more, in few strided intervals: two fields of every element of an array stay two fields of every element, where the elements are as far apart
-/// as two of these offsets.
+/// The same or more, in few strided intervals: two fields of every element of an array stay two fields of every
+/// element, where the elements are as far apart as two of these offsets.
 fn collapsed(mut all: Vec<Strided>) -> Vec<Strided> {
     // The strided ones first: their bounds go to infinity if they have to move, so that this ends.
     all.sort_by_key(|r| r.m == 0);

@@ -1,8 +1,9 @@
 //! Between which numbers an integer lies where it is used.
 //!
-//! Three sources: a branch on `i < 8` bounds `i` in the blocks that are only reached when it holds, and on the edge itself; a
-//! counted loop with constant bounds bounds its counter; a selection bounds what it selects. Bounds checks of arrays are of the
-//! first kind, so an index into an array that lies beside other fields is known to stay inside the array.
+//! Three sources: a branch on `i < 8` bounds `i` in the blocks that are only reached when it holds, and on the edge
+//! itself; a counted loop with constant bounds bounds its counter; a selection bounds what it selects. Bounds checks of
+//! arrays are of the first kind, so an index into an array that lies beside other fields is known to stay inside the
+//! array.
 
 use crate::analysis::counted::{self, Affine, Counted, Step};
 use crate::analysis::points_to::numbers::rewidth;
@@ -106,7 +107,8 @@ impl Ranges {
     }
 }
 
-/// What is known of `value`, as it is compared: arithmetic on narrow integers is followed as if they were wide, and wraps.
+/// What is known of `value`, as it is compared: arithmetic on narrow integers is followed as if they were wide, and
+/// wraps.
 pub fn wrapped(func: &Function, value: Value, known: Offsets) -> Offsets {
     match func.ty(value) {
         Type::Int(bits @ ..64) => known.map(|interval| rewidth(interval, *bits)),

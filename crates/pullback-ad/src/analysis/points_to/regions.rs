@@ -1,11 +1,11 @@
 //! Memory that several pointers may reach though their objects differ.
 //!
-//! The objects of two arguments are two objects, and for most memory that is right: what is behind `&mut` has one name, and what is
-//! behind `&` is not written while anybody looks at it. Cells are the exception: two references to one `Cell`, or two clones of an
-//! `Rc<RefCell<…>>`, are two names of memory that is written. So all memory that can hold a cell is one *region*: a write to one of
-//! its objects may be a write to each of them. What is reached through a cell's pointers is in it, too, since these may have been put there by
-//! any name; and so is all of which nobody knows the types: what a `Const` argument of any type leads to, statics, and memory made by
-//! functions without a body.
+//! The objects of two arguments are two objects, and for most memory that is right: what is behind `&mut` has one name,
+//! and what is behind `&` is not written while anybody looks at it. Cells are the exception: two references to one
+//! `Cell`, or two clones of an `Rc<RefCell<…>>`, are two names of memory that is written. So all memory that can hold a
+//! cell is one *region*: a write to one of its objects may be a write to each of them. What is reached through a cell's
+//! pointers is in it, too, since these may have been put there by any name; and so is all of which nobody knows the
+//! types: what a `Const` argument of any type leads to, statics, and memory made by functions without a body.
 
 use crate::analysis::points_to::objects::{ObjId, Objects, Property};
 use std::collections::{HashMap, HashSet};
@@ -19,8 +19,8 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// The object that stands for all memory in which a write to `object` may be seen: itself, or one for all that may be written by
-    /// other names.
+    /// The object that stands for all memory in which a write to `object` may be seen: itself, or one for all that may
+    /// be written by other names.
     pub fn region(&self, object: ObjId) -> ObjId {
         self.first.filter(|_| self.is_shared(object)).unwrap_or(object)
     }

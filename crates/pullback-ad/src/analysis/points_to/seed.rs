@@ -9,8 +9,8 @@ use crate::request::{FieldKind, LayoutId, Layouts, Request};
 /// Arrays inside a value get a cell an element up to this length, and a stride beyond.
 const MOST_ELEMENTS: u64 = 32;
 
-/// Give `object` the cells of a layout at `base`, and objects of their own to what its pointers reach. `path` holds the layouts
-/// on the way here: a recursive type reaches itself.
+/// Give `object` the cells of a layout at `base`, and objects of their own to what its pointers reach. `path` holds the
+/// layouts on the way here: a recursive type reaches itself.
 pub(crate) fn fill(
     facts: &mut Facts,
     request: &Request,

@@ -1,4 +1,5 @@
-//! What can be read off one function before anything is known of memory: computed once, used in every round of [`crate::analysis::points_to::flow`].
+//! What can be read off one function before anything is known of memory: computed once, used in every round of
+//! [`crate::analysis::points_to::flow`].
 
 use crate::analysis::points_to::ranges::Ranges;
 use crate::analysis::scope::{OnPanic, Scope};
@@ -46,8 +47,8 @@ impl Shape {
 
     /// Whether what is passed to a parameter of `block` says what the parameter is.
     ///
-    /// On the way to a panic all kinds of numbers and addresses meet as integers, to be printed; nothing follows from that for
-    /// either. But what a clean-up is given means the same on every way to it.
+    /// On the way to a panic all kinds of numbers and addresses meet as integers, to be printed; nothing follows from
+    /// that for either. But what a clean-up is given means the same on every way to it.
     pub fn joins(&self, func: &Function, block: Block, param: Value) -> bool {
         self.can_return(block) || !func.ty(param).is_int() || self.to_cleanups.contains(&param)
     }

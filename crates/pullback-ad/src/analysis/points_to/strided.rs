@@ -191,8 +191,8 @@ impl Strided {
         same && self.lo <= other.lo && other.hi <= self.hi
     }
 
-    /// These offsets, one by one where they are few and the sum with `base` would forget which they are: a few elements of an array
-    /// in each of many structures.
+    /// These offsets, one by one where they are few and the sum with `base` would forget which they are: a few elements
+    /// of an array in each of many structures.
     pub fn apart_in(self, base: Strided) -> Vec<Strided> {
         const MOST: i64 = 32;
         let forgets = self.m > 0 && base.m > self.m;

@@ -1,7 +1,8 @@
 //! Which integers are passed on as what they carry, and which are only computed with.
 //!
-//! An integer that is read from where a float lies in another variant, and then only compared, added or used as an index, is a
-//! number and nothing else. One whose bits become a float or a pointer, or are stored or passed on, may be either.
+//! An integer that is read from where a float lies in another variant, and then only compared, added or used as an
+//! index, is a number and nothing else. One whose bits become a float or a pointer, or are stored or passed on, may be
+//! either.
 
 use crate::analysis::points_to::flow::may_carry;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Op, Terminator, Value};
@@ -48,7 +49,8 @@ pub(crate) fn to_cleanups(func: &Function, blocks: &[Block]) -> HashSet<Value> {
     with_sources(func, blocks, found)
 }
 
-/// The integers among these values that may carry something, and those that may have become one of them in these blocks.
+/// The integers among these values that may carry something, and those that may have become one of them in these
+/// blocks.
 fn with_sources(func: &Function, blocks: &[Block], mut found: HashSet<Value>) -> HashSet<Value> {
     let mut passed: Vec<(Value, Value)> = Vec::new();
     for block in blocks {

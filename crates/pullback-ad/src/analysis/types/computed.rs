@@ -81,8 +81,8 @@ impl Numbers {
     }
 }
 
-/// A constant zero may be a number, a float or null, and one that is too large for a number somebody wrote may be the bits of a
-/// float: it says no more of what it is joined with than something that comes from elsewhere.
+/// A constant zero may be a number, a float or null, and one that is too large for a number somebody wrote may be the
+/// bits of a float: it says no more of what it is joined with than something that comes from elsewhere.
 fn sort(func: &Function, value: Value) -> Sort {
     match func.as_const(value) {
         Some(Constant::Undef | Constant::Poison) => return Sort::Either,

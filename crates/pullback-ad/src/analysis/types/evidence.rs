@@ -1,7 +1,7 @@
 //! Where numbers lie: said by the numbers that are stored, once it is known where floats are.
 //!
-//! An integer that is loaded from where floats lie is a float's bits, unless numbers lie there too. What is computed from a
-//! float's bits is no evidence for that: else every trick with bits would vouch for itself.
+//! An integer that is loaded from where floats lie is a float's bits, unless numbers lie there too. What is computed
+//! from a float's bits is no evidence for that: else every trick with bits would vouch for itself.
 
 use crate::analysis::points_to::flow::{Facts, may_carry};
 use crate::analysis::points_to::objects::{ContentId, Kinds};
@@ -138,7 +138,8 @@ fn see_number(facts: &mut Facts, func: FuncId, value: Option<Value>, number: Num
     }
 }
 
-/// What may be a dangling pointer is one where only pointers lie; what may be made of a float's bits says nothing where floats lie.
+/// What may be a dangling pointer is one where only pointers lie; what may be made of a float's bits says nothing where
+/// floats lie.
 fn see(facts: &mut Facts, content: ContentId, number: Number) {
     let kinds = facts.objects.kinds(content);
     let says = if kinds.has_float() { number.independent } else { !(number.dangling && kinds.contains(Kinds::PTR)) };

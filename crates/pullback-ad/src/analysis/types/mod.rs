@@ -1,7 +1,7 @@
 //! Is an integer a number, the bits of a float, or a pointer?
 //!
-//! The optimiser moves floats and pointers as integers, and the payload of an enum is one of the three by its variant. Each module
-//! answers for one side:
+//! The optimiser moves floats and pointers as integers, and the payload of an enum is one of the three by its variant.
+//! Each module answers for one side:
 //!
 //! | module | answers |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Pointers that are moved in pieces, and floats that are moved in pointers.
 //!
-//! The payload of an enum is a pointer in one variant, and an `f32` or two in another. The optimiser moves it by whatever type it likes: a
-//! pointer as two halves, an `f32` as the low half of a pointer. A half of a pointer has no shadow, and what is stored as a pointer has no
-//! cotangent. So neither may arrive where it is what it was before.
+//! The payload of an enum is a pointer in one variant, and an `f32` or two in another. The optimiser moves it by
+//! whatever type it likes: a pointer as two halves, an `f32` as the low half of a pointer. A half of a pointer has no
+//! shadow, and what is stored as a pointer has no cotangent. So neither may arrive where it is what it was before.
 //!
 //! ```text
 //! v2 = ptrtoint i64 v1         v7 = load ptr v6     ; or an f32
@@ -12,8 +12,9 @@
 //! …
 //! v5 = load ptr v6             ; whose shadow is lost
 //! ```
-//! Given [`Facts`] and the [`ActiveSet`], it finds such an arrival. It follows bits through values and cells, in one direction; through
-//! arithmetic, other than what takes words apart and puts them together, it does not: what comes out of that is a number.
+//! Given [`Facts`] and the [`ActiveSet`], it finds such an arrival. It follows bits through values and cells, in one
+//! direction; through arithmetic, other than what takes words apart and puts them together, it does not: what comes out
+//! of that is a number.
 
 use crate::analysis::activity::ActiveSet;
 use crate::analysis::points_to::flow::Facts;

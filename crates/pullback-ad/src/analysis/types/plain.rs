@@ -1,7 +1,8 @@
 //! Which integers are plain numbers, sure not to be the bits of a float.
 //!
-//! In forward mode the shadow of a number is a copy of it, for it may be the length of a tangent's `Vec`; the shadow of a constant
-//! float is zero. Where an integer is stored that floats lie in at other times, the two have to be told apart.
+//! In forward mode the shadow of a number is a copy of it, for it may be the length of a tangent's `Vec`; the shadow of
+//! a constant float is zero. Where an integer is stored that floats lie in at other times, the two have to be told
+//! apart.
 
 use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::flow::Facts;
@@ -79,8 +80,8 @@ pub fn is_number_as_float(constant: &Constant) -> bool {
     }
 }
 
-/// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program writes, and as a
-/// tangent either is harmless. The tags of some enums are such numbers with the first bit set.
+/// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program
+/// writes, and as a tangent either is harmless. The tags of some enums are such numbers with the first bit set.
 fn is_small(ty: &Type, bits: u128) -> bool {
     let without_sign = u128::MAX >> (129 - 8 * ty.size());
     largest_number(ty).is_none_or(|largest| bits & without_sign <= largest)

@@ -1,10 +1,11 @@
 //! Floats whose bits are taken apart and put together again.
 //!
-//! Where another variant of an enum has a number or a flag in the place of a float, the optimiser may move the float in parts: its lowest byte
-//! and the other seven, joined by shifts and masks. To the analyses of numbers such a joint is a number like others, and the float that is read
-//! from it would have no derivative. So what shifts, masks and extensions make of the bits of an active float must not become a float, nor go to
-//! where floats lie; it is an error. Sums and products are left alone: those are of numbers that lie there in another variant. So is a part
-//! of the bits with something else beside it, which is no float any more. Halves of words that are floats are taken apart before
+//! Where another variant of an enum has a number or a flag in the place of a float, the optimiser may move the float in
+//! parts: its lowest byte and the other seven, joined by shifts and masks. To the analyses of numbers such a joint is a
+//! number like others, and the float that is read from it would have no derivative. So what shifts, masks and
+//! extensions make of the bits of an active float must not become a float, nor go to where floats lie; it is an error.
+//! Sums and products are left alone: those are of numbers that lie there in another variant. So is a part of the bits
+//! with something else beside it, which is no float any more. Halves of words that are floats are taken apart before
 //! (`prepare::split_wide_ints`).
 //!
 //! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.

@@ -1,9 +1,9 @@
 //! What lies in an argument's enum that is moved without a look at its variant.
 //!
-//! A layout says what the variants of an enum hold, not where. Mostly the program says that, for it reads floats as floats. But a
-//! function that swaps two enums moves words. If floats of one width are all that its variants hold beside numbers, each word that
-//! is moved may be such a float, or a number; and either is moved as a float is, for the shadow of a number is zero in reverse mode
-//! (the caller's wrapper sees to that) and a copy in forward mode.
+//! A layout says what the variants of an enum hold, not where. Mostly the program says that, for it reads floats as
+//! floats. But a function that swaps two enums moves words. If floats of one width are all that its variants hold
+//! beside numbers, each word that is moved may be such a float, or a number; and either is moved as a float is, for the
+//! shadow of a number is zero in reverse mode (the caller's wrapper sees to that) and a copy in forward mode.
 
 use crate::analysis::points_to::flow::Facts;
 use crate::analysis::points_to::objects::{FloatAt, Kinds, ObjId, Objects, Opaque};
@@ -116,8 +116,8 @@ fn may_skip_floats(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>
     })
 }
 
-/// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats have them at the
-/// same places, one after the other; where those of another variant lie is anyone's guess.
+/// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats
+/// have them at the same places, one after the other; where those of another variant lie is anyone's guess.
 pub(crate) fn float_places(layouts: &Layouts, layout: LayoutId) -> u64 {
     let mut variants: BTreeMap<u64, Leaves> = BTreeMap::new();
     for field in &layouts.get(layout).fields {
@@ -160,8 +160,8 @@ impl Leaves {
     }
 }
 
-/// Whether so many bytes (`None`: unknown) at places of an object may hold floats that the program never looks at: then nobody can tell
-/// which of them are floats, and they must not be moved.
+/// Whether so many bytes (`None`: unknown) at places of an object may hold floats that the program never looks at: then
+/// nobody can tell which of them are floats, and they must not be moved.
 pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Option<u64>) -> bool {
     let len = len.unwrap_or(i64::MAX as u64);
     objects.opaque(object).iter().filter(|opaque| !opaque.is_clear() && opaque.kinds.has_float()).any(|opaque| {

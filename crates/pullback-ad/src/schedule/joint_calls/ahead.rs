@@ -1,15 +1,16 @@
 //! Which cotangents are known while the program still runs forwards.
 //!
-//! The cotangent of a value is the sum of what its uses give it. Where the cotangent of the function's result is there from the start,
-//! and what comes after a value is linear in it with factors that are there already, its cotangent is an expression of these:
+//! The cotangent of a value is the sum of what its uses give it. Where the cotangent of the function's result is there
+//! from the start, and what comes after a value is linear in it with factors that are there already, its cotangent is
+//! an expression of these:
 //!
 //! ```text
 //!   term = entry·cofactor         cofactor' = entry·term'
 //!   sum  = sum + term             term' = sum',    sum' = result', in each iteration
 //! ```
-//! Uses count if they are sure to come, once each time that the value is made. A value that is handed on by an edge has the
-//! cotangent of the parameter; round a loop that is the same one again, which is left out: what remains is what the loop is left
-//! with, and it must not depend on what changes in the loop.
+//! Uses count if they are sure to come, once each time that the value is made. A value that is handed on by an edge has
+//! the cotangent of the parameter; round a loop that is the same one again, which is left out: what remains is what the
+//! loop is left with, and it must not depend on what changes in the loop.
 
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
@@ -364,7 +365,8 @@ impl<'a> Ahead<'a> {
         Some(sum)
     }
 
-    /// Whether block `b` is sure to run, once, each time that `a` does, in the same iteration, if the function returns at all.
+    /// Whether block `b` is sure to run, once, each time that `a` does, in the same iteration, if the function returns
+    /// at all.
     fn is_certain(&mut self, a: Block, b: Block) -> bool {
         if a == b {
             return true;
@@ -487,7 +489,8 @@ impl<'a> Ahead<'a> {
             && op.operands().into_iter().all(|o| is_same(o) && self.can_be_had(o, at, most - 1))
     }
 
-    /// Whether a value is the same in two blocks that it is seen from: not the current one of a loop here and the last one there.
+    /// Whether a value is the same in two blocks that it is seen from: not the current one of a loop here and the last
+    /// one there.
     fn is_same(&self, value: Value, a: Block, b: Block) -> bool {
         let Some(made) = self.block_of(value) else { return true };
         self.loops.around(made).all(|id| self.loops.contains(id, a) == self.loops.contains(id, b))

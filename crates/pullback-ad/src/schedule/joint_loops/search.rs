@@ -259,7 +259,8 @@ impl Search<'_> {
         (each_time && is_there && start >= 0).then_some(Bound { trips, start, bound, or_beyond })
     }
 
-    /// Whether a block in loop `id` or after it cannot panic, but where it leaves the loop, and writes only to objects to which it may.
+    /// Whether a block in loop `id` or after it cannot panic, but where it leaves the loop, and writes only to objects
+    /// to which it may.
     fn is_quiet(&self, id: Loop, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
         let runtime = &self.session.runtime;
         let in_loop = self.loops.innermost(block).is_some();
@@ -408,7 +409,8 @@ impl Search<'_> {
         self.loops.innermost(block).is_none() && !self.reached_from(exit, Some(block)).iter().any(returns)
     }
 
-    /// Whether a store after the loop is the only thing that the reverse sweep has to do with its place before it gets to the loop.
+    /// Whether a store after the loop is the only thing that the reverse sweep has to do with its place before it gets
+    /// to the loop.
     fn is_all_of_it(&self, store: &Linear, ty: &Type, shadow: &[Value], exit: Block) -> bool {
         let Some((object, at)) = self.aug.place(shadow[0]) else { return false };
         let touches = |linear: &Linear| {

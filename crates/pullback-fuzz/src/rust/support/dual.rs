@@ -1,15 +1,16 @@
 //! Numbers with exact first and second derivatives: the oracle of random programs.
 //!
-//! The value is a float of the program's own type, computed by the same functions of std, so that every comparison, every sort and every
-//! conversion to an integer has the program's own result. Derivatives are `f64`. Beside each derivative stands its *scale*: the
-//! same derivative with the absolute values of all terms, which says how large rounding errors may be.
+//! The value is a float of the program's own type, computed by the same functions of std, so that every comparison,
+//! every sort and every conversion to an integer has the program's own result. Derivatives are `f64`. Beside each
+//! derivative stands its *scale*: the same derivative with the absolute values of all terms, which says how large
+//! rounding errors may be.
 
 use std::cmp::Ordering;
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-/// A value; its derivatives in two directions and the mixed second one; the scales of the three; and whether it depends on what moves in a
-/// direction, though the derivative may be zero at this point.
+/// A value; its derivatives in two directions and the mixed second one; the scales of the three; and whether it depends
+/// on what moves in a direction, though the derivative may be zero at this point.
 #[derive(Clone, Copy, Default)]
 pub struct Dual<T> {
     pub value: T,
@@ -94,8 +95,8 @@ impl<T: Copy> Dual<T> {
     }
 }
 
-/// A product, which is zero for what does not depend on an input, whatever the partial is. What depends on it, and has the derivative zero at
-/// this point, is NaN where the partial is infinite: nothing is said of that.
+/// A product, which is zero for what does not depend on an input, whatever the partial is. What depends on it, and has
+/// the derivative zero at this point, is NaN where the partial is infinite: nothing is said of that.
 fn times(depends: bool, partial: f64, derivative: f64) -> f64 {
     if depends { partial * derivative } else { 0.0 }
 }

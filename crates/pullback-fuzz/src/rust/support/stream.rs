@@ -9,7 +9,8 @@ pub enum Purpose {
     Constants,
     /// The direction of a forward derivative.
     Direction,
-    /// What the shadows of a reverse derivative hold before: cotangents of what is written, gradients so far of what is not.
+    /// What the shadows of a reverse derivative hold before: cotangents of what is written, gradients so far of what is
+    /// not.
     Cotangents,
     /// Cotangents of the result.
     Seeds,

@@ -9,8 +9,8 @@
 //! | `data` | structs, enums, boxes, strings |
 //! | `calls` | closures and functions |
 //!
-//! Every name is a letter and a number of its own, so that the text can be made smaller line by line. No expression overflows an
-//! integer, and no slice in scope is ever empty.
+//! Every name is a letter and a number of its own, so that the text can be made smaller line by line. No expression
+//! overflows an integer, and no slice in scope is ever empty.
 
 mod calls;
 mod control;

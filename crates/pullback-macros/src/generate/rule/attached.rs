@@ -1,5 +1,5 @@
-//! A function that says itself which rule it has. Its body moves into a function inside of it, and the body that takes its place calls
-//! that through a marker, which tells the driver of each instance that the program uses:
+//! A function that says itself which rule it has. Its body moves into a function inside of it, and the body that takes
+//! its place calls that through a marker, which tells the driver of each instance that the program uses:
 //!
 //! ```text
 //! fn map<F: Fn(f64) -> f64>(f: F, x: &[f64]) -> Vec<f64> {
@@ -10,8 +10,9 @@
 //! }
 //! ```
 //! With rules for both modes there is a wrapper and an entry for each, and each entry is told by a marker of its own.
-//! Without the driver it calls `plain`. What is inside of the function is beside it if that is a method, with the method's name at the end
-//! of each name: a function inside of a method knows neither `Self` nor the parameters of the `impl`.
+//! Without the driver it calls `plain`. What is inside of the function is beside it if that is a method, with the
+//! method's name at the end of each name: a function inside of a method knows neither `Self` nor the parameters of the
+//! `impl`.
 
 use super::{local, places, wrapper_body};
 use crate::parse::attribute::Mode;

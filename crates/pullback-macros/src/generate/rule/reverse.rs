@@ -65,7 +65,8 @@ impl Reverse<'_> {
         self.frame.arguments.iter().map(|(_, ty)| *ty)
     }
 
-    /// The arguments that are references or pointers with shadows: position, what it refers to, and how the pullback takes it.
+    /// The arguments that are references or pointers with shadows: position, what it refers to, and how the pullback
+    /// takes it.
     fn written(&self) -> impl Iterator<Item = (usize, &Type, ShadowParameter)> {
         self.rule.arguments.iter().enumerate().filter_map(|(index, way)| match way {
             Way::Written(_, _, ShadowParameter::Nothing) | Way::Returned(_) => None,
@@ -158,8 +159,8 @@ impl Reverse<'_> {
         })
     }
 
-    /// Whether all that the pullback can refer to is copied where it may be overwritten, as a constant expression. Where it is not, the
-    /// engine refuses to call the rule.
+    /// Whether all that the pullback can refer to is copied where it may be overwritten, as a constant expression.
+    /// Where it is not, the engine refuses to call the rule.
     fn all_last(&self) -> TokenStream {
         let all = self.lasting().filter_map(|lasting| match lasting {
             Lasting::Lent => Some(quote!(false)),
@@ -210,7 +211,8 @@ impl Reverse<'_> {
                 #predicates
             {
                 #lifetimes_checked
-                // SAFETY: S30 and S31, the arguments are those of a call of the target, and what they refer to stays if that is said.
+                // SAFETY: S30 and S31, the arguments are those of a call of the target, and what they refer to stays if
+                // that is said.
                 unsafe {
                     let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
                     #out.write(#value);
@@ -331,7 +333,8 @@ impl Reverse<'_> {
                 #referred_bounds
                 #predicates
             {
-                // SAFETY: S30 to S34, the closure and the views were written in the forward sweep, and the tape is still there.
+                // SAFETY: S30 to S34, the closure and the views were written in the forward sweep, and the tape is
+                // still there.
                 unsafe {
                     let (#(#views,)* #result_view) = ::pullback::__private::rules::read_view(#view_place);
                     #(#made)*

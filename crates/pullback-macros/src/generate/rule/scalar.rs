@@ -45,8 +45,8 @@ fn options(rule: &ScalarRule) -> TokenStream {
     quote!(for = #target #abi #default)
 }
 
-/// The value. It is called by a pointer: rustc's own inliner, which runs before a rule can take its function's place, leaves such a call, and
-/// the rule can be differentiated in its turn.
+/// The value. It is called by a pointer: rustc's own inliner, which runs before a rule can take its function's place,
+/// leaves such a call, and the rule can be differentiated in its turn.
 fn value(rule: &ScalarRule) -> TokenStream {
     let ScalarRule { target, result, result_type, arguments, .. } = rule;
     let (names, types): (Vec<&Ident>, Vec<&Type>) = arguments.iter().map(|a| (&a.name, &a.ty)).unzip();

@@ -1,5 +1,6 @@
-//! A rule for reverse mode from one for forward mode: a tangent is linear in the tangents of the arguments, so its transpose is the
-//! pullback. `#[frule(for = f, transpose)]` on `fn rule(x: f64, dx: f64, y: &[f64], dy: &[f64]) -> (f64, f64)` is also
+//! A rule for reverse mode from one for forward mode: a tangent is linear in the tangents of the arguments, so its
+//! transpose is the pullback. `#[frule(for = f, transpose)]` on `fn rule(x: f64, dx: f64, y: &[f64], dy: &[f64]) ->
+//! (f64, f64)` is also
 //!
 //! ```text
 //! #[rrule(for = f)]

@@ -1,4 +1,5 @@
-//! A function that says itself which rule it has: `#[has_rrule(map_rrule)] fn map<F: Fn(f64) -> f64>(f: F, x: &[f64]) -> Vec<f64>`.
+//! A function that says itself which rule it has: `#[has_rrule(map_rrule)] fn map<F: Fn(f64) -> f64>(f: F, x: &[f64])
+//! -> Vec<f64>`.
 
 use super::function::name_lifetimes;
 use crate::parse::attribute::Mode;
@@ -32,14 +33,16 @@ pub struct Attached {
     pub result: Type,
 }
 
-/// What an attribute that was taken along by another one says, on an item of no meaning: so the compiler sees that it is used.
+/// What an attribute that was taken along by another one says, on an item of no meaning: so the compiler sees that it
+/// is used.
 pub const TAKEN: &str = "__pullback_taken";
 
 /// A rule by name.
 pub struct AttachedRule {
     pub mode: Mode,
     pub path: ExprPath,
-    /// What the rule is given for its parameters, if that is not the function's own parameters in order: those of an `impl`, say.
+    /// What the rule is given for its parameters, if that is not the function's own parameters in order: those of an
+    /// `impl`, say.
     pub arguments: Option<Punctuated<GenericArgument, Token![,]>>,
 }
 
@@ -99,8 +102,8 @@ impl Attached {
     }
 }
 
-/// The paths of the attributes that attach further rules, which are added to the rules: all of them are for one function. And the
-/// other attributes.
+/// The paths of the attributes that attach further rules, which are added to the rules: all of them are for one
+/// function. And the other attributes.
 fn take_other_rules(
     attributes: Vec<Attribute>,
     rules: &mut Vec<AttachedRule>,

@@ -63,7 +63,8 @@ impl ForwardRule {
     }
 }
 
-/// What is written has no tangent by value that could be transposed, and what is behind a raw pointer has no known length.
+/// What is written has no tangent by value that could be transposed, and what is behind a raw pointer has no known
+/// length.
 fn refuse_transpose(rule: &RuleFunction, tangents: &[TangentWay]) -> syn::Result<()> {
     let help = "leave `transpose` out, and write a rule for reverse mode";
     for (argument, way) in rule.arguments().iter().step_by(2).zip(tangents) {

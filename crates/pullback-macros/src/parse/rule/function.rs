@@ -171,8 +171,8 @@ fn lives_forever(generics: &Generics) -> Option<Span> {
     })
 }
 
-/// A type with `'static` in the place of these lifetimes. A function whose lifetimes depend on each other, or are those of an `impl`, has
-/// a type for each choice of them, and none for all.
+/// A type with `'static` in the place of these lifetimes. A function whose lifetimes depend on each other, or are those
+/// of an `impl`, has a type for each choice of them, and none for all.
 pub fn with_static(ty: &Type, lifetimes: &[&Lifetime]) -> Type {
     struct Replace<'a>(&'a [&'a Lifetime]);
     impl VisitMut for Replace<'_> {

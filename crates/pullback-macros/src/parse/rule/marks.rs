@@ -1,4 +1,5 @@
-//! Functions without a derivative, and functions whose rule is not to be used: `#[non_differentiable]`, `#[opt_out]`, and lists of paths.
+//! Functions without a derivative, and functions whose rule is not to be used: `#[non_differentiable]`, `#[opt_out]`,
+//! and lists of paths.
 
 use crate::parse::error;
 use proc_macro2::{Span, TokenStream};

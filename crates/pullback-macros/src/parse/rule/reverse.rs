@@ -20,7 +20,8 @@ pub struct ReverseRule {
     pub rule: RuleFunction,
     /// The type of the value.
     pub result: Type,
-    /// Whether the rule's function is told, before its arguments, what becomes of their memory: it has a first parameter `Memory`.
+    /// Whether the rule's function is told, before its arguments, what becomes of their memory: it has a first
+    /// parameter `Memory`.
     pub asks: bool,
     /// Where the pullback's type stands.
     pub pullback: Span,
@@ -66,8 +67,8 @@ pub enum Way {
 pub enum Access {
     /// `&T` or `*const T`: read it. The pullback adds to the shadow.
     Shared,
-    /// `&mut T` or `*mut T`: change it. The pullback finds in the shadow the cotangent of what the function left there, and leaves there the
-    /// cotangent of what the function found.
+    /// `&mut T` or `*mut T`: change it. The pullback finds in the shadow the cotangent of what the function left there,
+    /// and leaves there the cotangent of what the function found.
     Exclusive,
 }
 

@@ -1,8 +1,9 @@
 //! What a shadow borrows itself.
 //!
-//! The types of shadow and primal may differ in their lifetimes, so what the primal borrows cannot get into the caller's shadow. A part that may borrow
-//! is put back where it was when the derivative is through. Where there was none, there are such parts elsewhere in the shadow, or the function
-//! could not get at any that does not live for ever. What a new reference leads to is copied.
+//! The types of shadow and primal may differ in their lifetimes, so what the primal borrows cannot get into the
+//! caller's shadow. A part that may borrow is put back where it was when the derivative is through. Where there was
+//! none, there are such parts elsewhere in the shadow, or the function could not get at any that does not live for
+//! ever. What a new reference leads to is copied.
 
 use super::super::pointers::address_comes_first;
 use std::alloc::Layout;

@@ -49,7 +49,8 @@ impl Taken {
     }
 }
 
-/// Is dropped if a `clone` panics when the derivative is through. Then there is no value for the caller's shadow, which will be dropped.
+/// Is dropped if a `clone` panics when the derivative is through. Then there is no value for the caller's shadow, which
+/// will be dropped.
 pub(super) struct Unfinished;
 
 impl Drop for Unfinished {
@@ -88,7 +89,8 @@ impl VisitConstants for Take<'_> {
         } else if needs_drop::<T>() {
             // SAFETY: S19, asked of the caller.
             let part: Box<dyn Erased> = Box::new(unsafe { shadow.read() });
-            // SAFETY: S19, a value that was part of a shadow is dropped before the derivative returns to who lent the shadow.
+            // SAFETY: S19, a value that was part of a shadow is dropped before the derivative returns to who lent the
+            // shadow.
             let part = unsafe { std::mem::transmute::<Box<dyn Erased + '_>, Box<dyn Erased>>(part) };
             self.taken().parts.push(part);
         }
@@ -164,7 +166,8 @@ impl<'a> Adopt<'a> {
         !self.taken.adopted.contains(&place.cast_const().cast())
     }
 
-    /// Whether there is text of a shadow at this address: not the primal's, and not one that was taken out and moved there.
+    /// Whether there is text of a shadow at this address: not the primal's, and not one that was taken out and moved
+    /// there.
     fn is_text(&self, address: *const u8, primal: *const u8) -> bool {
         !address.is_null() && address != primal && !self.taken.texts.contains(&address)
     }
@@ -211,7 +214,8 @@ impl VisitConstants for Adopt<'_> {
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
         // SAFETY: S19, asked of the caller.
         unsafe {
-            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made. Elsewhere it writes no string.
+            // In an enum the engine makes memory for the shadow, too, where it sees the primal's made. Elsewhere it
+            // writes no string.
             let own =
                 self.inside.contains(&Inside::Variant) && self.is_text(text_address(shadow), text_address(primal));
             if !own {
@@ -238,7 +242,8 @@ impl VisitConstants for Adopt<'_> {
     }
 
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
-        // SAFETY: S19, asked of the caller. It may be memory that the function has made and never gives back, of which nobody else knows.
+        // SAFETY: S19, asked of the caller. It may be memory that the function has made and never gives back, of which
+        // nobody else knows.
         unsafe {
             if self.borrowed.insert((shadow.cast_const().cast(), size_of_val(&*primal))) {
                 (*primal).constants(shadow, self);

@@ -1,8 +1,9 @@
 //! Where floats lie in shadows of what was lent, by the way that leads to them.
 //!
-//! A *block* is memory that was lent, which stays where it is, or memory that it owns. The path of the latter is the path of the block with the pointer
-//! to it, and where in that the pointer lies. So a block has the same path before and after a function if it is owned by the same place, wherever
-//! it is. What had several owners is known by its address, as long as one of them has it.
+//! A *block* is memory that was lent, which stays where it is, or memory that it owns. The path of the latter is the
+//! path of the block with the pointer to it, and where in that the pointer lies. So a block has the same path before
+//! and after a function if it is owned by the same place, wherever it is. What had several owners is known by its
+//! address, as long as one of them has it.
 
 use super::{Kind, Pointer, Run, Saved};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -79,7 +80,8 @@ impl Paths {
         })
     }
 
-    /// The floats of shadows, with their paths, as `name` says of what a pointer leads to that is known by this path, if by its owner.
+    /// The floats of shadows, with their paths, as `name` says of what a pointer leads to that is known by this path,
+    /// if by its owner.
     fn of<'a>(&mut self, saved: &'a Saved, name: impl Fn(&mut Self, &Pointer, Path) -> Path) -> Vec<Located<'a>> {
         let mut blocks = self.roots.clone();
         for pointer in saved.pointers.iter().filter(|pointer| pointer.in_lent) {
@@ -116,7 +118,8 @@ fn block_of(blocks: &BTreeMap<usize, Path>, address: usize) -> Option<(Path, usi
     Some((*path, address - start))
 }
 
-/// The cotangents that are not zero and do not lie where their values do. Of what was moved into the function there are none.
+/// The cotangents that are not zero and do not lie where their values do. Of what was moved into the function there are
+/// none.
 pub(super) fn moves(before: &[Located], after: &[Located]) -> Vec<Move> {
     let mut by_path: HashMap<Path, Vec<&Located>> = HashMap::new();
     for located in after {

@@ -19,7 +19,8 @@ pub struct Gemm<T> {
     c: Option<Later<T, Matrix<T>>>,
 }
 
-/// What the cotangent of α is computed from, if somebody asks for it: what the pullback needs, and the cotangent of the result.
+/// What the cotangent of α is computed from, if somebody asks for it: what the pullback needs, and the cotangent of the
+/// result.
 pub type GemmAlpha<T> = (Rc<Gemm<T>>, Later<T, Matrix<T>>);
 
 impl<T: Blas> Gemm<T> {

@@ -1,5 +1,5 @@
-//! What is decided only when nothing more is to be learnt: until then something unknown may become known, and what was said of it
-//! too early could not be taken back.
+//! What is decided only when nothing more is to be learnt: until then something unknown may become known, and what was
+//! said of it too early could not be taken back.
 
 use crate::analysis::points_to::flow::{Facts, Origins};
 use crate::analysis::points_to::offsets::Offsets;
@@ -31,7 +31,8 @@ fn settle_addresses(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> boo
     found
 }
 
-/// An integer of which nothing became known may be any number; so a pointer that it was added to may be anywhere in its object.
+/// An integer of which nothing became known may be any number; so a pointer that it was added to may be anywhere in its
+/// object.
 fn settle_numbers(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
     let mut found = false;
     for (id, shape) in facts.functions.clone().into_iter().zip(shapes) {
@@ -58,7 +59,8 @@ fn is_foreign(facts: &mut Facts, id: FuncId, pointer: Value) -> bool {
     true
 }
 
-/// A number that is still open, such as the distance of addresses that never came to be in one object, may be any. Whether this is one.
+/// A number that is still open, such as the distance of addresses that never came to be in one object, may be any.
+/// Whether this is one.
 fn is_any_number(facts: &mut Facts, id: FuncId, number: Value) -> bool {
     let values = facts.values.get_mut(&id).expect("every function of the group has a table");
     let known = &mut values.offset[number.index()];
