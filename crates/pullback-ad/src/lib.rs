@@ -18,6 +18,8 @@
 //!
 //! `docs/architecture.md` tells the way of one function through them.
 
+#![forbid(unsafe_code)]
+
 pub mod analysis;
 pub mod custom;
 pub mod error;

@@ -15,6 +15,8 @@
 //! | [`safe`] | random safe programs around derivatives, under valgrind |
 //! | [`rng`] | the random numbers |
 
+#![forbid(unsafe_code)]
+
 pub mod campaign;
 pub mod check;
 pub mod dual;

@@ -25,6 +25,8 @@
 //! | [`verify`] | the rules every function keeps, and their check |
 //! | [`interp`] | the interpreter |
 
+#![forbid(unsafe_code)]
+
 pub mod builder;
 pub mod cfg;
 pub mod dominators;

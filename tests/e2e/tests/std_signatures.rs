@@ -68,10 +68,17 @@ fn raw_pointers() {
     assert_eq!((value, dx), (10.0, [5.0, 2.0]));
 }
 
+thread_local! {
+    static CALLS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 #[autodiff_forward(t_nothing)]
-fn nothing() {}
+fn nothing() {
+    CALLS.with(|calls| calls.set(calls.get() + 1));
+}
 
 #[test]
 fn no_arguments() {
     t_nothing();
+    assert_eq!(CALLS.with(std::cell::Cell::get), 1);
 }

@@ -13,8 +13,8 @@ use pullback_llvm::{Context, Llvm, Module, TargetOptions};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, SystemTime};
 
 /// A module on its way to the linker.
@@ -136,12 +136,25 @@ impl Prelink<'_> {
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
             (salt, self.effort.level(), raw.kind, raw.goal, self.llvm.path(), self.llvm.version()).hash(&mut hasher);
-            env!("CARGO_PKG_VERSION").hash(&mut hasher);
+            driver_hash().hash(&mut hasher);
             raw.bitcode.hash(&mut hasher);
             hasher.finish()
         };
         format!("{:016x}{:016x}.bc", hash(0), hash(1))
     }
+}
+
+/// A hash of this executable: another driver may make something else of the same module. Where it cannot be read, nothing is the same.
+fn driver_hash() -> u64 {
+    static HASH: LazyLock<u64> = LazyLock::new(|| {
+        let mut hasher = DefaultHasher::new();
+        match std::env::current_exe().and_then(std::fs::read) {
+            Ok(bytes) => bytes.hash(&mut hasher),
+            Err(_) => (std::process::id(), SystemTime::now()).hash(&mut hasher),
+        }
+        hasher.finish()
+    });
+    *HASH
 }
 
 /// A module as rustc writes it for the linker: bitcode with a summary, by which the linker optimises modules side by

@@ -68,8 +68,11 @@ pub struct Plan {
 
 impl Plan {
     /// How a value is got.
+    ///
+    /// # Panics
+    /// If nobody has said that it is needed: a fault of the engine.
     pub fn source(&self, key: Key) -> Source {
-        self.sources.get(&key).copied().unwrap_or(Source::AtHand)
+        *self.sources.get(&key).unwrap_or_else(|| panic!("there is no plan for {} at {:?}", key.0, key.1))
     }
 
     /// Where a value is made; a constant nowhere.

@@ -14,7 +14,7 @@ fn points(n: i64) -> Vec<f64> {
 
 /// For a slice of floats, a number, and a result.
 #[track_caller]
-fn assert_at_once(text: &str, expected: bool) {
+fn assert_joint(text: &str, expected: bool) {
     let run = Program::new(text, &[Arg::floats(&points(7)), Arg::Number(6), Arg::float(0.0)]).check(2);
     assert_eq!(run.tape == 0, expected, "{} bytes on the tape\n{}", run.tape, run.text);
 }
@@ -46,12 +46,12 @@ b2:
 
 #[test]
 fn a_sum_that_is_the_result() {
-    assert_at_once(&sum_and("  store v2, v12\n  return"), true);
+    assert_joint(&sum_and("  store v2, v12\n  return"), true);
 }
 
 #[test]
 fn what_comes_after_is_linear() {
-    assert_at_once(
+    assert_joint(
         &sum_and(
             "  v15 = fmul v12, 0.25f64
   v16 = sitofp f64 v4
@@ -71,15 +71,15 @@ b3(v21: f64):
 /// The cotangent is only known when the sum is.
 #[test]
 fn what_comes_after_is_not_linear() {
-    assert_at_once(&sum_and("  v15 = fmul v12, v12\n  store v2, v15\n  return"), false);
-    assert_at_once(&sum_and("  v15 = fdiv 1.0f64, v12\n  store v2, v15\n  return"), false);
-    assert_at_once(&sum_and("  v15 = math.log v12\n  store v2, v15\n  return"), false);
+    assert_joint(&sum_and("  v15 = fmul v12, v12\n  store v2, v15\n  return"), false);
+    assert_joint(&sum_and("  v15 = fdiv 1.0f64, v12\n  store v2, v15\n  return"), false);
+    assert_joint(&sum_and("  v15 = math.log v12\n  store v2, v15\n  return"), false);
 }
 
 /// A factor that is only there after the loop.
 #[test]
 fn a_factor_of_the_loop() {
-    assert_at_once(&sum_and("  v15 = fmul v12, v10\n  store v2, v15\n  return"), false);
+    assert_joint(&sum_and("  v15 = fmul v12, v10\n  store v2, v15\n  return"), false);
 }
 
 /// Which way the sum goes is only decided later.
@@ -92,7 +92,7 @@ b3(v16: f64):
   store v2, v16
   return",
     );
-    assert_at_once(&text, false);
+    assert_joint(&text, false);
     let text = sum_and(
         "  v15 = fcmp ogt v12, 9.0f64
   branch v15, b3, b4
@@ -102,14 +102,14 @@ b3:
 b4:
   return",
     );
-    assert_at_once(&text, false);
+    assert_joint(&text, false);
 }
 
 /// The result is overwritten, or read again.
 #[test]
 fn a_result_that_is_not_the_last_word() {
-    assert_at_once(&sum_and("  store v2, v12\n  store v2, 1.0f64\n  return"), false);
-    assert_at_once(
+    assert_joint(&sum_and("  store v2, v12\n  store v2, 1.0f64\n  return"), false);
+    assert_joint(
         &sum_and("  store v2, v12\n  v15 = load f64 v2\n  v16 = fmul v15, v15\n  store v2, v16\n  return"),
         false,
     );
@@ -118,8 +118,8 @@ fn a_result_that_is_not_the_last_word() {
 /// The transpose of a later write would take what the loop has added.
 #[test]
 fn what_the_loop_reads_is_written_later() {
-    assert_at_once(&sum_and("  store v3, v12\n  store v2, v12\n  return"), false);
-    assert_at_once(&sum_and("  store v3, 0.0f64\n  store v2, v12\n  return"), false);
+    assert_joint(&sum_and("  store v3, v12\n  store v2, v12\n  return"), false);
+    assert_joint(&sum_and("  store v3, 0.0f64\n  store v2, v12\n  return"), false);
 }
 
 /// A panic after the loop would leave half a gradient.
@@ -134,7 +134,7 @@ b4:
   store v2, v12
   return",
     );
-    assert_at_once(&text, false);
+    assert_joint(&text, false);
 }
 
 /// An index that is compared with the length of the slice, and panics when it gets there.
@@ -157,39 +157,36 @@ fn an_index_that_is_checked() {
         "icmp eq v5, v21\n  branch v22, b3, b4",
         "icmp ne v5, v21\n  branch v22, b4, b3",
     ] {
-        assert_at_once(&checked(check), true);
+        assert_joint(&checked(check), true);
         // Six iterations and four numbers: a panic, and nothing has been added.
         let args = [Arg::floats(&points(4)), Arg::Number(6), Arg::float(0.0)];
         let program = Program::new(&checked(check), &args);
         assert_eq!(program.failing_shadow(0), points(4));
     }
     // Not every iteration gets there, or what is compared is not the index.
-    assert_at_once(&checked("icmp ult v4, v21\n  branch v22, b4, b3"), false);
-    assert_at_once(&checked("icmp ugt v5, v21\n  branch v22, b3, b4"), false);
+    assert_joint(&checked("icmp ult v4, v21\n  branch v22, b4, b3"), false);
+    assert_joint(&checked("icmp ugt v5, v21\n  branch v22, b3, b4"), false);
     let now_and_then =
         checked("fcmp ogt v6, 3.0f64\n  branch v22, b5, b4\nb5:\n  v23 = icmp ult v5, v21\n  branch v23, b4, b3");
-    assert_at_once(&now_and_then, false);
+    assert_joint(&now_and_then, false);
 }
 
 /// The sum of an iteration is used in the next one.
 #[test]
 fn a_sum_that_is_used_on_the_way() {
     let text = sum_and("  store v2, v12\n  return");
-    assert_at_once(&text.replace("fmul v10, v10", "fmul v10, v6"), false);
-    assert_at_once(&text.replace("v12 = fadd v6, v11", "v30 = fadd v6, v11\n  v12 = fadd v30, v6"), false);
-    assert_at_once(&text.replace("fadd v6, v11", "fsub v11, v6"), false);
-    assert_at_once(&text.replace("fadd v6, v11", "fsub v6, v11"), true);
+    assert_joint(&text.replace("fmul v10, v10", "fmul v10, v6"), false);
+    assert_joint(&text.replace("v12 = fadd v6, v11", "v30 = fadd v6, v11\n  v12 = fadd v30, v6"), false);
+    assert_joint(&text.replace("fadd v6, v11", "fsub v11, v6"), false);
+    assert_joint(&text.replace("fadd v6, v11", "fsub v6, v11"), true);
     // Only compared, it has no cotangent.
-    assert_at_once(
-        &text.replace("v11 = fmul v10, v10", "v30 = fcmp ogt v6, 4.0f64\n  v11 = select v30, v10, v9"),
-        true,
-    );
+    assert_joint(&text.replace("v11 = fmul v10, v10", "v30 = fcmp ogt v6, 4.0f64\n  v11 = select v30, v10, v9"), true);
 }
 
 /// Not the sum alone gets out of the loop.
 #[test]
 fn another_value_of_the_last_iteration() {
-    assert_at_once(&sum_and("  v15 = fadd v12, v11\n  store v2, v15\n  return"), false);
+    assert_joint(&sum_and("  v15 = fadd v12, v11\n  store v2, v15\n  return"), false);
 }
 
 /// A sum with two ways through the body, and one in an inner loop.
@@ -264,10 +261,10 @@ b2:
   store v2, v15
   return
 }";
-    assert_at_once(text, true);
+    assert_joint(text, true);
     // Handed on is something else than what would be loaded.
-    assert_at_once(&text.replace("b1(v9, v12, v15)", "b1(v9, v13, v15)"), false);
-    assert_at_once(&text.replace("v5 = load f64 v3\n", "v30 = ptradd v3, 8:i64\n  v5 = load f64 v30\n"), false);
+    assert_joint(&text.replace("b1(v9, v12, v15)", "b1(v9, v13, v15)"), false);
+    assert_joint(&text.replace("v5 = load f64 v3\n", "v30 = ptradd v3, 8:i64\n  v5 = load f64 v30\n"), false);
 }
 
 /// `out[i·by] = exp(x[i])²`.
@@ -300,7 +297,7 @@ b2:
 }
 
 #[track_caller]
-fn assert_filled_at_once(text: &str, expected: bool) {
+fn assert_filled_jointly(text: &str, expected: bool) {
     let args = [Arg::floats(&points(6)), Arg::Number(6), Arg::floats(&points(20))];
     let run = Program::new(text, &args).check(2);
     assert_eq!(run.tape == 0, expected, "{} bytes on the tape\n{}", run.tape, run.text);
@@ -308,10 +305,10 @@ fn assert_filled_at_once(text: &str, expected: bool) {
 
 #[test]
 fn an_output_that_is_filled() {
-    assert_filled_at_once(&fill(1), true);
-    assert_filled_at_once(&fill(3), true);
+    assert_filled_jointly(&fill(1), true);
+    assert_filled_jointly(&fill(3), true);
     // The last write is the one that counts.
-    assert_filled_at_once(&fill(0), false);
+    assert_filled_jointly(&fill(0), false);
 }
 
 /// Places that are written twice.
@@ -320,10 +317,10 @@ fn an_output_that_is_filled_twice() {
     let twice = |second: &str| {
         fill(2).replace("  store v13, v11\n", &format!("  store v13, v11\n  {second}\n  store v30, v10\n"))
     };
-    assert_filled_at_once(&twice("v30 = ptradd v13, 8:i64"), true);
-    assert_filled_at_once(&twice("v30 = ptradd v13, 16:i64"), false);
-    assert_filled_at_once(&twice("v30 = ptradd v13, 0:i64"), false);
-    assert_filled_at_once(&twice("v30 = ptradd v5, 8:i64"), false);
+    assert_filled_jointly(&twice("v30 = ptradd v13, 8:i64"), true);
+    assert_filled_jointly(&twice("v30 = ptradd v13, 16:i64"), false);
+    assert_filled_jointly(&twice("v30 = ptradd v13, 0:i64"), false);
+    assert_filled_jointly(&twice("v30 = ptradd v5, 8:i64"), false);
 }
 
 /// The output is read again.
@@ -333,9 +330,9 @@ fn an_output_that_is_read() {
         "b2:\n",
         "b2:\n  v30 = load f64 v5\n  v31 = fmul v30, v30\n  v32 = ptradd v5, 64:i64\n  store v32, v31\n",
     );
-    assert_filled_at_once(&text, false);
+    assert_filled_jointly(&text, false);
     let text = fill(1).replace("b2:\n", "b2:\n  store v5, 1.0f64\n");
-    assert_filled_at_once(&text, false);
+    assert_filled_jointly(&text, false);
     let text = fill(1).replace("v10 = math.exp v9", "v30 = load f64 v5\n  v31 = fmul v30, v9\n  v10 = math.exp v31");
-    assert_filled_at_once(&text, false);
+    assert_filled_jointly(&text, false);
 }
