@@ -26,7 +26,7 @@
 //! | [`release`] | all functions of the derivative | what rules keep is dropped while what it refers to is there |
 //! | [`notes`](crate::reverse::notes) | the finished derivative | the tape is told what to save, and what can be done again |
 
-use crate::analysis::points_to::flow::{self, Facts};
+use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::{activity, owners};
 use crate::error::{Error, ErrorKind, Result};

@@ -2,7 +2,7 @@
 
 use crate::analysis::activity::{ActiveSet, reached};
 use crate::analysis::points_to;
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{ContentId, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::custom::Role;

@@ -1,6 +1,6 @@
 //! For the tests of passes: programs in the text format, before and after.
 
-use crate::analysis::points_to::flow::{self, Facts};
+use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
 use pullback_ir::{FuncId, Function, Module, parse_module, verify_module};

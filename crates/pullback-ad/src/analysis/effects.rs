@@ -9,10 +9,10 @@
 //! [`Effects`]. It promises that memory which is not in them holds the same floats and pointers after a call.
 
 use crate::analysis::activity::reached;
-use crate::analysis::points_to::flow::{self, Facts};
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
+use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::computed::Numbers;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};

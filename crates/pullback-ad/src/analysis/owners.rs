@@ -11,7 +11,7 @@
 //! If it only drops owners and the last one is not the last one of the shadow, the run-time support ends the program.
 
 use crate::analysis::activity::ActiveSet;
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Property;
 use crate::request::Request;
 use crate::runtime::TapeUse;

@@ -1,8 +1,8 @@
 //! Forward mode: each linear operation is emitted as it stands, right after its instruction.
 
 use crate::linearise::augment::Augmenter;
+use crate::linearise::copies::inline_len;
 use crate::linearise::linear::Linear;
-use crate::linearise::memory::inline_len;
 use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::{BinOp, Builder, CastOp, FloatPred, Inst, Op, Type, Value};
 

@@ -8,13 +8,18 @@
 //! | [`verify`] | … and checked |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `memory` | … for instructions that read, write, make or free memory |
+//! | `copies` | … for copies and fills |
+//! | `words` | … for places where a float lies at one time and a pointer at another |
+//! | `calls` | … for calls of functions that take part |
 //! | [`rule_call`] | … for calls of functions with a rule of the user's |
 //! | `cleanup` | what calls of the augmented primal do when they panic |
 //! | `inner_tape` | what an inner derivative does with its tape |
 //! | `forward` | forward mode: the linear operations, emitted as they stand |
 
 pub mod augment;
+mod calls;
 mod cleanup;
+pub(crate) mod copies;
 pub(crate) mod forward;
 mod inner_tape;
 pub mod linear;
@@ -23,3 +28,4 @@ pub mod program;
 pub mod rule_call;
 pub mod text;
 pub mod verify;
+mod words;

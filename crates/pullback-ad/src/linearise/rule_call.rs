@@ -9,14 +9,10 @@ use crate::analysis::activity::reached;
 use crate::analysis::points_to::objects::ObjId;
 use crate::custom::{Calls, CustomRule, ReverseRule, Role, RuleArgument, Storage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::linearise::augment::{Augmented, Augmenter};
+use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
-use crate::plan::recomputable::Stability;
 use crate::request::{Field, FieldKind};
-use crate::reverse::Sweeps;
-use crate::session::{Form, Inactive, Session};
-use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Builder, Callee, Flags, FloatPred, FuncId, Inst, InstData, Loop, Op, Type, Value};
+use pullback_ir::{BinOp, Builder, Callee, Flags, FloatPred, FuncId, Inst, InstData, Op, Type, Value};
 
 /// Captures of more bytes than this stay in memory that belongs to the tape.
 const MOST_BYTES: u64 = 128;
@@ -103,7 +99,7 @@ fn numbers(rule: &CustomRule, has_shadow: impl Fn(usize) -> bool) -> Option<Vec<
 }
 
 /// Whether the float at a place is zero.
-fn holds_zero(b: &mut Builder, ty: &Type, place: Value) -> Value {
+pub(crate) fn holds_zero(b: &mut Builder, ty: &Type, place: Value) -> Value {
     let (float, zero) = (b.load(ty.clone(), place), b.func.zero(ty));
     b.fcmp(FloatPred::Oeq, float, zero)
 }
@@ -333,105 +329,4 @@ fn called_more_than_once(data: &InstData, rule: &CustomRule, width: usize) -> Er
     .help(
         "let the rule return an `impl Fn(…)` that can be called again: it lends what it owns and does not give it away",
     )
-}
-
-/// A pullback that refers to an argument's memory needs it as it was. Where something may be written there in between,
-/// the rule is called for one that refers to nothing; if there is none, this fails.
-pub(crate) fn check_borrows(session: &Session, aug: &mut Augmented, cfg: &Cfg, form: Form) -> Result<()> {
-    for (inst, owning) in overwritten(session, aug, cfg, form)? {
-        let Op::Call(callee, ..) = &mut aug.func.inst_mut(inst).op else { unreachable!("a rule is called") };
-        *callee = Callee::Direct(owning);
-    }
-    Ok(())
-}
-
-/// The calls of rules that are given memory which may be overwritten, and what is to be called in their place.
-fn overwritten(session: &Session, aug: &Augmented, cfg: &Cfg, form: Form) -> Result<Vec<(Inst, FuncId)>> {
-    let pullbacks = aug.linear.all().filter_map(|(inst, linear)| match linear {
-        Linear::Rule(pullback) if !pullback.borrowed.is_empty() => Some((inst, pullback)),
-        _ => None,
-    });
-    let pullbacks: Vec<(Inst, &Pullback)> = pullbacks.map(|(inst, pullback)| (inst, &**pullback)).collect();
-    if pullbacks.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
-    let written = session.written(Inactive::OnlyRead);
-    let stability = Stability::new(aug, cfg, form);
-    for (inst, pullback) in pullbacks {
-        if pullback.borrowed.iter().all(|o| !written.contains(o) || stability.stays(inst, *o)) {
-            continue;
-        }
-        if let Some(owning) = pullback.owning {
-            found.push((inst, owning));
-            continue;
-        }
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("the pullback of `{}` refers to an argument that may be overwritten before it runs", pullback.name),
-        )
-        .at(aug.func.inst(inst).loc)
-        .label("called here, and what it is given may be written afterwards")
-        .help("let the closure own what it needs (`x.to_vec()`), and say so in the rule: `impl FnOnce(…) + 'static`"));
-    }
-    Ok(found)
-}
-
-impl Sweeps<'_, '_> {
-    /// Call a pullback.
-    pub(crate) fn pull_back(&mut self, pullback: &Pullback, level: Option<Loop>) {
-        let closure = self.put_together(&pullback.closure, level);
-        for (view, shadows) in pullback.views.iter().zip(&pullback.shadows) {
-            let mut args = vec![closure, self.put_together(view, level)];
-            for shadow in shadows {
-                args.push(match shadow {
-                    Some(shadow) => self.value(*shadow, level),
-                    None => self.rev().zero(&Type::Ptr),
-                });
-            }
-            let places = args[2..].to_vec();
-            let before = pullback.strong.as_ref().map(|numbers| self.cotangents_before(numbers, &places));
-            self.build().call_void(pullback.function, args);
-            let Some((zero, cotangents)) = before else { continue };
-            for (place, old) in cotangents {
-                let mut b = self.build();
-                let ty = b.func.ty(old).clone();
-                let new = b.load(ty, place);
-                let kept = b.select(zero, old, new);
-                b.store(place, kept);
-            }
-        }
-    }
-
-    /// Whether the cotangent of a function's result is zero, and those of its arguments, with where they lie.
-    fn cotangents_before(&mut self, numbers: &[Option<Type>], places: &[Value]) -> (Value, Vec<(Value, Value)>) {
-        let mut all: Vec<(&Type, Value)> =
-            numbers.iter().zip(places).filter_map(|(ty, place)| Some((ty.as_ref()?, *place))).collect();
-        let (ty, out) = all.pop().expect("a result has a shadow");
-        let mut b = self.build();
-        let zero = holds_zero(&mut b, ty, out);
-        (zero, all.into_iter().map(|(ty, place)| (place, b.load(ty.clone(), place))).collect())
-    }
-
-    /// Memory with what was kept.
-    fn put_together(&mut self, kept: &Kept, level: Option<Loop>) -> Value {
-        match kept {
-            Kept::InPlace(memory) => self.value(*memory, level),
-            Kept::Words(_, words) if words.is_empty() => self.rev().zero(&Type::Ptr),
-            Kept::Words(Storage { size, align }, words) => {
-                let op = Op::Alloca { size: *size, align: (*align).max(8) };
-                let func = self.rev();
-                let inst = func.make_inst(op, Some(Type::Ptr), Flags::NONE, None);
-                let memory = func.inst(inst).result.expect("made with a type");
-                self.rev_prologue.push(inst);
-                for (at, word) in words {
-                    let word = self.value(*word, level);
-                    let mut b = self.build();
-                    let place = b.offset(memory, *at as i64);
-                    b.push(Op::Store { ptr: place, value: word, align: 1 }, None);
-                }
-                memory
-            }
-        }
-    }
 }

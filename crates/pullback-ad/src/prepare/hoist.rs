@@ -23,7 +23,7 @@
 //!   comes no earlier than anything else.
 
 use crate::analysis::counted::{self, Counted};
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::ObjId;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;

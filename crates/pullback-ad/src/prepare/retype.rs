@@ -11,7 +11,7 @@
 //! The program's meaning does not change: where the integer is really used as one, the bits are cast back. The
 //! parameters of a clean-up function change too, with the clean-ups that name it.
 
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Kinds;
 use crate::analysis::types::computed::Numbers;
 use crate::prepare::change_types::{can_change, change_types, stores_bits};

@@ -11,7 +11,7 @@
 //! ```
 //! Where the whole integer is still wanted it is put together again, and the meaning of the program does not change.
 
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use pullback_ir::cfg::Cfg;

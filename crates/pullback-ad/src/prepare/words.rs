@@ -11,7 +11,7 @@
 //! ```
 //! The rest of the engine then knows of one kind of value only that may be either.
 
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::prepare::change_types::{can_change, change_types};
 use crate::prepare::retype::CleanupParams;

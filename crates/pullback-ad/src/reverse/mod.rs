@@ -19,6 +19,7 @@
 pub mod alias;
 mod hubs;
 pub mod notes;
+mod pull_back;
 mod recompute;
 pub mod release;
 pub(crate) mod slots;

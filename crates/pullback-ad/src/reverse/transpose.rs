@@ -1,9 +1,9 @@
 //! The transposes of the linear operations, emitted into the reverse sweep.
 
 use crate::analysis::activity::holds_float;
+use crate::linearise::copies::inline_len;
 use crate::linearise::forward::{guard, product, scale, within};
 use crate::linearise::linear::{Beside, CopiedWord, Linear};
-use crate::linearise::memory::inline_len;
 use crate::reverse::Sweeps;
 use crate::reverse::slots::alloca;
 use crate::rules::{Coefficient, Factor, Support};

@@ -6,14 +6,15 @@
 //! | module | does |
 //! |---|---|
 //! | `useful` | linear operations whose transposes have nothing to pass on are dropped |
+//! | `borrows` | pullbacks that refer to memory which is written before they run are found |
 //! | [`joint_calls`] | calls that compute the value and add to the gradient in one function |
 //! | `joint_loops` | loops that only add things up: each iteration is reversed as soon as it is through |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmented;
-use crate::linearise::rule_call::check_borrows;
 use crate::plan::preheader::count_loops;
+use crate::schedule::borrows::check_borrows;
 use crate::schedule::joint_loops::JointLoop;
 use crate::schedule::useful::drop_useless;
 use crate::session::{Form, Session};
@@ -23,6 +24,7 @@ use pullback_ir::loops::{Irreducible, Loops};
 use pullback_ir::{Loop, Value};
 use std::collections::HashMap;
 
+mod borrows;
 pub mod joint_calls;
 pub(crate) mod joint_loops;
 pub(crate) mod refill;

@@ -3,6 +3,7 @@
 //! | module | answers |
 //! |---|---|
 //! | [`flow`] | which pointer reaches which object, and at which offsets? |
+//! | [`facts`] | … as what is handed on |
 //! | [`objects`] | what memory is there, and what lies in it? |
 //! | `seed` | what do the layouts of arguments say of that? |
 //! | `shape` | what can be read off one function before anything is known of memory? |
@@ -13,6 +14,7 @@
 //! | [`lanes`] | where are the floats and pointers of a copied region? |
 //! | [`regions`] | which objects may be the same memory by other names? |
 
+pub mod facts;
 pub mod flow;
 pub mod lanes;
 pub mod numbers;

@@ -1,6 +1,6 @@
 //! What is known from layouts: the cells of an argument's memory, and of what is given to a function with rules.
 
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId, Objects, Origins, Property};
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::types::unseen;

@@ -4,7 +4,7 @@
 //! index, is a number and nothing else. One whose bits become a float or a pointer, or are stored or passed on, may be
 //! either.
 
-use crate::analysis::points_to::flow::may_carry;
+use crate::analysis::points_to::facts::may_carry;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Op, Terminator, Value};
 use std::collections::HashSet;
 

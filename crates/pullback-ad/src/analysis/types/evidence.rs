@@ -3,7 +3,7 @@
 //! An integer that is loaded from where floats lie is a float's bits, unless numbers lie there too. What is computed
 //! from a float's bits is no evidence for that: else every trick with bits would vouch for itself.
 
-use crate::analysis::points_to::flow::{Facts, may_carry};
+use crate::analysis::points_to::facts::{Facts, may_carry};
 use crate::analysis::points_to::objects::{ContentId, Kinds};
 use crate::analysis::types::computed::Numbers;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Module, Op, Terminator, Value};

@@ -17,7 +17,7 @@
 //! of that is a number.
 
 use crate::analysis::activity::ActiveSet;
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;

@@ -5,7 +5,7 @@
 //! apart.
 
 use crate::analysis::activity::float_cells;
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::types::computed::Numbers;
 use crate::analysis::types::evidence::{DEPTH, is_independent};
 use pullback_ir::{Callee, CastOp, Constant, FuncId, Module, Op, Terminator, Type, Value, ValueDef};

@@ -11,7 +11,7 @@
 //! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.
 
 use crate::analysis::activity::{ActiveSet, float_cells};
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Kinds;
 use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value};
 use std::collections::HashMap;

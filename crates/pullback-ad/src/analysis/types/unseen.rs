@@ -5,7 +5,7 @@
 //! beside numbers, each word that is moved may be such a float, or a number; and either is moved as a float is, for the
 //! shadow of a number is zero in reverse mode (the caller's wrapper sees to that) and a copy in forward mode.
 
-use crate::analysis::points_to::flow::Facts;
+use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{FloatAt, Kinds, ObjId, Objects, Opaque};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;

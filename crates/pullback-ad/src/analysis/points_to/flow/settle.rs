@@ -1,7 +1,8 @@
 //! What is decided only when nothing more is to be learnt: until then something unknown may become known, and what was
 //! said of it too early could not be taken back.
 
-use crate::analysis::points_to::flow::{Facts, Origins};
+use crate::analysis::points_to::facts::Facts;
+use crate::analysis::points_to::objects::Origins;
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::shape::Shape;
 use pullback_ir::{CastOp, FuncId, Module, Op, Value};

@@ -1,335 +1,34 @@
-//! Which values and objects take part in the derivative.
-//!
-//! A float is *active* if it depends on an active input. An object is active if active floats may be stored in it. An
-//! object *has a shadow* if it is active, or belongs to an argument with a shadow, or holds pointers to such objects.
-//! Where a shadow is needed that cannot exist (in the memory of a `Const` argument) the analysis reports an error.
-//!
-//! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
+//! What stands in the way of a derivative: each is an error here, at its place.
 
+use super::errors::*;
+use super::{Analysis, holds_float, reached};
 use crate::analysis::effects::{Change, Deed, Place};
-use crate::analysis::points_to::flow::{Facts, may_carry};
+use crate::analysis::points_to::facts::may_carry;
 use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::scope::{OnPanic, Scope};
-use crate::analysis::types::pieces::{self, Lost};
-use crate::analysis::types::repacked;
-use crate::analysis::types::unseen::{handed_on, is_part, may_hide_floats};
+use crate::analysis::types::unseen::may_hide_floats;
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, ErrorKind, Result};
-use crate::request::{FieldKind, Mode, Request};
-use crate::rules::rule;
+use crate::request::{FieldKind, Mode};
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{
-    Block, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
-};
-use std::collections::{HashMap, HashSet};
+use pullback_ir::{Callee, CastOp, Constant, FuncId, Function, Inst, Op, SourceLoc, Type, Value};
+use std::collections::HashSet;
 
-/// What takes part.
-#[derive(Clone, Debug, Default)]
-pub struct ActiveSet {
-    values: HashSet<(FuncId, Value)>,
-    /// Integers that hold the bits of an active float.
-    bits: HashSet<(FuncId, Value)>,
-    objects: HashSet<ObjId>,
-    shadowed: HashSet<ObjId>,
-    returns: HashSet<FuncId>,
-}
+/// How the names of run-time functions begin, which derivatives call.
+const RUNTIME: &str = "__pullback_";
 
-impl ActiveSet {
-    /// Whether a value is an active float, a word that may be one, or an aggregate that holds one.
-    pub fn is_active(&self, func: FuncId, value: Value) -> bool {
-        self.values.contains(&(func, value))
-    }
-
-    /// Whether an integer holds the bits of an active float.
-    pub fn has_active_bits(&self, func: FuncId, value: Value) -> bool {
-        self.bits.contains(&(func, value))
-    }
-
-    /// Whether active floats may be in an object.
-    pub fn is_active_object(&self, object: ObjId) -> bool {
-        self.objects.contains(&object)
-    }
-
-    /// Whether an object has a shadow.
-    pub fn is_shadowed(&self, object: ObjId) -> bool {
-        self.shadowed.contains(&object)
-    }
-
-    /// Whether active floats can be reached from an object.
-    pub fn reaches_active(&self, facts: &Facts, object: ObjId) -> bool {
-        reached(facts, object).into_iter().any(|o| self.is_active_object(o))
-    }
-
-    /// Whether the result of a function is active.
-    pub fn returns_active(&self, func: FuncId) -> bool {
-        self.returns.contains(&func)
-    }
-}
-
-/// Find what takes part.
-pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<ActiveSet> {
-    if facts.pops_nothing() {
-        return Err(Error::internal("the reverse sweep of an inner derivative is called without its forward sweep"));
-    }
-    let mut analysis = Analysis {
-        module,
-        facts,
-        request,
-        active: ActiveSet::default(),
-        changed: false,
-        reasons: HashMap::new(),
-        stored: HashSet::new(),
-    };
-    analysis.seed();
-    let live: Vec<(FuncId, Vec<Block>)> = facts
-        .returning
-        .iter()
-        .map(|id| {
-            let cfg = Cfg::new(module.func(*id));
-            (*id, cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect())
-        })
-        .collect();
-    loop {
-        analysis.changed = false;
-        for (id, blocks) in &live {
-            let func = module.func(*id);
-            for block in blocks {
-                for inst in &func.block(*block).insts {
-                    analysis.instruction(*id, func, *inst);
-                }
-                analysis.terminator(*id, func, &func.block(*block).term);
-            }
-        }
-        analysis.shadows();
-        if !analysis.changed {
-            break;
-        }
-    }
-    analysis.check_origins()?;
-    if request.mode == Mode::Forward {
-        analysis.check_escaping_constants()?;
-    }
-    if let Some(lost) = pieces::find(module, facts, &analysis.active, &live) {
-        return Err(in_pieces(lost));
-    }
-    if let Some(loc) = repacked::find(module, facts, &analysis.active, &live) {
-        return Err(put_together(loc));
-    }
-    for (id, blocks) in &live {
-        let func = module.func(*id);
-        let handed_on = handed_on(func);
-        for block in blocks {
-            for inst in &func.block(*block).insts {
-                analysis.check(*id, func, *inst)?;
-                analysis.check_unseen(*id, func, *inst, &handed_on)?;
-                if request.rules.has_effects() {
-                    analysis.check_opaque(*id, func, *inst)?;
-                }
-            }
-        }
-    }
-    if facts.on_panic == OnPanic::Free {
-        for id in &facts.functions {
-            analysis.check_way_out(*id)?;
-        }
-    }
-    Ok(analysis.active)
-}
-
-struct Analysis<'a> {
-    module: &'a Module,
-    facts: &'a Facts,
-    request: &'a Request,
-    active: ActiveSet,
-    changed: bool,
-    /// The first instruction that made an object active, for messages.
-    reasons: HashMap<ObjId, Option<SourceLoc>>,
-    /// The objects to which active data is moved.
-    stored: HashSet<ObjId>,
+/// What an address of a function goes with.
+enum Together {
+    /// This pointer.
+    Value(Value),
+    /// A pointer to one of these.
+    Objects(Vec<ObjId>),
 }
 
 impl Analysis<'_> {
-    fn seed(&mut self) {
-        for object in self.facts.objects.all() {
-            let args = &self.facts.objects.origins(object).args;
-            if args.iter().any(|a| self.request.args[*a].activity.has_shadow()) {
-                self.active.shadowed.insert(object);
-                if self.holds_floats(object) {
-                    self.active.objects.insert(object);
-                }
-            }
-        }
-    }
-
-    fn holds_floats(&self, object: ObjId) -> bool {
-        let objects = &self.facts.objects;
-        objects.live_cells(object).any(|c| objects.kinds(c.content).has_float())
-    }
-
-    /// Whether a place is in bytes that take no part.
-    fn is_inert(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
-        self.facts.object(id, ptr).is_some_and(|object| {
-            let objects = &self.facts.objects;
-            objects.is_marked(object, Property::Inert)
-                && objects.all_marked(object, Property::Inert, &self.facts.place(id, ptr, align), width)
-        })
-    }
-
-    fn set(&mut self, func: FuncId, value: Value) {
-        self.changed |= self.active.values.insert((func, value));
-    }
-
-    fn set_bits(&mut self, func: FuncId, value: Value) {
-        self.changed |= self.active.bits.insert((func, value));
-    }
-
-    fn set_object(&mut self, object: ObjId, loc: Option<SourceLoc>) {
-        self.stored.insert(object);
-        if self.active.objects.insert(object) {
-            self.reasons.insert(object, loc);
-            self.changed = true;
-        }
-    }
-
-    /// Whether a load or store of an integer touches bytes that are floats.
-    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type, align: u64) -> bool {
-        let Some(object) = self.facts.object(id, ptr) else { return false };
-        let at = self.facts.place(id, ptr, align);
-        float_cells(self.facts, object, &at, ty.size())
-    }
-
-    /// Whether an integer may hold a float's bits and be passed on as such.
-    fn is_word(&self, id: FuncId, func: &Function, value: Value) -> bool {
-        self.facts.is_word(id, func.ty(value), value)
-    }
-
-    /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies
-    /// where a float lies in another variant.
-    fn is_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
-        let word = self.is_word(id, func, value) && self.active.is_active(id, value);
-        self.active.has_active_bits(id, value) || word && !self.facts.kinds(id, value).contains(Kinds::INT)
-    }
-
-    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
-        let data = func.inst(inst);
-        let is = |s: &Self, v: Value| s.active.is_active(id, v);
-        let any_bits = |s: &Self, vs: &[Value]| vs.iter().any(|v| s.active.has_active_bits(id, *v));
-        let result = data.result;
-        let on = match &data.op {
-            Op::Bin(op, a, b) if op.is_float() => is(self, *a) || is(self, *b),
-            Op::FNeg(a) | Op::Freeze(a) if holds_float(func.ty(*a)) => is(self, *a),
-            // A number beside active floats is not one.
-            Op::ExtractValue(a, _) => is(self, *a) && result.is_some_and(|r| holds_float(func.ty(r))),
-            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b),
-            Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
-            Op::Math(f, args) => {
-                let partials = &rule(*f).partials;
-                args.iter().zip(partials).any(|(a, p)| p.is_some() && is(self, *a))
-            }
-            Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => is(self, *a),
-            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
-                let word = result.is_some_and(|r| self.is_word(id, func, r));
-                if is(self, *a)
-                    && !word
-                    && let Some(r) = result
-                    && !self.facts.kinds(id, r).contains(Kinds::INT)
-                {
-                    self.set_bits(id, r);
-                }
-                is(self, *a) && word
-            }
-            Op::Cast(CastOp::Bitcast, a) => is(self, *a),
-            Op::Load { ptr, align } => {
-                let result = result.expect("a load has a result");
-                let Some(object) = self.facts.object(id, *ptr) else { return };
-                let ty = func.ty(result);
-                let active = self.active.is_active_object(object) && !self.is_inert(id, *ptr, *align, ty.size());
-                let word = self.is_word(id, func, result);
-                let number = self.facts.kinds(id, result).contains(Kinds::INT)
-                    || is_part(self.facts, id, *ptr, *align, ty.size()) && !self.facts.is_passed_on(id, result);
-                if active && ty.is_int() && !word && !number && self.is_float_place(id, *ptr, ty, *align) {
-                    self.set_bits(id, result);
-                }
-                active && (holds_float(ty) || word)
-            }
-            Op::Store { ptr, value, .. } => {
-                if (is(self, *value) || self.active.has_active_bits(id, *value))
-                    && let Some(object) = self.facts.object(id, *ptr)
-                {
-                    self.set_object(object, data.loc);
-                }
-                false
-            }
-            Op::Copy { dst, src, len, align, .. } => {
-                if let (Some(to), Some(from)) = (self.facts.object(id, *dst), self.facts.object(id, *src))
-                    && self.active.is_active_object(from)
-                    && self.copies_floats(id, func, *dst, align.0, to, *len)
-                {
-                    self.set_object(to, data.loc);
-                }
-                false
-            }
-            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
-                let rule = self.request.rule(*callee).expect("just looked").clone();
-                self.rule_call(id, &rule, args, data.loc);
-                false
-            }
-            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
-                let params = self.module.func(*callee).param_values().to_vec();
-                for (arg, param) in args.iter().zip(params) {
-                    if is(self, *arg) {
-                        self.set(*callee, param);
-                    }
-                    if any_bits(self, &[*arg]) {
-                        self.set_bits(*callee, param);
-                    }
-                }
-                self.active.returns_active(*callee)
-            }
-            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
-                if let Some(r) = result
-                    && data.op.operands().iter().any(|v| self.is_bits(id, func, *v))
-                {
-                    self.set_bits(id, r);
-                }
-                false
-            }
-            Op::Select(_, a, b) => {
-                if any_bits(self, &[*a, *b]) {
-                    self.set_bits(id, result.expect("a select has a result"));
-                }
-                is(self, *a) || is(self, *b)
-            }
-            Op::Freeze(a) => {
-                if any_bits(self, &[*a]) {
-                    self.set_bits(id, result.expect("a freeze has a result"));
-                }
-                is(self, *a)
-            }
-            _ => false,
-        };
-        if on && let Some(result) = result {
-            self.set(id, result);
-        }
-    }
-
-    /// A call of a function with a rule: where something active goes in, what comes out is active.
-    fn rule_call(&mut self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) {
-        let places = || args.iter().zip(&rule.args).filter_map(|(a, arg)| Some((self.facts.object(id, *a)?, arg.role)));
-        let goes_in = |role: Role| matches!(role, Role::Read | Role::Written);
-        if !places().any(|(o, role)| goes_in(role) && self.active.reaches_active(self.facts, o)) {
-            return;
-        }
-        let comes_out = |role: Role| matches!(role, Role::Result | Role::Written);
-        let objects = places().filter(|(_, role)| comes_out(*role)).flat_map(|(o, _)| reached(self.facts, o));
-        for object in objects.filter(|o| self.holds_floats(*o)).collect::<Vec<_>>() {
-            self.set_object(object, loc);
-        }
-    }
-
     /// What a rule knows nothing of must not carry a derivative: the captures of a closure.
     fn check_rule_call(&self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) -> Result<()> {
         for (place, arg) in args.iter().zip(&rule.args).filter(|(_, arg)| arg.role == Role::Inert) {
@@ -372,61 +71,8 @@ impl Analysis<'_> {
             .help(format!("write one for this mode, too: `#[{wants}(for = …)]`"))
     }
 
-    /// Whether the target region of a copy may hold floats.
-    fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, align: u64, to: ObjId, len: Value) -> bool {
-        let at = self.facts.place(id, dst, align);
-        match func.as_int(len) {
-            Some(len) => float_cells(self.facts, to, &at, len as u64),
-            None => self.holds_floats(to),
-        }
-    }
-
-    fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
-        for target in term.targets() {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                if self.active.is_active(id, *arg) {
-                    self.set(id, *param);
-                }
-                if self.active.has_active_bits(id, *arg) {
-                    self.set_bits(id, *param);
-                }
-            }
-        }
-        if let Terminator::Return(Some(value)) = term
-            && self.active.is_active(id, *value)
-        {
-            self.changed |= self.active.returns.insert(id);
-        }
-    }
-
-    /// Active objects, and objects that hold pointers to shadowed ones, have shadows.
-    fn shadows(&mut self) {
-        let objects = &self.facts.objects;
-        loop {
-            let mut grew = false;
-            for object in objects.all() {
-                if self.active.shadowed.contains(&object) {
-                    continue;
-                }
-                let reaches = |c: &crate::analysis::points_to::objects::Cell| {
-                    objects.kinds(c.content).contains(Kinds::PTR)
-                        && !objects.is_inert(object, c)
-                        && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
-                };
-                if self.active.objects.contains(&object) || objects.cells(object).iter().any(reaches) {
-                    self.active.shadowed.insert(object);
-                    grew = true;
-                    self.changed = true;
-                }
-            }
-            if !grew {
-                return;
-            }
-        }
-    }
-
     /// Every object that needs a shadow must be able to have one.
-    fn check_origins(&self) -> Result<()> {
+    pub(super) fn check_origins(&self) -> Result<()> {
         let request = self.request;
         // First the objects that hold active data: an error is to show the store, not a pointer to the place.
         let shadowed = self.facts.objects.all().filter(|o| self.active.is_shadowed(*o));
@@ -494,7 +140,7 @@ impl Analysis<'_> {
 
     /// The tangent of a constant is zeros, in memory of the derivative's own, which the caller must not get to see.
     /// (What has neither floats nor pointers in it is its own tangent.)
-    fn check_escaping_constants(&self) -> Result<()> {
+    pub(super) fn check_escaping_constants(&self) -> Result<()> {
         let objects = &self.facts.objects;
         let has_tangent = |object: ObjId| {
             let (origins, mut cells) = (objects.origins(object), objects.cells(object).iter());
@@ -556,7 +202,13 @@ impl Analysis<'_> {
 
     /// An argument's enum that is moved without a look at its variant, though its floats cannot be told from pointers,
     /// or floats of one width from those of another.
-    fn check_unseen(&self, id: FuncId, func: &Function, inst: Inst, handed_on: &HashSet<Value>) -> Result<()> {
+    pub(super) fn check_unseen(
+        &self,
+        id: FuncId,
+        func: &Function,
+        inst: Inst,
+        handed_on: &HashSet<Value>,
+    ) -> Result<()> {
         let data = func.inst(inst);
         let hides = |ptr: Value, align: u64, len: Option<u64>| {
             let object = self.facts.object(id, ptr).filter(|o| self.active.is_shadowed(*o));
@@ -586,7 +238,7 @@ impl Analysis<'_> {
     }
 
     /// On the way to a panic, too, it has to be known which pointers have shadows: what those lead to is given back.
-    fn check_way_out(&self, id: FuncId) -> Result<()> {
+    pub(super) fn check_way_out(&self, id: FuncId) -> Result<()> {
         let func = self.module.func(id);
         let scope = Scope::new(self.module, func, &Cfg::new(func), OnPanic::Free);
         for data in scope.blocks.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst)) {
@@ -666,7 +318,7 @@ impl Analysis<'_> {
 
     /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called,
     /// and those whose address goes somewhere together with a pointer.
-    fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
+    pub(super) fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let (data, rules) = (func.inst(inst), &self.request.rules);
         if let Op::Call(Callee::Direct(callee), args, _) = &data.op
             && self.request.rule(*callee).is_none()
@@ -765,7 +417,7 @@ impl Analysis<'_> {
     }
 
     /// What cannot be differentiated is an error at its place.
-    fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
+    pub(super) fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let data = func.inst(inst);
         let shadowed =
             |v: Value| self.facts.object(id, v).is_some_and(|o| self.active.is_shadowed(o) && *func.ty(v) == Type::Ptr);
@@ -897,144 +549,5 @@ impl Analysis<'_> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// The objects that can be reached from an object, itself first.
-pub fn reached(facts: &Facts, object: ObjId) -> Vec<ObjId> {
-    let mut seen = vec![facts.objects.find(object)];
-    let mut next = 0;
-    while let Some(&o) = seen.get(next) {
-        next += 1;
-        for target in facts.objects.cells(o).iter().filter_map(|c| facts.objects.pointee(c.content)).map(|(o, _)| o) {
-            if !seen.contains(&target) {
-                seen.push(target);
-            }
-        }
-    }
-    seen
-}
-
-fn unknown_cell(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::RuntimeActivity, "a float is read that may lie in a cell in which active data is stored")
-        .at(loc)
-        .label("read here, from a capture, a `static`, or a `Const` argument of a type without `Differentiable`")
-        .note("the function stores active data in a cell of an argument; if that is the same cell, what is read here has a derivative that would be lost")
-        .help("pass the data as an argument whose type is `Differentiable`; it may be `Const`")
-}
-
-fn partly_inert(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::UnknownType, "it cannot be told whether this is in a skipped field or not")
-        .at(loc)
-        .label("memory with and without a field that has `#[pullback(skip)]` is used here")
-        .help("use the two in functions or branches of their own, or remove the `#[pullback(skip)]`")
-}
-
-/// What an address of a function goes with.
-enum Together {
-    /// This pointer.
-    Value(Value),
-    /// A pointer to one of these.
-    Objects(Vec<ObjId>),
-}
-
-/// A function without derivative changes what has a shadow.
-fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
-    let (does, why) = match deed {
-        Deed::HandsBack => (
-            "hands back a reference to memory that depends on the inputs",
-            "what is done through that reference would not be seen",
-        ),
-        Deed::WritesFloats | Deed::Counts => (
-            "may write floats to memory that depends on the inputs",
-            "the derivatives of what was there would stay there",
-        ),
-        Deed::Replaces => (
-            "may replace memory that has a shadow",
-            "its shadow would not fit it any more, if it is given back or grows",
-        ),
-    };
-    Error::new(ErrorKind::Unsupported, format!("`{name}` carries no derivative, and {does}"))
-        .at(loc)
-        .label("given such memory here")
-        .note(why)
-        .help(
-            "let it return what it computes, and write that afterwards; or give it a copy (`x.clone()`, `x.to_vec()`)",
-        )
-        .help(
-            "a function without derivative may read everything, and write to memory that does not depend on the inputs",
-        )
-}
-
-/// The payload of an enum is moved by a type that hides what it is.
-fn in_pieces(lost: Lost) -> Error {
-    let (loc, what) = match lost {
-        Lost::Pointer(loc) => (loc, "a pointer may come here in two halves, which have no shadow"),
-        Lost::Float(loc) => (loc, "an `f32` may come here as a part of a pointer, which has no derivative"),
-    };
-    Error::new(ErrorKind::UnknownType, "a value is moved of which it cannot be told whether it is a pointer")
-        .at(loc)
-        .label("moved here")
-        .note(what)
-        .note("an enum has a pointer in one variant, and something of 32 bits at the same place in another")
-        .help("use numbers of 64 bits in that enum, or put those of 32 bits in a `Box`, too")
-}
-
-fn leads_to_skipped(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::ActiveInConst, "a reference to a skipped field is stored in a result or an argument")
-        .at(loc)
-        .label("stored here")
-        .note("the field has `#[pullback(skip)]`, so the tangent that the reference would lead to is not there")
-        .help("hand on the field's value, or let the field take part: remove its `#[pullback(skip)]`")
-}
-
-fn leaked_skipped(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::ActiveInConst, "a shared reference to memory that the function makes is stored in a result or an argument")
-        .at(loc)
-        .label("stored here")
-        .note("there may be a string or a field with `#[pullback(skip)]` behind it, of which the tangent would have none of its own")
-        .help("return a `&mut`, a `Box` or a `Vec`, or where the value lies; of memory that is leaked a `&'static mut`")
-}
-
-fn put_together(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::BitTrick, "the bits of an active float are taken apart and put together again")
-        .at(loc)
-        .label("the float is put together here")
-        .note("the optimiser does so with the payload of an enum, where other variants have numbers or flags in the float's place")
-        .help("put the float of each variant in a field of its own, beside the enum, or box the variant's other payloads")
-}
-
-/// How the names of run-time functions begin, which derivatives call.
-const RUNTIME: &str = "__pullback_";
-
-fn moves_words(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::Unsupported, "a derivative that moves the payload of an enum unseen cannot be differentiated itself")
-        .at(loc)
-        .label("this is such a derivative")
-        .note("an enum has a float in one variant and a pointer in another, and is moved without a look at its variant: a `Vec` of such enums grows, for example")
-        .help("give such a `Vec` its capacity when it is made, put the floats in a `Vec` of their own, or put them in a `Box` as well")
-}
-
-fn bit_trick(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::BitTrick, "the bits of an active float are used as an integer")
-        .at(loc)
-        .label("the result of integer arithmetic on a float's bits is used here")
-        .note("the derivative of integer operations on bits is not defined")
-        .help("write the computation with float operations, or give the function that does this a rule: `#[rrule(for = …)]`")
-}
-
-/// Whether `width` bytes at `at` may touch a float cell.
-pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
-    let objects = &facts.objects;
-    let is_float = |c: &crate::analysis::points_to::objects::Cell| objects.kinds(c.content).has_float();
-    objects.live_cells(object).any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
-}
-
-/// Whether values of this type can hold a float.
-pub fn holds_float(ty: &Type) -> bool {
-    match ty {
-        Type::F32 | Type::F64 => true,
-        Type::Struct(fields) => fields.iter().any(holds_float),
-        _ => false,
     }
 }

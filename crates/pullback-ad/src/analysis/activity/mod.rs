@@ -1,0 +1,415 @@
+//! Which values and objects take part in the derivative.
+//!
+//! A float is *active* if it depends on an active input. An object is active if active floats may be stored in it. An
+//! object *has a shadow* if it is active, or belongs to an argument with a shadow, or holds pointers to such objects.
+//! Where a shadow is needed that cannot exist (in the memory of a `Const` argument) the analysis reports an error.
+//!
+//! Given [`Facts`], it hands on [`ActiveSet`]. It promises that a value it calls inactive has derivative zero.
+
+mod checks;
+mod errors;
+
+use self::errors::{in_pieces, put_together};
+use crate::analysis::points_to::facts::Facts;
+use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::scope::OnPanic;
+use crate::analysis::types::pieces::{self};
+use crate::analysis::types::repacked;
+use crate::analysis::types::unseen::{handed_on, is_part};
+use crate::custom::{CustomRule, Role};
+use crate::error::{Error, Result};
+use crate::request::{Mode, Request};
+use crate::rules::rule;
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
+use std::collections::{HashMap, HashSet};
+
+/// What takes part.
+#[derive(Clone, Debug, Default)]
+pub struct ActiveSet {
+    values: HashSet<(FuncId, Value)>,
+    /// Integers that hold the bits of an active float.
+    bits: HashSet<(FuncId, Value)>,
+    objects: HashSet<ObjId>,
+    shadowed: HashSet<ObjId>,
+    returns: HashSet<FuncId>,
+}
+
+impl ActiveSet {
+    /// Whether a value is an active float, a word that may be one, or an aggregate that holds one.
+    pub fn is_active(&self, func: FuncId, value: Value) -> bool {
+        self.values.contains(&(func, value))
+    }
+
+    /// Whether an integer holds the bits of an active float.
+    pub fn has_active_bits(&self, func: FuncId, value: Value) -> bool {
+        self.bits.contains(&(func, value))
+    }
+
+    /// Whether active floats may be in an object.
+    pub fn is_active_object(&self, object: ObjId) -> bool {
+        self.objects.contains(&object)
+    }
+
+    /// Whether an object has a shadow.
+    pub fn is_shadowed(&self, object: ObjId) -> bool {
+        self.shadowed.contains(&object)
+    }
+
+    /// Whether active floats can be reached from an object.
+    pub fn reaches_active(&self, facts: &Facts, object: ObjId) -> bool {
+        reached(facts, object).into_iter().any(|o| self.is_active_object(o))
+    }
+
+    /// Whether the result of a function is active.
+    pub fn returns_active(&self, func: FuncId) -> bool {
+        self.returns.contains(&func)
+    }
+}
+
+/// Find what takes part.
+pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<ActiveSet> {
+    if facts.pops_nothing() {
+        return Err(Error::internal("the reverse sweep of an inner derivative is called without its forward sweep"));
+    }
+    let mut analysis = Analysis {
+        module,
+        facts,
+        request,
+        active: ActiveSet::default(),
+        changed: false,
+        reasons: HashMap::new(),
+        stored: HashSet::new(),
+    };
+    analysis.seed();
+    let live: Vec<(FuncId, Vec<Block>)> = facts
+        .returning
+        .iter()
+        .map(|id| {
+            let cfg = Cfg::new(module.func(*id));
+            (*id, cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect())
+        })
+        .collect();
+    loop {
+        analysis.changed = false;
+        for (id, blocks) in &live {
+            let func = module.func(*id);
+            for block in blocks {
+                for inst in &func.block(*block).insts {
+                    analysis.instruction(*id, func, *inst);
+                }
+                analysis.terminator(*id, func, &func.block(*block).term);
+            }
+        }
+        analysis.shadows();
+        if !analysis.changed {
+            break;
+        }
+    }
+    analysis.check_origins()?;
+    if request.mode == Mode::Forward {
+        analysis.check_escaping_constants()?;
+    }
+    if let Some(lost) = pieces::find(module, facts, &analysis.active, &live) {
+        return Err(in_pieces(lost));
+    }
+    if let Some(loc) = repacked::find(module, facts, &analysis.active, &live) {
+        return Err(put_together(loc));
+    }
+    for (id, blocks) in &live {
+        let func = module.func(*id);
+        let handed_on = handed_on(func);
+        for block in blocks {
+            for inst in &func.block(*block).insts {
+                analysis.check(*id, func, *inst)?;
+                analysis.check_unseen(*id, func, *inst, &handed_on)?;
+                if request.rules.has_effects() {
+                    analysis.check_opaque(*id, func, *inst)?;
+                }
+            }
+        }
+    }
+    if facts.on_panic == OnPanic::Free {
+        for id in &facts.functions {
+            analysis.check_way_out(*id)?;
+        }
+    }
+    Ok(analysis.active)
+}
+
+struct Analysis<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    request: &'a Request,
+    active: ActiveSet,
+    changed: bool,
+    /// The first instruction that made an object active, for messages.
+    reasons: HashMap<ObjId, Option<SourceLoc>>,
+    /// The objects to which active data is moved.
+    stored: HashSet<ObjId>,
+}
+
+impl Analysis<'_> {
+    fn seed(&mut self) {
+        for object in self.facts.objects.all() {
+            let args = &self.facts.objects.origins(object).args;
+            if args.iter().any(|a| self.request.args[*a].activity.has_shadow()) {
+                self.active.shadowed.insert(object);
+                if self.holds_floats(object) {
+                    self.active.objects.insert(object);
+                }
+            }
+        }
+    }
+
+    fn holds_floats(&self, object: ObjId) -> bool {
+        let objects = &self.facts.objects;
+        objects.live_cells(object).any(|c| objects.kinds(c.content).has_float())
+    }
+
+    /// Whether a place is in bytes that take no part.
+    fn is_inert(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
+        self.facts.object(id, ptr).is_some_and(|object| {
+            let objects = &self.facts.objects;
+            objects.is_marked(object, Property::Inert)
+                && objects.all_marked(object, Property::Inert, &self.facts.place(id, ptr, align), width)
+        })
+    }
+
+    fn set(&mut self, func: FuncId, value: Value) {
+        self.changed |= self.active.values.insert((func, value));
+    }
+
+    fn set_bits(&mut self, func: FuncId, value: Value) {
+        self.changed |= self.active.bits.insert((func, value));
+    }
+
+    fn set_object(&mut self, object: ObjId, loc: Option<SourceLoc>) {
+        self.stored.insert(object);
+        if self.active.objects.insert(object) {
+            self.reasons.insert(object, loc);
+            self.changed = true;
+        }
+    }
+
+    /// Whether a load or store of an integer touches bytes that are floats.
+    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type, align: u64) -> bool {
+        let Some(object) = self.facts.object(id, ptr) else { return false };
+        let at = self.facts.place(id, ptr, align);
+        float_cells(self.facts, object, &at, ty.size())
+    }
+
+    /// Whether an integer may hold a float's bits and be passed on as such.
+    fn is_word(&self, id: FuncId, func: &Function, value: Value) -> bool {
+        self.facts.is_word(id, func.ty(value), value)
+    }
+
+    /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies
+    /// where a float lies in another variant.
+    fn is_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
+        let word = self.is_word(id, func, value) && self.active.is_active(id, value);
+        self.active.has_active_bits(id, value) || word && !self.facts.kinds(id, value).contains(Kinds::INT)
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
+        let data = func.inst(inst);
+        let is = |s: &Self, v: Value| s.active.is_active(id, v);
+        let any_bits = |s: &Self, vs: &[Value]| vs.iter().any(|v| s.active.has_active_bits(id, *v));
+        let result = data.result;
+        let on = match &data.op {
+            Op::Bin(op, a, b) if op.is_float() => is(self, *a) || is(self, *b),
+            Op::FNeg(a) | Op::Freeze(a) if holds_float(func.ty(*a)) => is(self, *a),
+            // A number beside active floats is not one.
+            Op::ExtractValue(a, _) => is(self, *a) && result.is_some_and(|r| holds_float(func.ty(r))),
+            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b),
+            Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
+            Op::Math(f, args) => {
+                let partials = &rule(*f).partials;
+                args.iter().zip(partials).any(|(a, p)| p.is_some() && is(self, *a))
+            }
+            Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => is(self, *a),
+            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
+                let word = result.is_some_and(|r| self.is_word(id, func, r));
+                if is(self, *a)
+                    && !word
+                    && let Some(r) = result
+                    && !self.facts.kinds(id, r).contains(Kinds::INT)
+                {
+                    self.set_bits(id, r);
+                }
+                is(self, *a) && word
+            }
+            Op::Cast(CastOp::Bitcast, a) => is(self, *a),
+            Op::Load { ptr, align } => {
+                let result = result.expect("a load has a result");
+                let Some(object) = self.facts.object(id, *ptr) else { return };
+                let ty = func.ty(result);
+                let active = self.active.is_active_object(object) && !self.is_inert(id, *ptr, *align, ty.size());
+                let word = self.is_word(id, func, result);
+                let number = self.facts.kinds(id, result).contains(Kinds::INT)
+                    || is_part(self.facts, id, *ptr, *align, ty.size()) && !self.facts.is_passed_on(id, result);
+                if active && ty.is_int() && !word && !number && self.is_float_place(id, *ptr, ty, *align) {
+                    self.set_bits(id, result);
+                }
+                active && (holds_float(ty) || word)
+            }
+            Op::Store { ptr, value, .. } => {
+                if (is(self, *value) || self.active.has_active_bits(id, *value))
+                    && let Some(object) = self.facts.object(id, *ptr)
+                {
+                    self.set_object(object, data.loc);
+                }
+                false
+            }
+            Op::Copy { dst, src, len, align, .. } => {
+                if let (Some(to), Some(from)) = (self.facts.object(id, *dst), self.facts.object(id, *src))
+                    && self.active.is_active_object(from)
+                    && self.copies_floats(id, func, *dst, align.0, to, *len)
+                {
+                    self.set_object(to, data.loc);
+                }
+                false
+            }
+            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
+                let rule = self.request.rule(*callee).expect("just looked").clone();
+                self.rule_call(id, &rule, args, data.loc);
+                false
+            }
+            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
+                let params = self.module.func(*callee).param_values().to_vec();
+                for (arg, param) in args.iter().zip(params) {
+                    if is(self, *arg) {
+                        self.set(*callee, param);
+                    }
+                    if any_bits(self, &[*arg]) {
+                        self.set_bits(*callee, param);
+                    }
+                }
+                self.active.returns_active(*callee)
+            }
+            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
+                if let Some(r) = result
+                    && data.op.operands().iter().any(|v| self.is_bits(id, func, *v))
+                {
+                    self.set_bits(id, r);
+                }
+                false
+            }
+            Op::Select(_, a, b) => {
+                if any_bits(self, &[*a, *b]) {
+                    self.set_bits(id, result.expect("a select has a result"));
+                }
+                is(self, *a) || is(self, *b)
+            }
+            Op::Freeze(a) => {
+                if any_bits(self, &[*a]) {
+                    self.set_bits(id, result.expect("a freeze has a result"));
+                }
+                is(self, *a)
+            }
+            _ => false,
+        };
+        if on && let Some(result) = result {
+            self.set(id, result);
+        }
+    }
+
+    /// A call of a function with a rule: where something active goes in, what comes out is active.
+    fn rule_call(&mut self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) {
+        let places = || args.iter().zip(&rule.args).filter_map(|(a, arg)| Some((self.facts.object(id, *a)?, arg.role)));
+        let goes_in = |role: Role| matches!(role, Role::Read | Role::Written);
+        if !places().any(|(o, role)| goes_in(role) && self.active.reaches_active(self.facts, o)) {
+            return;
+        }
+        let comes_out = |role: Role| matches!(role, Role::Result | Role::Written);
+        let objects = places().filter(|(_, role)| comes_out(*role)).flat_map(|(o, _)| reached(self.facts, o));
+        for object in objects.filter(|o| self.holds_floats(*o)).collect::<Vec<_>>() {
+            self.set_object(object, loc);
+        }
+    }
+
+    /// Whether the target region of a copy may hold floats.
+    fn copies_floats(&self, id: FuncId, func: &Function, dst: Value, align: u64, to: ObjId, len: Value) -> bool {
+        let at = self.facts.place(id, dst, align);
+        match func.as_int(len) {
+            Some(len) => float_cells(self.facts, to, &at, len as u64),
+            None => self.holds_floats(to),
+        }
+    }
+
+    fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
+        for target in term.targets() {
+            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
+                if self.active.is_active(id, *arg) {
+                    self.set(id, *param);
+                }
+                if self.active.has_active_bits(id, *arg) {
+                    self.set_bits(id, *param);
+                }
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
+            && self.active.is_active(id, *value)
+        {
+            self.changed |= self.active.returns.insert(id);
+        }
+    }
+
+    /// Active objects, and objects that hold pointers to shadowed ones, have shadows.
+    fn shadows(&mut self) {
+        let objects = &self.facts.objects;
+        loop {
+            let mut grew = false;
+            for object in objects.all() {
+                if self.active.shadowed.contains(&object) {
+                    continue;
+                }
+                let reaches = |c: &crate::analysis::points_to::objects::Cell| {
+                    objects.kinds(c.content).contains(Kinds::PTR)
+                        && !objects.is_inert(object, c)
+                        && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
+                };
+                if self.active.objects.contains(&object) || objects.cells(object).iter().any(reaches) {
+                    self.active.shadowed.insert(object);
+                    grew = true;
+                    self.changed = true;
+                }
+            }
+            if !grew {
+                return;
+            }
+        }
+    }
+}
+
+/// The objects that can be reached from an object, itself first.
+pub fn reached(facts: &Facts, object: ObjId) -> Vec<ObjId> {
+    let mut seen = vec![facts.objects.find(object)];
+    let mut next = 0;
+    while let Some(&o) = seen.get(next) {
+        next += 1;
+        for target in facts.objects.cells(o).iter().filter_map(|c| facts.objects.pointee(c.content)).map(|(o, _)| o) {
+            if !seen.contains(&target) {
+                seen.push(target);
+            }
+        }
+    }
+    seen
+}
+
+/// Whether `width` bytes at `at` may touch a float cell.
+pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
+    let objects = &facts.objects;
+    let is_float = |c: &crate::analysis::points_to::objects::Cell| objects.kinds(c.content).has_float();
+    objects.live_cells(object).any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
+}
+
+/// Whether values of this type can hold a float.
+pub fn holds_float(ty: &Type) -> bool {
+    match ty {
+        Type::F32 | Type::F64 => true,
+        Type::Struct(fields) => fields.iter().any(holds_float),
+        _ => false,
+    }
+}

@@ -1,0 +1,437 @@
+//! Copies and fills in the augmented primal: what lies in a region, floats, pointers and words, is copied in the shadow as what it is.
+
+use crate::analysis::points_to::lanes::{Lane, Lanes, Unclear, lanes, meet};
+use crate::analysis::points_to::objects::{ObjId, Property};
+use crate::analysis::points_to::strided::Strided;
+use crate::error::{Error, ErrorKind, Result};
+use crate::linearise::augment::Augmenter;
+use crate::linearise::linear::{Beside, Linear};
+use pullback_ir::{Builder, Constant, Inst, InstData, IntPred, Op, Type, Value};
+
+/// Regions up to this many bytes are copied lane by lane in line.
+const INLINE_BYTES: u64 = 128;
+
+/// In larger regions than this, skipped fields that lie side by side with others are not looked for.
+const MOST_BYTES: u64 = 4096;
+
+impl Augmenter<'_, '_> {
+    /// The floats of a region become constants.
+    pub(super) fn zero_tangents(&mut self, inst: Inst, dst: Vec<Value>, len: Value, floats: Vec<Lane>) {
+        self.linear(inst, Linear::Copy { dst, src: None, len, floats, beside: Beside::Floats });
+    }
+
+    /// The bytes of a region that are not sure to be ones that take no part: where they start, and how many they are in
+    /// a row.
+    fn live_bytes(&self, object: ObjId, ptr: Value, align: u64, len: u64) -> Vec<(u64, u64)> {
+        let objects = &self.session.facts.objects;
+        let at = self.session.facts.place(self.id, ptr, align);
+        if objects.all_marked(object, Property::Inert, &at, len) {
+            return Vec::new();
+        }
+        if len > MOST_BYTES || !objects.some_marked(object, Property::Inert, &at, len) {
+            return vec![(0, len)];
+        }
+        let mut rows: Vec<(u64, u64)> = Vec::new();
+        for byte in 0..len {
+            if objects.all_marked(object, Property::Inert, &at.plus(&Strided::exact(byte as i64).into()), 1) {
+                continue;
+            }
+            match rows.last_mut() {
+                Some((start, bytes)) if *start + *bytes == byte => *bytes += 1,
+                _ => rows.push((byte, 1)),
+            }
+        }
+        rows
+    }
+
+    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float
+    /// must become zero, unless nobody reads it.
+    pub(super) fn refuse_constant(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<()> {
+        if !self.may_return {
+            return Ok(());
+        }
+        let at = self.session.facts.place(self.id, ptr, align);
+        let objects = &self.session.facts.objects;
+        let width = len.unwrap_or(i64::MAX as u64);
+        let mut cells = objects.cells(object).iter();
+        if cells.any(|c| objects.is_unseen(c.content) && at.overlaps(width, &c.at.into(), c.width)) {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "a constant enum is moved to where enums are moved without a look at their variant",
+            )
+            .label("moved here")
+            .note("its tag cannot be told from a float, whose tangent is zero")
+            .help("match on it and move its payload variant by variant"));
+        }
+        Ok(())
+    }
+
+    /// The floats of a constant that goes to where floats lie at one time and pointers at another: their tangents are
+    /// zero, and those of pointers are the pointers themselves.
+    fn constant_floats(&self, src: Value, align: u64, len: Option<u64>) -> Result<Vec<Lane>> {
+        let Some(object) = self.object(src) else { return Ok(Vec::new()) };
+        let lanes = self.lanes(object, src, align, len)?;
+        if lanes.mixed.is_empty() || !self.may_return {
+            return Ok(lanes.floats);
+        }
+        Err(Error::new(
+            ErrorKind::UnknownType,
+            "a constant is moved of which it cannot be told whether it is a float or a pointer",
+        )
+        .label("moved here")
+        .note("the tangent of a float is zero here, that of a pointer is not")
+        .help("match on it and move its payload variant by variant"))
+    }
+
+    /// The lanes of a region that starts at an old pointer.
+    pub(super) fn lanes(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<Lanes> {
+        let at = self.session.facts.place(self.id, ptr, align);
+        lanes(&self.session.facts.objects, object, &at, len).map_err(|why| {
+            let note = match why {
+                Unclear::Mixed => "the same bytes hold a float in one place and something else in another (an enum whose variants overlap, or a union)",
+                Unclear::Unaligned => "the region starts at an address of which too little is known to tell its fields apart",
+            };
+            Error::new(ErrorKind::UnknownType, "memory is copied whose content cannot be told to be float or not")
+                .label("copied here")
+                .note(note)
+                .help("copy the fields one by one, or match on the enum before moving its payload")
+        })
+    }
+
+    pub(super) fn copy(
+        &mut self,
+        data: &InstData,
+        dst: Value,
+        src: Value,
+        len: Value,
+        may_overlap: bool,
+    ) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        if !self.has_shadow(dst) {
+            return Ok(());
+        }
+        let Op::Copy { align, .. } = data.op else { unreachable!("this is a copy") };
+        let known_len = self.old.as_int(len).map(|n| n as u64);
+        let object = self.object(dst).expect("a pointer with a shadow has an object");
+        let new_len = self.get(len);
+        let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
+        let to = self.shadow(dst)?;
+        if self.is_forward() {
+            // As of a store. Where more than skipped fields is moved, they are moved along: nobody reads them.
+            if known_len.is_some_and(|len| self.live_bytes(object, dst, align.0, len).is_empty()) {
+                return Ok(());
+            }
+            match &from {
+                // A shadow mirrors its primal, so it is copied as a whole.
+                Some(from) => {
+                    let guarded = known_len.is_none() && self.may_lack_shadow(src);
+                    for (dst, src) in to.iter().zip(from) {
+                        let mut len = new_len;
+                        if guarded {
+                            len = self.fill_without_shadow(data, *dst, *src, len);
+                        }
+                        self.push(Op::Copy { dst: *dst, src: *src, len, may_overlap, align }, None, data);
+                    }
+                    // But what lies in skipped fields is constant.
+                    if self.holds_inert(src) {
+                        let lanes = self.lanes(object, dst, align.0, known_len)?;
+                        let (_, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
+                        if !inert.is_empty() {
+                            self.zero_tangents(inst, to, new_len, inert);
+                        }
+                    }
+                }
+                None => {
+                    self.refuse_constant(object, dst, align.0, known_len)?;
+                    let mut lanes = self.lanes(object, dst, align.0, known_len)?;
+                    if !lanes.mixed.is_empty() {
+                        lanes.floats.extend(self.constant_floats(src, align.1, known_len)?);
+                    }
+                    let src = self.get(src);
+                    for dst in &to {
+                        self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
+                    }
+                    self.zero_tangents(inst, to, new_len, lanes.floats);
+                }
+            }
+            return Ok(());
+        }
+        let mut lanes = self.lanes(object, dst, align.0, known_len)?;
+        self.check_variants(object, src, &lanes, known_len)?;
+        if from.is_some() && self.holds_inert(src) {
+            let (live, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
+            lanes.floats = live;
+            if self.session.active.is_active_object(object) && !inert.is_empty() {
+                self.zero_tangents(inst, to.clone(), new_len, inert);
+            }
+        }
+        let len = (new_len, known_len);
+        match from {
+            Some(from) if may_overlap && self.lanes_meet((dst, src), align, len, &lanes) => {
+                let between = self.memory_between(new_len);
+                self.copy_lanes(data, inst, (dst, src), &between, Some(from), len, &lanes)?;
+                self.copy_lanes(data, inst, (dst, src), &to, Some(between), len, &lanes)
+            }
+            from => self.copy_lanes(data, inst, (dst, src), &to, from, len, &lanes),
+        }
+    }
+
+    /// Whether a pointer may be to memory that a function without derivative has made, a string for example: the shadow
+    /// of that is null.
+    fn may_lack_shadow(&self, ptr: Value) -> bool {
+        let origins = self.object(ptr).map(|object| self.session.facts.objects.origins(object));
+        origins.is_some_and(|origins| origins.local || origins.foreign)
+    }
+
+    /// Make the shadow `dst` zero if there is no shadow `src` to copy from; how many bytes are left to be copied. (Zero
+    /// is what has no shadow.)
+    fn fill_without_shadow(&mut self, data: &InstData, dst: Value, src: Value, len: Value) -> Value {
+        let (null, none) = (self.func.constant(Type::Ptr, Constant::Null), self.func.i64(0));
+        let byte = self.func.int(Type::I8, 0);
+        let mut b = self.builder();
+        let is_missing = b.icmp(IntPred::Eq, src, null);
+        let zeros = b.select(is_missing, len, none);
+        let copied = b.select(is_missing, none, len);
+        self.push(Op::Fill { dst, byte, len: zeros, align: 1 }, None, data);
+        copied
+    }
+
+    /// Whether a region that is too large to be moved at once has lanes of which one may come to where another was.
+    fn lanes_meet(
+        &self,
+        (dst, src): (Value, Value),
+        align: (u64, u64),
+        len: (Value, Option<u64>),
+        lanes: &Lanes,
+    ) -> bool {
+        if self.object(dst) != self.object(src) || len.1.is_some_and(|len| len <= INLINE_BYTES) {
+            return false;
+        }
+        let facts = self.session.facts;
+        let (to, from) = (facts.place(self.id, dst, align.0), facts.place(self.id, src, align.1));
+        let distances = to.combine(&from, Strided::minus);
+        [&lanes.floats, &lanes.pointers, &lanes.mixed].into_iter().any(|lanes| meet(lanes, &distances))
+    }
+
+    /// Zeroed shadow memory by way of which a region is moved whose lanes meet.
+    fn memory_between(&mut self, len: Value) -> Vec<Value> {
+        let tape = self.out.tape.expect("lanes are moved in reverse mode, which has a tape");
+        let callee = self.session.runtime.shadow_alloc;
+        let align = self.func.i64(16);
+        (0..self.width()).map(|_| self.builder().call(callee, vec![tape, len, align], Type::Ptr)).collect()
+    }
+
+    /// The shadows of a copied region in reverse mode, lane by lane.
+    #[expect(clippy::too_many_arguments, reason = "two call sites in one place; a struct would only repeat the names")]
+    fn copy_lanes(
+        &mut self,
+        data: &InstData,
+        inst: Inst,
+        (dst, src): (Value, Value),
+        to: &[Value],
+        from: Option<Vec<Value>>,
+        (len, known_len): (Value, Option<u64>),
+        lanes: &Lanes,
+    ) -> Result<()> {
+        self.copy_words(inst, (dst, src), to, from.as_deref(), (len, known_len), &lanes.mixed)?;
+        if let Some(from) = &from {
+            self.copy_pointers(data, inst, dst, to, from, len, known_len, &lanes.pointers)?;
+        }
+        let is_active = |ptr| self.object(ptr).is_some_and(|o| self.session.active.is_active_object(o));
+        if is_active(dst) && !lanes.floats.is_empty() {
+            let beside = self.beside(src, None);
+            let (dst, src, floats) = (to.to_vec(), from.filter(|_| is_active(src)), lanes.floats.clone());
+            self.linear(inst, Linear::Copy { dst, src, len, floats, beside });
+        }
+        Ok(())
+    }
+
+    /// Whether there are bytes that take no part in the memory that a pointer reaches.
+    pub(super) fn holds_inert(&self, ptr: Value) -> bool {
+        self.object(ptr).is_some_and(|object| self.session.facts.objects.is_marked(object, Property::Inert))
+    }
+
+    /// The lanes of a region at `src` that take part there, and those that do not.
+    fn live_lanes(&self, lanes: &[Lane], src: Value, align: u64) -> Result<(Vec<Lane>, Vec<Lane>)> {
+        let object = self.object(src).expect("memory with skipped fields is an object");
+        let at = self.session.facts.place(self.id, src, align);
+        let (mut live, mut inert) = (Vec::new(), Vec::new());
+        for lane in lanes {
+            let (a, b) = lane.apart(&self.session.facts.objects, object, &at).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::UnknownType,
+                    "memory is copied of which it cannot be told what is in skipped fields",
+                )
+                .label("copied here")
+                .help("copy the fields one by one")
+            })?;
+            live.extend(a);
+            inert.extend(b);
+        }
+        Ok((live, inert))
+    }
+
+    /// Memory that goes from one argument to another without being looked at: what lies in it must be known from the
+    /// layouts, because the function itself gives no evidence.
+    fn check_variants(&self, to: ObjId, src: Value, lanes: &Lanes, len: Option<u64>) -> Result<()> {
+        let objects = &self.session.facts.objects;
+        let unclear = |o: ObjId| objects.opaque(o).iter().any(|opaque| !opaque.is_clear());
+        let unknown = |o: ObjId| objects.origins(o).variant && !objects.origins(o).args.is_empty() && unclear(o);
+        let covered: u64 = lanes.floats.iter().chain(&lanes.pointers).map(|l| l.width).sum();
+        let whole = len.is_some_and(|len| covered == len);
+        if unknown(to) && self.object(src).is_some_and(unknown) && !whole {
+            return Err(Error::new(
+                ErrorKind::UnknownType,
+                "a value whose layout depends on a variant is moved from one argument to another unseen",
+            )
+            .label("moved here")
+            .note("its variants hold pointers, or floats of two widths: which lies where is only known by a look at the variant")
+            .help("match on it and move its payload variant by variant"));
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call site; a struct would only repeat the names")]
+    fn copy_pointers(
+        &mut self,
+        data: &InstData,
+        inst: Inst,
+        old_dst: Value,
+        to: &[Value],
+        from: &[Value],
+        len: Value,
+        known_len: Option<u64>,
+        lanes: &[Lane],
+    ) -> Result<()> {
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        let restore = self.belongs_to_caller(old_dst);
+        match known_len.filter(|len| *len <= INLINE_BYTES) {
+            Some(len) => {
+                let places: Vec<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
+                // Read everything first: the regions may overlap.
+                let mut moves = Vec::new();
+                for at in places {
+                    for (dst, src) in to.iter().zip(from) {
+                        let mut b = self.builder();
+                        b.loc = data.loc;
+                        let (src, dst) = (b.offset(*src, at as i64), b.offset(*dst, at as i64));
+                        let value = b.load(Type::Ptr, src);
+                        let old = restore.then(|| b.load(Type::Ptr, dst));
+                        moves.push((dst, value, old));
+                    }
+                }
+                for (dst, value, old) in moves {
+                    self.builder().store(dst, value);
+                    if let Some(old) = old {
+                        self.linear(inst, Linear::Restore { shadow: vec![dst], old: vec![old] });
+                    }
+                }
+            }
+            None if restore && self.session.request.nested => {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "many pointers are moved at once into memory that belongs to an argument",
+                )
+                .help("move the elements one by one, or build a new value and return it"));
+            }
+            // What was overwritten is put back like that of words; a pointer that is null has no cotangent either.
+            None if restore => self.copy_many_words(inst, to, Some(from), len, lanes),
+            None => {
+                for lane in lanes {
+                    for (dst, src) in to.iter().zip(from) {
+                        let func = self.session.runtime.copy_lanes;
+                        let mut b = self.builder();
+                        let [len, stride, offset, width] = lane.operands(&mut b, len);
+                        b.call_void(func, vec![*dst, *src, len, stride, offset, width]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn fill(&mut self, data: &InstData, dst: Value, len: Value) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        if !self.has_shadow(dst) {
+            return Ok(());
+        }
+        let object = self.object(dst).expect("a pointer with a shadow has an object");
+        let new_len = self.get(len);
+        let to = self.shadow(dst)?;
+        let known_len = self.old.as_int(len).map(|n| n as u64);
+        if self.is_forward() {
+            // Mirror the bytes; the floats among them are constants.
+            let Op::Fill { byte, align, .. } = data.op else { unreachable!("this is a fill") };
+            let byte = self.get(byte);
+            // As of a store: fields that lie side by side may be filled at once.
+            let rows = known_len.map(|len| (len, self.live_bytes(object, dst, align, len)));
+            for dst in &to {
+                match &rows {
+                    Some((len, rows)) if *rows != [(0, *len)] => {
+                        for (start, bytes) in rows {
+                            let dst = self.builder().offset(*dst, *start as i64);
+                            let len = self.func.i64(*bytes as i64);
+                            self.push(Op::Fill { dst, byte, len, align: 1 }, None, data);
+                        }
+                    }
+                    _ => {
+                        self.push(Op::Fill { dst: *dst, byte, len: new_len, align }, None, data);
+                    }
+                }
+            }
+            if self.func.as_int(byte) == Some(0) {
+                return Ok(());
+            }
+        }
+        if self.session.active.is_active_object(object) {
+            let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
+            let mut lanes = self.lanes(object, dst, align, known_len)?;
+            lanes.pointers.clear();
+            let mixed = std::mem::take(&mut lanes.mixed);
+            if !self.is_forward() {
+                self.copy_words(inst, (dst, dst), &to, None, (new_len, known_len), &mixed)?;
+            }
+            if !lanes.floats.is_empty() {
+                self.zero_tangents(inst, to, new_len, lanes.floats);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
+    /// The places of this lane in a region of `len` bytes.
+    pub fn places(&self, len: u64) -> impl Iterator<Item = u64> + use<> {
+        let lane = *self;
+        let step = if lane.stride == 0 { len.max(1) } else { lane.stride };
+        let places = (0..).map(move |k| lane.offset + k * step);
+        places.take_while(move |at| at + lane.width <= len && *at <= lane.last)
+    }
+
+    /// Length, stride, offset and width as operands of the run-time functions, for a region of `len` bytes. A single
+    /// place has a stride beyond any length; a lane that ends before the region has its own length.
+    pub fn operands(&self, b: &mut Builder, len: Value) -> [Value; 4] {
+        let stride = if self.stride == 0 { i64::MAX / 2 } else { self.stride as i64 };
+        let end = i64::try_from(self.last).unwrap_or(i64::MAX).saturating_add(self.width as i64);
+        let len = if end == i64::MAX {
+            len
+        } else {
+            let end = b.func.i64(end);
+            let shorter = b.icmp(IntPred::Ult, len, end);
+            b.select(shorter, len, end)
+        };
+        [len, b.func.i64(stride), b.func.i64(self.offset as i64), b.func.i64(self.width as i64)]
+    }
+
+    /// The float type of this lane.
+    pub fn float(&self) -> Type {
+        if self.width == 4 { Type::F32 } else { Type::F64 }
+    }
+}
+
+/// Whether a region is small enough to be handled lane by lane.
+pub(crate) fn inline_len(func: &pullback_ir::Function, len: Value) -> Option<u64> {
+    func.as_int(len).and_then(|n| u64::try_from(n).ok()).filter(|n| *n <= INLINE_BYTES)
+}
