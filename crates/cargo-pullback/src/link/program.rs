@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use object::read::archive::ArchiveFile;
 use pullback_llvm::{Context, Linkage, Module, Policy};
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -33,9 +33,19 @@ pub struct Program {
     archived: HashMap<String, ModuleId>,
     parsed: HashMap<ModuleId, Rc<Module>>,
     sources: HashMap<ModuleId, Rc<Module>>,
+    /// What of them was asked for so far.
+    asked: HashMap<ModuleId, Asked>,
     found: HashMap<String, Option<ModuleId>>,
     /// The variables of [`Program::opened`] modules, and their functions that ask for derivatives.
     owners: HashMap<String, ModuleId>,
+}
+
+/// What of a module was asked for so far.
+#[derive(Default)]
+struct Asked {
+    names: BTreeSet<String>,
+    /// All that these reach.
+    module: Option<Module>,
 }
 
 impl Program {
@@ -49,6 +59,7 @@ impl Program {
             archived,
             parsed: HashMap::new(),
             sources: HashMap::new(),
+            asked: HashMap::new(),
             found: HashMap::new(),
             owners: HashMap::new(),
         }
@@ -180,6 +191,27 @@ impl Program {
         let module = Rc::new(module);
         self.sources.insert(id, module.clone());
         Ok(module)
+    }
+
+    /// A copy of what these definitions reach in the [source](Self::source) of a module. Bodies are asked for again and
+    /// again, for each working copy, and a module of the standard library is large: so all that was asked for so far
+    /// is kept, and the copy is made of that.
+    pub fn part(&mut self, id: ModuleId, names: &[&str]) -> Result<Module> {
+        let is_defined = |module: &Module, name: &str| module.find_symbol(name).is_some_and(|s| !s.is_declaration);
+        let mut asked = self.asked.remove(&id).unwrap_or_default();
+        let module = match asked.module.take().filter(|module| names.iter().all(|name| is_defined(module, name))) {
+            Some(module) => module,
+            None => {
+                asked.names.extend(names.iter().map(|name| (*name).to_owned()));
+                let mut module = self.source(id)?.clone_module();
+                module.retain_reachable(&asked.names.iter().map(String::as_str).collect::<Vec<_>>())?;
+                module
+            }
+        };
+        let mut part = module.clone_module();
+        self.asked.insert(id, Asked { module: Some(module), ..asked });
+        part.retain_reachable(names)?;
+        Ok(part)
     }
 }
 

@@ -108,8 +108,7 @@ fn take(program: &mut Program, work: &mut Module, id: ModuleId, names: &[String]
     if open.is_empty() {
         return Ok(());
     }
-    let mut part = source.clone_module();
-    part.retain_reachable(&open)?;
+    let part = program.part(id, &open)?;
     link_part(work, part, &open, callees).with_context(|| format!("could not take the bodies of {}", names.join(", ")))
 }
 
