@@ -12,7 +12,7 @@ use crate::request::{Mode, Request};
 use crate::reverse::Target;
 use crate::runtime::{Runtime, TapeUse};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
+use pullback_ir::{BinOp, Callee, CastOp, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -295,15 +295,16 @@ impl<'a> Session<'a> {
     }
 
     /// Whether the function does the same when it is called again with the same arguments: it uses no memory that
-    /// others may write in between, and calls nothing of which that is not known. Rules are functions of their
-    /// arguments.
+    /// others may write in between, computes nothing from addresses, and calls nothing of which that is not known.
+    /// Rules are functions of their arguments.
     pub fn is_reproducible(&self) -> bool {
         self.facts.functions.iter().all(|id| {
             let func = self.module.func(*id);
             let cfg = Cfg::new(func);
             let live = func.blocks().filter(|block| cfg.can_return(*block));
             let mut insts = live.flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op);
-            let is_own = |v: &Value| self.facts.object(*id, *v).is_none_or(|o| !self.facts.regions.is_shared(o));
+            let is_own = |v: &Value| self.facts.object(*id, *v).is_some_and(|o| !self.facts.regions.is_shared(o));
+            let is_address = |v: &Value| func.ty(*v).is_int() && self.facts.kinds(*id, *v).contains(Kinds::PTR);
             insts.all(|op| match op {
                 Op::Load { ptr, .. } | Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => is_own(ptr),
                 Op::Copy { dst, src, .. } => is_own(dst) && is_own(src),
@@ -315,6 +316,12 @@ impl<'a> Session<'a> {
                 }
                 Op::Call(Callee::Indirect(_), ..) => false,
                 Op::Opaque(op) => !op.writes && !op.reads,
+                // Memory has another address the next time. Distances, and how addresses are aligned, stay.
+                Op::Bin(BinOp::Sub, a, b) => is_address(a) == is_address(b),
+                Op::Bin(BinOp::And, _, mask) if func.as_int(*mask).is_some_and(|mask| (0..16).contains(&mask)) => true,
+                Op::Bin(_, a, b) => !is_address(a) && !is_address(b),
+                Op::Cast(CastOp::IntToPtr | CastOp::Bitcast, _) => true,
+                Op::Cast(_, from) => !is_address(from),
                 _ => true,
             })
         })

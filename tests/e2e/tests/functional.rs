@@ -3,6 +3,7 @@
 use pullback::{Differentiable, grad, jvp, make_zero, rrule, value_and_grad, vjp};
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn a_gradient_of_a_slice() {
@@ -269,6 +270,21 @@ fn a_function_that_changes_what_it_uses_is_not_called_again() {
     assert_eq!((gradient.0.get(), gradient.1.get()), (1.0, 4.0));
     assert!(said(&|| drop(pullback(1.0))).contains("cannot be called again"));
     assert_eq!(x.1.get(), 3.0);
+
+    // What others may change, and what is somewhere else the next time.
+    thread_local! { static FACTOR: Cell<f64> = const { Cell::new(1.0) }; }
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let of_thread = |x: &[f64]| FACTOR.with(|factor| factor.get()) * first(x);
+    let counted = |x: &[f64]| COUNT.load(Ordering::Relaxed) as f64 * first(x);
+    let addressed = |x: &[f64]| ((&raw const *Box::new(1_u64)).addr() % 3) as f64 * first(x);
+    fn twice(f: impl Fn(&[f64]) -> f64) {
+        let (_, pullback) = vjp(f, &[3.0][..]);
+        drop((pullback(1.0), pullback(1.0)));
+    }
+    let calls: [&dyn Fn(); 3] = [&|| twice(of_thread), &|| twice(counted), &|| twice(addressed)];
+    for call in calls {
+        assert!(said(call).contains("cannot be called again"));
+    }
 }
 
 /// What a pullback holds is dropped with it, once.
