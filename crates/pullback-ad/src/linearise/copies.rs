@@ -71,7 +71,7 @@ impl Augmenter<'_, '_> {
     fn constant_floats(&self, src: Value, align: u64, len: Option<u64>) -> Result<Vec<Lane>> {
         let Some(object) = self.object(src) else { return Ok(Vec::new()) };
         let lanes = self.lanes(object, src, align, len)?;
-        if lanes.mixed.is_empty() || !self.may_return {
+        if lanes.mixed.is_empty() {
             return Ok(lanes.floats);
         }
         Err(Error::new(
@@ -133,7 +133,7 @@ impl Augmenter<'_, '_> {
                         self.push(Op::Copy { dst: *dst, src: *src, len, may_overlap, align }, None, data);
                     }
                     // But what lies in skipped fields is constant.
-                    if self.holds_inert(src) {
+                    if self.may_return && self.holds_inert(src) {
                         let lanes = self.lanes(object, dst, align.0, known_len)?;
                         let (_, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
                         if !inert.is_empty() {
@@ -142,16 +142,20 @@ impl Augmenter<'_, '_> {
                     }
                 }
                 None => {
-                    self.refuse_constant(object, dst, align.0, known_len)?;
-                    let mut lanes = self.lanes(object, dst, align.0, known_len)?;
-                    if !lanes.mixed.is_empty() {
-                        lanes.floats.extend(self.constant_floats(src, align.1, known_len)?);
+                    let mut floats = Vec::new();
+                    if self.may_return {
+                        self.refuse_constant(object, dst, align.0, known_len)?;
+                        let lanes = self.lanes(object, dst, align.0, known_len)?;
+                        floats = lanes.floats;
+                        if !lanes.mixed.is_empty() {
+                            floats.extend(self.constant_floats(src, align.1, known_len)?);
+                        }
                     }
                     let src = self.get(src);
                     for dst in &to {
                         self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
                     }
-                    self.zero_tangents(inst, to, new_len, lanes.floats);
+                    self.zero_tangents(inst, to, new_len, floats);
                 }
             }
             return Ok(());
@@ -381,7 +385,7 @@ impl Augmenter<'_, '_> {
                     }
                 }
             }
-            if self.func.as_int(byte) == Some(0) {
+            if self.func.as_int(byte) == Some(0) || !self.may_return {
                 return Ok(());
             }
         }
