@@ -80,6 +80,13 @@ impl Program {
         if let Some(module) = self.parsed.get(&id) {
             return Ok(module.clone());
         }
+        let module = Rc::new(self.parse(id)?);
+        self.parsed.insert(id, module.clone());
+        Ok(module)
+    }
+
+    /// A module as it is on the link line, to be changed.
+    fn parse(&mut self, id: ModuleId) -> Result<Module> {
         let (name, bytes) = match id {
             ModuleId::Line(input, member) => {
                 let member = &self.inputs[input].members[member];
@@ -91,9 +98,7 @@ impl Program {
             ),
             ModuleId::Copy(_) => anyhow::bail!("a working copy is gone"),
         };
-        let module = Rc::new(Module::parse_bitcode(&self.context, &name, bytes)?);
-        self.parsed.insert(id, module.clone());
-        Ok(module)
+        Ok(Module::parse_bitcode(&self.context, &name, bytes)?)
     }
 
     /// Let constants be read from a working copy as from any module.
@@ -144,7 +149,11 @@ impl Program {
     /// derivatives, have names by which others can refer to them. What refers to one of them asks for the module to be
     /// replaced by such a copy; see [`Program::owner`].
     pub fn opened(&mut self, id: ModuleId) -> Result<Module> {
-        let mut module = self.module(id)?.clone_module();
+        let mut module = match id {
+            // Of a large module one copy is enough: the standard library's are only taken apart.
+            ModuleId::Std(_) => self.parse(id)?,
+            _ => self.module(id)?.clone_module(),
+        };
         if let ModuleId::Line(input, member) = id {
             let tag = tag(&self.inputs[input].members[member].name);
             let calls = [MARKER, LATER].into_iter().flat_map(|marker| module.calls_of(marker));
