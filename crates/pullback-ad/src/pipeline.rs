@@ -317,7 +317,7 @@ fn derive(module: &mut Module, prepared: &Prepared, name: &str) -> Result<Deriva
                 parts.push((backward, Part::Other));
                 (forward, Some(backward))
             }
-            Mode::Reverse => (combined(session, whole, prepared.primal, name)?, None),
+            Mode::Reverse => (combined(session, whole, name)?, None),
         };
         let function = session.module.add_function(derivative);
         parts.push((function, if split { Part::Other } else { Part::Whole }));
@@ -331,8 +331,8 @@ fn derive(module: &mut Module, prepared: &Prepared, name: &str) -> Result<Deriva
 }
 
 /// Both sweeps of the whole derivative in one function.
-fn combined(session: &mut Session, mut whole: Augmented, primal: FuncId, name: &str) -> Result<Function> {
-    joint_calls::reverse_jointly(session, &mut whole, primal);
+fn combined(session: &mut Session, mut whole: Augmented, name: &str) -> Result<Function> {
+    joint_calls::reverse_jointly(session, &mut whole);
     let places = whole.places.clone();
     let scheduled = scheduled(session, whole, Form::Whole)?;
     let (mut derivative, origins) = reverse::combined(&session.target(), scheduled, name)?;

@@ -80,6 +80,8 @@ pub struct Session<'a> {
     pub pending: Vec<FuncId>,
     /// Callees whose functions are made, or still to be.
     pub wanted: HashSet<FuncId>,
+    /// The functions made for callees that are reversed jointly.
+    pub joint: HashSet<FuncId>,
     /// The derivative's name: callees' functions are named after it.
     pub name: String,
     /// The functions of the program that the working copies stand for.
@@ -110,7 +112,7 @@ pub enum Disturbs {
     /// Nothing: shadows are only added to when the primal is through, and then nothing panics.
     #[default]
     Nothing,
-    /// Sums: calls in one go add to them in the forward sweep, and the pullback of a rule may panic.
+    /// Sums: calls with joint reversal add to them in the forward sweep, and the pullback of a rule may panic.
     Sums,
     /// Pointers: where the primal overwrites pointers, so does the forward sweep in their shadows, until the reverse
     /// sweep.
@@ -139,6 +141,7 @@ impl<'a> Session<'a> {
             variants: HashMap::new(),
             pending: Vec::new(),
             wanted: HashSet::new(),
+            joint: HashSet::new(),
             name: name.to_owned(),
             originals,
             tape_users,

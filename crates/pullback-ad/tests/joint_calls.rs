@@ -1,4 +1,4 @@
-//! Calls that are differentiated in one go: what they cost, and that they are right wherever they are done.
+//! Joint reversal of calls: what it costs, and that it is right wherever it is done.
 //!
 //! A split derivative has no such calls, for it does not know the cotangent of its result ahead. So the two are
 //! compared.
@@ -60,9 +60,9 @@ impl Derivative {
         Derivative { module, forward, later }
     }
 
-    /// Whether it has a function that does a call in one go, with a body.
-    fn is_in_one_go(&self) -> bool {
-        self.module.functions().any(|(_, f)| f.name.ends_with(".once") && !f.is_declaration())
+    /// Whether it has a function that reverses a call jointly, with a body.
+    fn is_joint(&self) -> bool {
+        self.module.functions().any(|(_, f)| f.name.ends_with(".joint") && !f.is_declaration())
     }
 
     fn text(&self) -> String {
@@ -149,13 +149,52 @@ b4(v20: f64):
 fn minors_keep_nothing() {
     let source = format!("{ENTRY}{MINORS}");
     let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
-    assert!(once.is_in_one_go(), "{}", once.text());
+    assert!(once.is_joint(), "{}", once.text());
     let x: Vec<f64> = (0..8).map(|k| (1.7 * f64::from(k)).sin() + 1.1).collect();
     let (a, b) = (once.run(&x, 5, 0.7), split.run(&x, 5, 0.7));
     compare(&a, &b, &once, &source);
     assert_eq!(a.tape, 0);
     assert!(b.tape > 16 * 5 * 4 * 3 * 2, "{}", b.tape);
-    assert!(2 * a.executed < b.executed, "{} instructions in one go, {} in two sweeps", a.executed, b.executed);
+    assert!(2 * a.executed < b.executed, "{} instructions jointly, {} in two sweeps", a.executed, b.executed);
+}
+
+/// A loop that sums up what such calls return is reversed jointly as well: nothing is kept for its iterations.
+#[test]
+fn a_loop_of_joint_calls_keeps_nothing() {
+    let entry = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  jump b1(0:i64, 0.0f64)
+b1(v5: i64, v6: f64):
+  v7 = mul v5, 8:i64
+  v8 = ptradd v3, v7
+  v9 = load f64 v8
+  v10 = math.sin v9
+  v11 = call @g(v5, v10, v3)
+  v12 = fmul v11, v10
+  v13 = fadd v6, v12
+  v14 = add nuw v5, 1:i64
+  v15 = icmp eq v14, v4
+  branch v15, b2, b1(v14, v13)
+b2:
+  v16 = fmul v13, 1.5f64
+  store v2, v16
+  return
+}
+";
+    let minors = MINORS
+        .replace("  jump b4(v19)", "  v21 = fmul v19, v1\n  jump b4(v21)")
+        .replace("call @g(v4, 0.0f64, v2)", "call @g(v4, 0.5f64, v2)");
+    let source = format!("{entry}{minors}");
+    let (joint, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
+    assert!(joint.is_joint(), "{}", joint.text());
+    let x: Vec<f64> = (0..8).map(|k| (1.7 * f64::from(k)).sin() + 1.1).collect();
+    let (a, b) = (joint.run(&x, 5, 0.7), split.run(&x, 5, 0.7));
+    compare(&a, &b, &joint, &source);
+    assert_eq!(a.tape, 0, "{}", joint.text());
+    assert!(b.tape > 0);
 }
 
 /// What the loop is left with is not what a factor was in an iteration before: `(Σ a[i]·g(n − 1, …))·a[n − 1]`.
@@ -164,7 +203,7 @@ fn a_factor_that_changes_in_the_loop_is_not_known() {
     let last = MINORS.replace("  jump b4(v19)", "  v21 = fmul v19, v9\n  jump b4(v21)");
     let source = format!("{ENTRY}{last}");
     let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
-    assert!(!once.is_in_one_go(), "{}", once.text());
+    assert!(!once.is_joint(), "{}", once.text());
     let x: Vec<f64> = (0..8).map(|k| 1.1 + f64::from(k)).collect();
     compare(&once.run(&x, 4, 0.7), &split.run(&x, 4, 0.7), &once, &source);
 }
@@ -179,7 +218,7 @@ fn a_factor_that_is_made_from_what_changes_in_the_loop_is_not_known() {
     );
     let source = format!("{ENTRY}{last}");
     let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
-    assert!(!once.is_in_one_go(), "{}", once.text());
+    assert!(!once.is_joint(), "{}", once.text());
     let x: Vec<f64> = (0..8).map(|k| 1.1 + f64::from(k)).collect();
     compare(&once.run(&x, 5, 0.7), &split.run(&x, 5, 0.7), &once, &source);
 }
@@ -190,7 +229,7 @@ fn a_factor_that_comes_later_is_not_known() {
     let later = MINORS.replace("  v9 = load f64 v8\n", "").replace("v11 = fmul", "v9 = load f64 v8\n  v11 = fmul");
     let source = format!("{ENTRY}{later}");
     let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
-    assert!(!once.is_in_one_go(), "{}", once.text());
+    assert!(!once.is_joint(), "{}", once.text());
     let x: Vec<f64> = (0..8).map(|k| 1.1 + f64::from(k)).collect();
     compare(&once.run(&x, 4, 0.7), &split.run(&x, 4, 0.7), &once, &source);
 }
@@ -201,7 +240,7 @@ fn memory_that_is_written_is_not_added_to_ahead() {
     let entry = ENTRY.replace("store v2, v7", "store v3, v7\n  store v2, v7");
     let source = format!("{entry}{MINORS}");
     let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
-    assert!(!once.is_in_one_go(), "{}", once.text());
+    assert!(!once.is_joint(), "{}", once.text());
     let x: Vec<f64> = (0..8).map(|k| 1.1 + f64::from(k)).collect();
     compare(&once.run(&x, 3, 0.7), &split.run(&x, 3, 0.7), &once, &source);
 }
@@ -215,14 +254,14 @@ fn random_programs() {
     for seed in 0..programs {
         let source = Writer::program(seed);
         let (once, split) = (Derivative::new(&source, false), Derivative::new(&source, true));
-        done += u64::from(once.is_in_one_go());
+        done += u64::from(once.is_joint());
         for n in [0, 1, 3] {
             let x: Vec<f64> = (0..8).map(|k| ((seed % 97) as f64 + 1.7 * k as f64).sin()).collect();
             compare(&once.run(&x, n, 0.7), &split.run(&x, n, 0.7), &once, &source);
         }
     }
-    println!("{done} of {programs} programs have calls in one go");
-    assert!(done * 10 > programs, "only {done} of {programs} programs have calls in one go");
+    println!("{done} of {programs} programs have joint calls");
+    assert!(done * 10 > programs, "only {done} of {programs} programs have joint calls");
 }
 
 /// How many; `ONE_GO_PROGRAMS` asks for more.
@@ -236,7 +275,7 @@ fn compare(a: &Run, b: &Run, once: &Derivative, source: &str) {
     let same = close(a.value, b.value) && a.gradient.iter().zip(&b.gradient).all(|(a, b)| close(*a, *b));
     assert!(
         same,
-        "in one go {} {:?}\nin two sweeps {} {:?}\n{source}\n{}",
+        "jointly {} {:?}\nin two sweeps {} {:?}\n{source}\n{}",
         a.value,
         a.gradient,
         b.value,

@@ -1,5 +1,5 @@
-//! Loops whose iterations are reversed at once, and loops that only look like them. Each derivative is run in the
-//! interpreter and its gradient compared with differences. What was reversed at once keeps nothing; any other loop
+//! Joint reversal of loops, and loops that only look as if they could have it. Each derivative is run in the
+//! interpreter and its gradient compared with differences. What was reversed jointly keeps nothing; any other loop
 //! keeps what is expensive.
 
 #[path = "cost/support.rs"]

@@ -1,4 +1,4 @@
-//! Recursive functions whose value and gradient are computed in one go, and some that only look like them.
+//! Recursive functions whose value and gradient are computed jointly, and some that only look like them.
 
 use pullback::{autodiff, grad, hvp, jvp, value_and_grad};
 use pullback_e2e::{assert_all_close, assert_close, finite_differences};

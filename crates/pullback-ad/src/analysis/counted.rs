@@ -313,17 +313,17 @@ impl TripCount {
         let index = match self.exit_when {
             IntPred::Eq => divide(b, distance),
             strict @ (IntPred::Ugt | IntPred::Sgt | IntPred::Ult | IntPred::Slt) => {
-                let joint_loops = b.icmp(strict, start, bound);
+                let leaves_first = b.icmp(strict, start, bound);
                 let whole = divide(b, distance);
                 let more = b.add(whole, one);
-                b.select(joint_loops, zero, more)
+                b.select(leaves_first, zero, more)
             }
             weak => {
-                let joint_loops = b.icmp(weak, start, bound);
+                let leaves_first = b.icmp(weak, start, bound);
                 let less = b.sub(distance, one);
                 let whole = divide(b, less);
                 let more = b.add(whole, one);
-                b.select(joint_loops, zero, more)
+                b.select(leaves_first, zero, more)
             }
         };
         let index = if width == Type::I64 { index } else { b.cast(CastOp::ZExt, index, Type::I64) };

@@ -131,8 +131,8 @@ pub enum Linear {
         /// The active float arguments, in the order in which the reverse function returns their cotangents.
         args: Vec<Value>,
     },
-    /// The cotangents that a call in one go gave back for an active argument, by lane; the forward sweep has them
-    /// already.
+    /// The cotangents that a call with joint reversal gave back for an active argument, by batch direction; the forward
+    /// sweep has them already.
     Given(Value, Vec<Value>),
     /// A call of a function with a rule of the user's (reverse mode).
     Rule(Box<Pullback>),

@@ -3,6 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`linear`] | the linear operations |
+//! | [`share`] | … the transposes of the arithmetic ones |
 //! | [`program`] | … of a function: what linearising hands on, and transposing is given |
 //! | [`text`] | … written down and read back |
 //! | [`verify`] | … and checked |
@@ -26,6 +27,7 @@ pub mod linear;
 pub(crate) mod memory;
 pub mod program;
 pub mod rule_call;
+pub mod share;
 pub mod text;
 pub mod verify;
 mod words;

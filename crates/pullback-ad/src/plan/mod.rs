@@ -187,7 +187,9 @@ impl Planner<'_> {
         }
         // Outside of loops a slot costs nothing to speak of in one function, nor does one that is read in the same
         // iteration.
-        if level.is_none_or(|id| self.scheduled.joint_loops.contains_key(&id)) && self.scheduled.form == Form::Whole {
+        if level.is_none_or(|id| self.scheduled.joint_loops.loops.contains_key(&id))
+            && self.scheduled.form == Form::Whole
+        {
             return Recipe::Given(Source::Kept);
         }
         let make = |source: Source, from: &[Value], effort: u64| {

@@ -18,6 +18,7 @@
 
 pub mod alias;
 mod hubs;
+mod joint_loops;
 pub mod notes;
 mod pull_back;
 mod recompute;
@@ -33,11 +34,12 @@ use crate::linearise::program::LinearFunction;
 use crate::plan::{self, Decision, Key, Plan};
 use crate::reverse::alias::Origin;
 use crate::reverse::hubs::{Hubs, needs_hub};
+use crate::reverse::joint_loops::WrittenLoop;
 use crate::reverse::slots::{Home, Slot, index_type};
 use crate::reverse::transpose::Addition;
 use crate::reverse::unrecorded::Unrecorded;
 use crate::runtime::Runtime;
-use crate::schedule::joint_loops::JointLoop;
+use crate::schedule::joint_loops::JointLoops;
 use crate::schedule::refill::refilled;
 use crate::schedule::useful::local;
 use crate::schedule::{self, Scheduled};
@@ -86,9 +88,11 @@ pub(crate) struct Sweeps<'s, 'a> {
     needs_hub: Vec<Loop>,
     /// How they are.
     pub(crate) hubs: Hubs,
-    /// The loops whose iterations are reversed at once.
-    pub(crate) joint_loops: HashMap<Loop, JointLoop>,
-    /// For each of them, the cotangents of its sums in each direction.
+    /// The loops whose iterations are reversed as soon as they are through.
+    pub(crate) joint_loops: JointLoops,
+    /// What they are in the derivative.
+    pub(crate) written_loops: HashMap<Loop, WrittenLoop>,
+    /// For each of them, the cotangents of what an iteration hands on, in each batch direction.
     pub(crate) seeds: HashMap<Loop, Vec<Vec<Value>>>,
     /// For those of them that may panic, whether they will not.
     pub(crate) no_panic: HashMap<Loop, Value>,
@@ -209,6 +213,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             needs_hub,
             hubs: Hubs::new(),
             joint_loops,
+            written_loops: HashMap::new(),
             seeds: HashMap::new(),
             no_panic: HashMap::new(),
             unrecorded: HashMap::new(),

@@ -2,15 +2,12 @@
 
 use crate::analysis::activity::holds_float;
 use crate::linearise::copies::inline_len;
-use crate::linearise::forward::{guard, product, scale, within};
 use crate::linearise::linear::{Beside, CopiedWord, Linear};
+use crate::linearise::share::Share;
 use crate::reverse::Sweeps;
 use crate::reverse::slots::alloca;
-use crate::rules::{Coefficient, Factor, Support};
 use crate::session::cotangent_type;
-use pullback_ir::{
-    BinOp, Builder, CastOp, Constant, Flags, FloatPred, Function, IntPred, Loop, Op, SourceLoc, Type, Value,
-};
+use pullback_ir::{Builder, CastOp, Constant, Flags, FloatPred, Function, IntPred, Loop, Op, SourceLoc, Type, Value};
 
 /// Something to be added to what is in a shadow.
 pub(crate) struct Addition {
@@ -151,79 +148,12 @@ impl Sweeps<'_, '_> {
         loc: Option<SourceLoc>,
         refilled: bool,
     ) {
+        if let Some((result, shares)) = linear.shares() {
+            return self.transpose_arithmetic(result, &shares, level, flags, loc);
+        }
         match linear {
-            Linear::Sum(result, terms) => {
-                let g = self.take(*result);
-                for (value, coefficient) in terms {
-                    let factor = match coefficient.factor {
-                        Factor::Value(c) => Factor::Value(self.value(c, level)),
-                        // The cotangent is what comes last: the coefficient is multiplied with the number.
-                        Factor::Scaled(k, c) => {
-                            let c = self.value(c, level);
-                            let mut b = self.build();
-                            (b.flags, b.loc) = (flags, loc);
-                            let k = b.func.float(b.func.ty(c).clone(), k);
-                            Factor::Value(b.fmul(c, k))
-                        }
-                        other => other,
-                    };
-                    let support = coefficient.support.map(|s| Support { cond: self.value(s.cond, level), ..s });
-                    let coefficient = Coefficient { factor, support };
-                    for (lane, g) in g.iter().enumerate() {
-                        let part = self.scaled(*g, coefficient, flags, loc);
-                        self.accumulate(*value, lane, part);
-                    }
-                }
-            }
-            Linear::Quotient { result, x, y, divisor } => {
-                let g = self.take(*result);
-                let divisor = divisor.map(|divisor| self.value(divisor, level));
-                let quotient = y.map(|_| self.value(*result, level));
-                let strong = self.target.strong_zero;
-                for (lane, g) in g.into_iter().enumerate() {
-                    let t = match (divisor, quotient) {
-                        (Some(divisor), _) => self.divided(g, divisor, flags, loc),
-                        (None, Some(r)) => self.scaled(g, Factor::Value(r).into(), flags, loc),
-                        (None, None) => unreachable!("a reciprocal of a constant"),
-                    };
-                    let mut b = self.build();
-                    (b.flags, b.loc) = (flags, loc);
-                    let for_y = quotient.map(|r| {
-                        let product = product(&mut b, t, r, g, strong);
-                        b.fneg(product)
-                    });
-                    if let Some(x) = x {
-                        self.accumulate(*x, lane, t);
-                    }
-                    if let (Some(y), Some(part)) = (y, for_y) {
-                        self.accumulate(*y, lane, part);
-                    }
-                }
-            }
-            Linear::Cast(result, op, from) => {
-                let ty = self.aug.func.ty(*from).clone();
-                let back = if *op == CastOp::FpExt { CastOp::FpTrunc } else { CastOp::FpExt };
-                for (lane, g) in self.take(*result).into_iter().enumerate() {
-                    let part = self.build().cast(back, g, ty.clone());
-                    self.accumulate(*from, lane, part);
-                }
-            }
-            Linear::Select(result, cond, a, b) => {
-                let g = self.take(*result);
-                let cond = self.value(*cond, level);
-                let ty = self.cotangent_type(*result);
-                for (lane, g) in g.into_iter().enumerate() {
-                    // +0, and not −0: a mask makes it.
-                    let zero = self.rev().zero(&ty);
-                    if let Some(a) = a {
-                        let part = self.build().select(cond, g, zero);
-                        self.accumulate(*a, lane, part);
-                    }
-                    if let Some(b) = b {
-                        let part = self.build().select(cond, zero, g);
-                        self.accumulate(*b, lane, part);
-                    }
-                }
+            Linear::Sum(..) | Linear::Quotient { .. } | Linear::Cast(..) | Linear::Select(..) => {
+                unreachable!("it has shares")
             }
             Linear::Load(result, shadow, beside) => {
                 let ty = self.cotangent_type(*result);
@@ -404,26 +334,29 @@ impl Sweeps<'_, '_> {
         b.store(place, after);
     }
 
-    /// A cotangent times a coefficient, whose value is one of the reverse sweep.
-    pub(crate) fn scaled(&mut self, g: Value, coefficient: Coefficient, flags: Flags, loc: Option<SourceLoc>) -> Value {
+    /// What the operands get of the cotangents of a result.
+    fn transpose_arithmetic(
+        &mut self,
+        result: Value,
+        shares: &[(Value, Share)],
+        level: Option<Loop>,
+        flags: Flags,
+        loc: Option<SourceLoc>,
+    ) {
         let strong = self.target.strong_zero;
-        let mut b = self.build();
-        (b.flags, b.loc) = (flags, loc);
-        let part = match coefficient.factor {
-            Factor::MinusOne => b.fneg(g),
-            other => scale(&mut b, g, other, strong),
-        };
-        let zero = b.func.zero(&b.func.ty(g).clone());
-        within(&mut b, coefficient.support, part, zero)
-    }
-
-    /// The cotangent of a dividend.
-    pub(crate) fn divided(&mut self, g: Value, divisor: Value, flags: Flags, loc: Option<SourceLoc>) -> Value {
-        let strong = self.target.strong_zero;
-        let mut b = self.build();
-        (b.flags, b.loc) = (flags, loc);
-        let t = b.bin(BinOp::FDiv, g, divisor);
-        if strong { guard(&mut b, g, t) } else { t }
+        let cotangents = self.take(result);
+        for (operand, share) in shares {
+            let share = share.map_values(|value| self.value(value, level));
+            let mut b = self.build();
+            (b.flags, b.loc) = (flags, loc);
+            let share = share.folded(&mut b);
+            for (lane, g) in cotangents.iter().enumerate() {
+                let mut b = self.build();
+                (b.flags, b.loc) = (flags, loc);
+                let part = share.emit(&mut b, *g, strong);
+                self.accumulate(*operand, lane, part);
+            }
+        }
     }
 
     /// Zero the floats of a value of type `ty` in memory.

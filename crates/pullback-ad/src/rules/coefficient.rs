@@ -1,9 +1,10 @@
 //! What a tangent or cotangent is multiplied with.
 
 use pullback_ir::Value;
+use std::hash::{Hash, Hasher};
 
 /// The coefficient of a tangent in a linear operation: a factor, and where it takes part at all.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Coefficient {
     /// What the tangent is multiplied with.
     pub factor: Factor,
@@ -27,7 +28,7 @@ pub enum Factor {
 
 /// Where a coefficient is not zero. Elsewhere the product is zero whatever the tangent is, infinite or NaN: it is not
 /// multiplied.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Support {
     /// A condition.
     pub cond: Value,
@@ -48,6 +49,20 @@ impl Coefficient {
             Factor::Value(c) | Factor::Scaled(_, c) => Some(c),
         };
         factor.into_iter().chain(self.support.map(|support| support.cond))
+    }
+}
+
+/// The number of a `Scaled` is a power of two, and so equal to itself.
+impl Eq for Factor {}
+
+impl Hash for Factor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Factor::One => 0.hash(state),
+            Factor::MinusOne => 1.hash(state),
+            Factor::Value(c) => c.hash(state),
+            Factor::Scaled(k, c) => (k.to_bits(), c).hash(state),
+        }
     }
 }
 

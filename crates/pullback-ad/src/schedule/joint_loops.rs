@@ -1,9 +1,10 @@
-//! Loops that only add things up, or fill an output: each iteration is reversed at once.
+//! Joint reversal of loops that only add things up, or fill an output: each iteration is reversed as soon as it is
+//! through.
 //!
 //! The loss of most fits is a sum over data, and what comes after the sum is linear. The cotangent of such a sum is
-//! known before the loop starts, and it is the same in all iterations. So nothing is gained by going through the loop a
-//! second time: each iteration is reversed as soon as it is through, while all it computed is at hand. Nothing is kept
-//! beyond the iteration, and what it reads is read once.
+//! [known](super::known) before the loop starts, and it is the same in all iterations. So nothing is gained by going
+//! through the loop a second time: each iteration is reversed while all it computed is at hand. Nothing is kept beyond
+//! the iteration, and what it reads is read once.
 //!
 //! ```text
 //!  forward   entry edge    the cotangents of the sums
@@ -12,235 +13,365 @@
 //!            onward        what the latch ended with: round again, or out
 //!  reverse   exit edge → past → entry edge      the cotangents of the sums go to what they started with
 //! ```
-//! Reversing earlier must not be seen by anybody, so (`Search`):
+//! Reversing earlier must not be seen by the rest of the program, so:
 //!
-//! - nothing of an iteration gets into the next one, or out of the loop, but by the sums (`Chain`) and by what is
-//!   written to another place in each iteration (`Memory`). What is handed on from one iteration to the next because it
-//!   would be loaded again there (`Walks`) counts as loaded;
-//! - what the cotangents of the sums are made from is there before the loop (`Seed`), and so are those of what is
-//!   written: nobody reads that later;
+//! - what an iteration hands on, to the next one and out of the loop, has cotangents that are known on entry (`Seed`),
+//!   or is written to another place in each iteration (`Memory`). What is handed on from one iteration to the next
+//!   because it would be loaded again there (`Walk`) counts as loaded;
+//! - the cotangents of what is written are there before the loop: it is not read later;
 //! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the
 //!   transpose of a later write;
 //! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index
 //!   that is compared with a bound in each iteration is another matter: whether it will run into it is known before
-//!   (`Bound`), and then nothing is reversed.
+//!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are reversed
+//!   [jointly](super::joint_calls), there may be any.
 
-mod search;
+use crate::analysis::counted::{self, Affine, Counted, Step};
+use crate::analysis::points_to::objects::ObjId;
+use crate::analysis::points_to::offsets::Offsets;
+use crate::linearise::augment::Augmented;
+use crate::linearise::linear::{Beside, Linear};
+use crate::plan::recomputable::Stability;
+use crate::plan::{Place, Walks};
+use crate::schedule::Scheduled;
+use crate::schedule::known::stores::Stores;
+use crate::schedule::known::terms::{Term, Terms};
+use crate::schedule::known::{Ends, KnownCotangents, Placed};
+use crate::session::{Disturbs, Form, Session};
+use pullback_ir::cfg::{Cfg, Edge};
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::Loops;
+use pullback_ir::{Block, Callee, IntPred, Loop, Op, Terminator, Value};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-pub(crate) use search::find;
+/// The loops of a function whose iterations are reversed as soon as they are through.
+#[derive(Default, Debug)]
+pub struct JointLoops {
+    /// The loops.
+    pub loops: HashMap<Loop, JointLoop>,
+    /// The expressions of their seeds.
+    pub terms: Terms,
+}
 
-use crate::linearise::linear::Beside;
-use crate::reverse::Sweeps;
-use crate::rules::Coefficient;
-use pullback_ir::cfg::Edge;
-use pullback_ir::{BinOp, Block, BlockCall, Builder, Flags, IntPred, Loop, Terminator, Type, Value};
-
-/// A loop whose iterations are reversed at once.
+/// A loop whose iterations are reversed as soon as they are through.
 #[derive(Clone, Debug)]
 pub struct JointLoop {
-    entry: Edge,
+    /// The way into it.
+    pub entry: Edge,
     /// The block that goes round, and out.
-    pub(crate) latch: Block,
-    sums: Vec<Sum>,
-    walks: Vec<Walk>,
-    bounds: Vec<Bound>,
-    /// The blocks of the derivative that are neither the forward nor the reverse of a block, once they are made.
-    blocks: Option<Blocks>,
+    pub latch: Block,
+    /// What an iteration hands on.
+    pub seeds: Vec<Seed>,
+    /// The header parameters with known cotangents.
+    pub sums: Vec<Sum>,
+    /// The header parameters that are loads.
+    pub walks: Vec<Walk>,
+    /// What decides about panics.
+    pub bounds: Vec<Bound>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Blocks {
-    /// What the latch ended with, after the iteration has been reversed.
-    onward: Block,
-    /// In the reverse sweep, instead of the loop.
-    past: Block,
-}
-
-/// An index that starts at a number and grows by one each time round panics when it gets to a bound.
-#[derive(Clone, Copy, Debug)]
-struct Bound {
-    /// How often the loop runs.
-    trips: Value,
-    start: i64,
-    bound: Value,
-    /// Or when it is beyond it.
-    or_beyond: bool,
-}
-
-/// A header parameter to which things are added.
+/// A value that an iteration hands on, to the next one or out of the loop, with the same cotangent for both.
 #[derive(Clone, Debug)]
-struct Sum {
-    init: Value,
-    param: Value,
-    /// What the next iteration gets, and the last one hands out.
-    last: Value,
-    seed: Seed,
+pub struct Seed {
+    /// The value.
+    pub value: Value,
+    /// Its cotangent, on entry.
+    pub cotangent: Placed,
+}
+
+/// A header parameter with a known cotangent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum {
+    /// The parameter.
+    pub param: Value,
+    /// What it is in the first iteration.
+    pub init: Value,
+    /// The seed whose cotangent is its own, too; `None` if it has none.
+    pub seed: Option<usize>,
 }
 
 /// A header parameter that is a load.
 #[derive(Clone, Debug)]
-struct Walk {
-    param: Value,
-    /// The shadow of the place from which the next iteration's parameter is loaded, in each direction.
-    next: Vec<Value>,
+pub struct Walk {
+    /// The parameter.
+    pub param: Value,
+    /// The shadow of the place from which the next iteration's parameter is loaded, in each batch direction.
+    pub next: Vec<Value>,
     /// How far that is from this iteration's place.
-    step: i64,
+    pub step: i64,
     /// What may lie there.
-    beside: Beside,
+    pub beside: Beside,
 }
 
-/// The cotangent of a value, made from what is there before the loop.
-#[derive(Clone, PartialEq, Debug)]
-enum Seed {
-    /// What is so many bytes behind a place, one for each direction: in the shadow of where the value is stored in the
-    /// end.
-    At(Vec<(Value, i64)>, Type),
-    /// The cotangent of a term.
-    Scaled(Box<Seed>, Coefficient),
-    /// The cotangent of a dividend.
-    Over(Box<Seed>, Value),
-    /// The cotangent of a value that is used several times.
-    Both(Box<Seed>, Box<Seed>),
+/// An index that starts at a number and grows by one each time round panics when it gets to a bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// How often the loop runs.
+    pub trips: Value,
+    /// Where the index starts.
+    pub start: i64,
+    /// The bound.
+    pub bound: Value,
+    /// Or when it is beyond it.
+    pub or_beyond: bool,
 }
 
-impl Sweeps<'_, '_> {
-    /// Whether the iterations of a loop are reversed at once.
-    pub(crate) fn is_joint(&self, id: Loop) -> bool {
-        self.joint_loops.contains_key(&id)
+/// The loops of a function whose iterations can be reversed jointly.
+pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
+    let Scheduled { aug, form, cfg, doms, loops, trips, .. } = scheduled;
+    // Where the caller's pointers are overwritten, cotangents are known when the primal is through.
+    let late = session.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
+    if *form != Form::Whole || loops.is_empty() || late {
+        return JointLoops::default();
+    }
+    let counted = Counted::new(&aug.func, cfg, doms, loops);
+    let outermost = loops.iter().filter(|(_, data)| data.parent.is_none() && cfg.can_return(data.header));
+    let plain: Vec<Ways> = outermost
+        .filter_map(|(id, data)| {
+            let (entry, back) = counted::ways(&aug.func, cfg, loops, id)?;
+            let live: Vec<&Edge> = data.exits.iter().filter(|exit| cfg.can_return(exit.to)).collect();
+            match live[..] {
+                [exit] if exit.from == back.from => Some(Ways { id, entry, back, exit: exit.to }),
+                _ => None,
+            }
+        })
+        .collect();
+    if plain.is_empty() {
+        return JointLoops::default();
+    }
+    let stability = Stability::new(aug, cfg, *form);
+    let walks = Walks { func: &aug.func, counted: &counted, stability: &stability };
+    let search = Search { session, aug, cfg, doms, loops, trips, counted: &counted, walks };
+    let headers = plain.iter().flat_map(|ways| aug.func.block(loops.get(ways.id).header).params.clone());
+    let loads: HashSet<Value> = headers.filter(|param| search.walk(*param).is_some()).collect();
+    let ends = Ends { stores: Some(Stores::new(session, aug)), walks: loads };
+    let mut known = KnownCotangents::new(aug, cfg, doms, loops, ends);
+    let found = plain.into_iter().filter_map(|ways| Some((ways.id, search.look_at(ways, &mut known)?))).collect();
+    JointLoops { loops: found, terms: known.terms }
+}
+
+/// A loop with one way in, one way round and one way out.
+#[derive(Clone, Copy)]
+struct Ways {
+    id: Loop,
+    entry: Edge,
+    back: Edge,
+    /// The block to which it is left.
+    exit: Block,
+}
+
+struct Search<'a> {
+    session: &'a Session<'a>,
+    aug: &'a Augmented,
+    cfg: &'a Cfg,
+    doms: &'a Dominators,
+    loops: &'a Loops,
+    trips: &'a HashMap<Loop, Value>,
+    counted: &'a Counted<'a>,
+    walks: Walks<'a>,
+}
+
+/// What a loop does with memory that takes part.
+#[derive(Default)]
+struct Memory {
+    /// Regions to whose shadows the reverse of the loop adds.
+    read: HashSet<ObjId>,
+    /// Regions from whose shadows it takes, each time at other places.
+    written: HashMap<ObjId, Vec<(Place, u64)>>,
+}
+
+impl Memory {
+    fn touches(&self, object: &ObjId) -> bool {
+        self.read.contains(object) || self.written.contains_key(object)
     }
 
-    /// The loop that is reversed at once and ends its iterations here.
-    pub(crate) fn ends_joint(&self, latch: Block) -> Option<Loop> {
-        let id = self.loops.around(latch).last()?;
-        self.joint_loops.get(&id).filter(|l| l.latch == latch).map(|_| id)
+    /// Whether no place is written in two iterations, or twice in one, or is read.
+    fn is_apart(&self) -> bool {
+        let apart = |places: &Vec<(Place, u64)>| {
+            let (first, _) = places[0];
+            let mut spans: Vec<(i64, i64)> =
+                places.iter().map(|(p, size)| (p.constant, p.constant + *size as i64)).collect();
+            spans.sort_unstable();
+            let together = spans[spans.len() - 1].1 - spans[0].0;
+            places.iter().all(|(p, _)| p.root == first.root && p.step == first.step)
+                && spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+                && together.unsigned_abs() <= first.step.unsigned_abs()
+        };
+        self.written.iter().all(|(object, places)| !self.read.contains(object) && apart(places))
     }
+}
 
-    /// The loop that is reversed at once and starts its iterations here.
-    pub(crate) fn starts_joint(&self, header: Block) -> Option<Loop> {
-        self.loops.headed_by(header).filter(|id| self.is_joint(*id))
-    }
-
-    /// Let all forward iterations end in their reverse. Their edges are as they will be.
-    pub(crate) fn turn_each_iteration(&mut self) {
-        for id in self.joint_in_order() {
-            let latch = self.joint_loops[&id].latch;
-            let func = &mut self.aug.func;
-            let (onward, past) = (func.add_block(), func.add_block());
-            func.block_mut(onward).term = func.block(latch).term.clone();
-            func.block_mut(onward).term_loc = func.block(latch).term_loc;
-            let reversed = BlockCall::new(self.rev_blocks[&latch], vec![]);
-            let turn = match self.no_panic.get(&id) {
-                Some(no_panic) => Terminator::Branch(*no_panic, reversed, BlockCall::new(onward, vec![])),
-                None => Terminator::Jump(reversed),
-            };
-            Builder::new(&mut self.aug.func, latch).terminate(turn);
-            self.joint_loops.get_mut(&id).expect("it is there").blocks = Some(Blocks { onward, past });
+impl Search<'_> {
+    fn look_at(&self, ways: Ways, known: &mut KnownCotangents) -> Option<JointLoop> {
+        let Ways { id, entry, back, exit } = ways;
+        let data = self.loops.get(id);
+        let memory = self.memory(id).filter(Memory::is_apart)?;
+        let after = self.reached_from(exit);
+        let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
+        if !inside
+            || !after
+                .iter()
+                .all(|b| self.is_quiet(id, *b, |object| !memory.touches(object)) && !self.reads(*b, &memory))
+        {
+            return None;
         }
-    }
-
-    fn joint_in_order(&self) -> Vec<Loop> {
-        let mut all: Vec<Loop> = self.joint_loops.keys().copied().collect();
-        all.sort_unstable();
-        all
-    }
-
-    /// On the way into the loop, at the end of `block`: whether it will end without a panic, and the cotangents of the
-    /// sums.
-    pub(crate) fn make_seeds(&mut self, block: Block, id: Loop) {
-        for Bound { trips, start, bound, or_beyond } in self.joint_loops[&id].bounds.clone() {
-            let mut b = Builder::new(&mut self.aug.func, block);
-            let start = b.func.i64(start);
-            let left = b.sub(bound, start);
-            let mut good = b.icmp(IntPred::Ule, trips, left);
-            if or_beyond {
-                let started = b.icmp(IntPred::Uge, bound, start);
-                good = b.bin(BinOp::And, good, started);
-            }
-            if let Some(others) = self.no_panic.get(&id) {
-                good = b.bin(BinOp::And, *others, good);
-            }
-            self.no_panic.insert(id, good);
-        }
-        let sums = self.joint_loops[&id].sums.clone();
-        let before = std::mem::replace(&mut self.at, block);
-        let seeds = sums.iter().map(|sum| (0..self.width()).map(|lane| self.seed(&sum.seed, lane)).collect()).collect();
-        self.at = before;
-        self.seeds.insert(id, seeds);
-    }
-
-    fn seed(&mut self, seed: &Seed, lane: usize) -> Value {
-        match seed {
-            Seed::At(places, ty) => {
-                let (base, offset) = places[lane];
-                let place = self.build().offset(base, offset);
-                self.build().load(ty.clone(), place)
-            }
-            Seed::Scaled(of, coefficient) => {
-                let of = self.seed(of, lane);
-                self.scaled(of, *coefficient, Flags::NONE, None)
-            }
-            Seed::Over(of, divisor) => {
-                let of = self.seed(of, lane);
-                self.divided(of, *divisor, Flags::NONE, None)
-            }
-            Seed::Both(a, b) => {
-                let (a, b) = (self.seed(a, lane), self.seed(b, lane));
-                self.build().fadd(a, b)
-            }
-        }
-    }
-
-    /// At the start of the reverse of an iteration: the cotangents of the sums.
-    pub(crate) fn give_seeds(&mut self, id: Loop) {
-        self.at = self.rev_blocks[&self.joint_loops[&id].latch];
-        let lasts: Vec<Value> = self.joint_loops[&id].sums.iter().map(|sum| sum.last).collect();
-        for (last, seeds) in lasts.into_iter().zip(self.seeds[&id].clone()) {
-            for (lane, seed) in seeds.into_iter().enumerate() {
-                self.accumulate(last, lane, seed);
-            }
-        }
-    }
-
-    /// At the end of the reverse of an iteration: what is handed on goes to the place where it was loaded, and nothing
-    /// is left.
-    pub(crate) fn end_iteration(&mut self, id: Loop) {
-        let JointLoop { sums, walks, blocks, .. } = self.joint_loops[&id].clone();
-        for sum in sums {
-            self.take(sum.param);
-        }
-        for walk in walks {
-            let ty = self.cotangent_type(walk.param);
-            for (lane, g) in self.take(walk.param).into_iter().enumerate() {
-                let next = self.value(walk.next[lane], Some(id));
-                let place = self.build().offset(next, -walk.step);
-                self.accumulate_at(place, 0, &ty, g, Flags::NONE, walk.beside);
+        let panics = data.exits.iter().filter(|exit| !self.may_panic() && !self.cfg.can_return(exit.to));
+        let bounds = panics.map(|exit| self.bound(id, entry, back, *exit)).collect::<Option<Vec<Bound>>>()?;
+        let mut seeds: Vec<Seed> = Vec::new();
+        for value in self.handed_on(id, back.from, known) {
+            let term = known.after_iteration(value, back.from)?;
+            if !known.terms.is_nothing(term) {
+                let cotangent = known.placed(term, known.end(entry.from))?;
+                seeds.push(Seed { value, cotangent });
             }
         }
-        let onward = blocks.expect("made before the reverse sweep").onward;
-        self.build().jump(onward, vec![]);
+        let (mut sums, mut walks) = (Vec::new(), Vec::new());
+        for (position, param) in self.aug.func.block(data.header).params.iter().copied().enumerate() {
+            if !self.aug.linear.active.contains(&param) {
+                continue;
+            }
+            if let Some(walk) = self.walk(param) {
+                walks.push(walk);
+                continue;
+            }
+            let init = counted::argument(&self.aug.func, entry, position);
+            let term = known.total(param)?;
+            let of = |term: Term| seeds.iter().position(|seed| seed.cotangent.term == term);
+            let seed = if known.terms.is_nothing(term) { None } else { Some(of(term)?) };
+            sums.push(Sum { param, init, seed });
+        }
+        let good = !seeds.is_empty() || !memory.written.is_empty();
+        good.then_some(JointLoop { entry, latch: back.from, seeds, sums, walks, bounds })
     }
 
-    /// In the reverse sweep, instead of the loop: what the sums started with gets their cotangents.
-    pub(crate) fn pass_by(&mut self) {
-        for id in self.joint_in_order() {
-            let JointLoop { entry, sums, blocks, .. } = self.joint_loops[&id].clone();
-            self.at = blocks.expect("made before the reverse sweep").past;
-            self.cache.clear();
-            for sum in sums {
-                for (lane, g) in self.take(sum.last).into_iter().enumerate() {
-                    if self.aug.linear.active.contains(&sum.init) {
-                        self.accumulate(sum.init, lane, g);
+    /// The values of a loop that get a cotangent of what comes after one of its iterations.
+    fn handed_on(&self, id: Loop, latch: Block, known: &KnownCotangents) -> BTreeSet<Value> {
+        let data = self.loops.get(id).blocks.iter().map(|block| self.aug.func.block(*block));
+        let made = data.flat_map(|data| {
+            let results = data.insts.iter().filter_map(|inst| self.aug.func.inst(*inst).result);
+            data.params.iter().copied().chain(results)
+        });
+        made.filter(|value| known.is_used_in(*value, |b| b == latch || !self.loops.contains(id, b))).collect()
+    }
+
+    /// Whether a panic takes back what was added to shadows.
+    fn may_panic(&self) -> bool {
+        self.session.disturbs.get() >= Disturbs::Sums
+    }
+
+    /// The blocks that can be reached from here.
+    fn reached_from(&self, start: Block) -> HashSet<Block> {
+        let mut seen = HashSet::new();
+        let mut work = vec![start];
+        while let Some(block) = work.pop() {
+            if seen.insert(block) {
+                work.extend(self.cfg.successors(block));
+            }
+        }
+        seen
+    }
+
+    /// What a loop does with memory; `None` if it is more than can be said.
+    fn memory(&self, id: Loop) -> Option<Memory> {
+        let mut memory = Memory::default();
+        for block in &self.loops.get(id).blocks {
+            for linear in self.linear(*block) {
+                match linear {
+                    Linear::Load(_, shadow, _) => {
+                        for shadow in shadow {
+                            memory.read.insert(self.aug.place(*shadow)?.0);
+                        }
                     }
+                    Linear::Store { ty, shadow, .. } => {
+                        let once = self.loops.innermost(*block) == Some(id);
+                        let place = self.walks.pointer(id, shadow[0]).filter(|_| once)?;
+                        let (region, _) = self.aug.place(shadow[0])?;
+                        // Two places of a region that has several names may be one.
+                        if self.aug.regions.is_shared(region) {
+                            return None;
+                        }
+                        memory.written.entry(region).or_default().push((place, ty.size()));
+                    }
+                    Linear::Bits(..) | Linear::Extract(..) | Linear::Insert(..) | Linear::Given(..) => {}
+                    other => drop(other.shares()?),
                 }
             }
-            let before = self.before(entry);
-            self.build().terminate(Terminator::Jump(before));
         }
+        Some(memory)
     }
 
-    /// Where the reverse sweep goes instead of into a loop that is left by this edge.
-    pub(crate) fn past(&self, edge: Edge) -> Option<BlockCall> {
-        let id = self.ends_joint(edge.from).filter(|id| !self.loops.contains(*id, edge.to))?;
-        Some(BlockCall::new(self.joint_loops[&id].blocks?.past, vec![]))
+    /// Whether the transposes of a block have to do with what a loop writes.
+    fn reads(&self, block: Block, memory: &Memory) -> bool {
+        let of_the_loop =
+            |shadow: &Value| self.aug.place(*shadow).is_none_or(|(region, _)| memory.written.contains_key(&region));
+        !memory.written.is_empty()
+            && self.linear(block).any(|linear| match linear {
+                Linear::Load(_, shadow, _) => shadow.iter().any(of_the_loop),
+                Linear::Copy { src, .. } => src.iter().flatten().any(of_the_loop),
+                _ => false,
+            })
+    }
+
+    fn linear(&self, block: Block) -> impl Iterator<Item = &Linear> {
+        self.aug.linear.of_block(&self.aug.func, block).map(|(_, linear)| linear)
+    }
+
+    /// The bound that decides about a panic in a loop, if every iteration asks for it.
+    fn bound(&self, id: Loop, entry: Edge, back: Edge, panic: Edge) -> Option<Bound> {
+        let trips = *self.trips.get(&id)?;
+        let each_time = self.loops.innermost(panic.from) == Some(id) && self.doms.dominates(panic.from, back.from);
+        let Terminator::Branch(cond, ..) = self.aug.func.block(panic.from).term else { return None };
+        let Op::ICmp(pred, index, bound) = self.aug.func.inst(self.aug.func.def_inst(cond)?).op else { return None };
+        // The condition holds on the first edge.
+        let or_beyond = match (pred, panic.index) {
+            (IntPred::Ult, 1) | (IntPred::Uge, 0) => true,
+            (IntPred::Ne, 1) | (IntPred::Eq, 0) => false,
+            _ => return None,
+        };
+        let Place { root: None, constant: start, step: 1 } = self.walks.pointer(id, index)? else { return None };
+        let is_there = self.counted.block(bound).is_none_or(|b| self.doms.dominates(b, entry.from));
+        (each_time && is_there && start >= 0).then_some(Bound { trips, start, bound, or_beyond })
+    }
+
+    /// Whether a block in loop `id` or after it cannot panic, but where it leaves the loop, and writes only to objects
+    /// to which it may.
+    fn is_quiet(&self, id: Loop, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
+        let runtime = &self.session.runtime;
+        let in_loop = self.loops.innermost(block).is_some();
+        let elsewhere = |ptr: Value| self.aug.place(ptr).is_some_and(|(region, _)| may_write(&region));
+        let quiet = |op: &Op| match op {
+            Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => elsewhere(*ptr),
+            Op::Copy { dst, src, .. } => elsewhere(*dst) && elsewhere(*src),
+            // It adds to memory to which nothing is written.
+            Op::Call(Callee::Direct(callee), ..) if self.session.joint.contains(callee) => true,
+            Op::Call(Callee::Direct(callee), ..) => {
+                !in_loop && [runtime.shadow_alloc, runtime.defer_dealloc].contains(callee)
+            }
+            Op::Call(..) => false,
+            Op::Opaque(op) => !op.writes,
+            Op::Alloc { .. } | Op::Dealloc { .. } => !in_loop,
+            _ => true,
+        };
+        let takes_no_part = |linear: &Linear| match linear {
+            Linear::Store { shadow, .. } | Linear::Copy { dst: shadow, .. } => shadow.iter().all(|s| elsewhere(*s)),
+            Linear::Call { .. } | Linear::Rule(_) => false,
+            _ => true,
+        };
+        let data = self.aug.func.block(block);
+        let returns = || self.cfg.successors(block).iter().all(|next| self.cfg.can_return(*next));
+        (self.may_panic() || self.loops.contains(id, block) || returns())
+            && data.insts.iter().all(|inst| quiet(&self.aug.func.inst(*inst).op))
+            && self.linear(block).all(takes_no_part)
+    }
+
+    /// A header parameter that is a load, handed on from the iteration before.
+    fn walk(&self, param: Value) -> Option<Walk> {
+        let (Affine { step: Step::Constant(step), .. }, _) = self.walks.walk(param)? else { return None };
+        let (_, _, next) = self.counted.recurrence(param)?;
+        let inst = self.aug.func.def_inst(next)?;
+        let [Linear::Load(_, shadow, _)] = self.aug.linear.at(inst) else { return None };
+        let beside =
+            self.session.beside(*self.aug.places.get(&shadow[0]).map(|(object, _)| object)?, &Offsets::any(), None);
+        Some(Walk { param, next: shadow.clone(), step, beside })
     }
 }

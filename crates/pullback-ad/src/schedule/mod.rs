@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `useful` | linear operations whose transposes have nothing to pass on are dropped |
 //! | `borrows` | pullbacks that refer to memory which is written before they run are found |
+//! | [`known`] | cotangents that are known before the reverse sweep, as expressions |
 //! | [`joint_calls`] | calls that compute the value and add to the gradient in one function |
 //! | `joint_loops` | loops that only add things up: each iteration is reversed as soon as it is through |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
@@ -15,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmented;
 use crate::plan::preheader::count_loops;
 use crate::schedule::borrows::check_borrows;
-use crate::schedule::joint_loops::JointLoop;
+use crate::schedule::joint_loops::JointLoops;
 use crate::schedule::useful::drop_useless;
 use crate::session::{Form, Session};
 use pullback_ir::cfg::Cfg;
@@ -26,7 +27,8 @@ use std::collections::HashMap;
 
 mod borrows;
 pub mod joint_calls;
-pub(crate) mod joint_loops;
+pub mod joint_loops;
+pub mod known;
 pub(crate) mod refill;
 pub(crate) mod useful;
 
@@ -45,7 +47,7 @@ pub struct Scheduled {
     /// How often the counted loops run that the reverse sweep goes through.
     pub trips: HashMap<Loop, Value>,
     /// The loops whose iterations are reversed as soon as they are through. All else is reversed in the reverse sweep.
-    pub joint_loops: HashMap<Loop, JointLoop>,
+    pub joint_loops: JointLoops,
 }
 
 /// Decide where transposes run.
@@ -53,7 +55,7 @@ pub fn schedule(session: &Session, aug: Augmented, form: Form) -> Result<Schedul
     let mut scheduled = split(aug, form)?;
     check_borrows(session, &mut scheduled.aug, &scheduled.cfg, form)?;
     scheduled.joint_loops = joint_loops::find(session, &scheduled);
-    let joint = &scheduled.joint_loops;
+    let joint = &scheduled.joint_loops.loops;
     scheduled.trips.retain(|id, _| !joint.contains_key(id));
     Ok(scheduled)
 }
@@ -71,5 +73,5 @@ pub fn split(mut aug: Augmented, form: Form) -> Result<Scheduled> {
     let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
     drop_useless(&mut aug, &cfg);
     let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
-    Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops: HashMap::new() })
+    Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops: JointLoops::default() })
 }

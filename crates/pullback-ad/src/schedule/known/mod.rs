@@ -1,21 +1,30 @@
-//! Which cotangents are known while the program still runs forwards.
+//! Known cotangents: those that can be computed while the program still runs forwards.
 //!
 //! The cotangent of a value is the sum of what its uses give it. Where the cotangent of the function's result is there
 //! from the start, and what comes after a value is linear in it with factors that are there already, its cotangent is
-//! an expression of these:
+//! an expression of these ([`terms`]):
 //!
 //! ```text
 //!   term = entry·cofactor         cofactor' = entry·term'
 //!   sum  = sum + term             term' = sum',    sum' = result', in each iteration
 //! ```
-//! Uses count if they are sure to come, once each time that the value is made. A value that is handed on by an edge has
-//! the cotangent of the parameter; round a loop that is the same one again, which is left out: what remains is what the
-//! loop is left with, and it must not depend on what changes in the loop.
+//! It has to be the same expression on all ways that the program may take from where the value is made. A value that is
+//! handed on by an edge has the cotangent of the parameter; round a loop that is the same one again, which is left out:
+//! what remains is what the loop is left with, and it must not depend on what changes in the loop.
+//!
+//! Expressions start from the seed that a function is given ([`Node::Seed`]), and from the shadows of places that are
+//! written once and for all ([`stores`]). [`emit`] computes them.
+
+pub mod emit;
+pub mod stores;
+pub mod terms;
 
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
-use crate::rules::{Coefficient, Factor, Support};
-use crate::schedule::joint_calls::terms::{Leaf, Node, Term, Terms};
+use crate::linearise::share::Share;
+use crate::rules::Coefficient;
+use crate::schedule::known::stores::Stores;
+use crate::schedule::known::terms::{Leaf, Node, Term, Terms};
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
@@ -24,12 +33,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// How many values deep it is looked.
 const MOST_DEPTH: usize = 100;
-/// How many values are looked at in all.
-const MOST_STEPS: usize = 10_000;
+/// How many values, and blocks that they are used in, are looked at in all.
+const MOST_STEPS: usize = 20_000;
 /// How many blocks on it is looked for one where all factors are there.
 const MOST_BLOCKS: usize = 32;
-/// How many instructions deep a factor is computed ahead of where the program does.
-const MOST_REMADE: usize = 6;
+/// How many instructions deep a factor is computed again, ahead of where the program does.
+const MOST_RECOMPUTED: usize = 6;
 
 /// A place in the program: before the instruction of this number in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,14 +79,32 @@ struct Known {
     crossed: BTreeSet<Loop>,
 }
 
-/// The cotangents of a function that are known ahead.
-pub struct Ahead<'a> {
+/// An expression that is to be computed at a place, and the values that have to be computed again for it, because the
+/// program gets to them later.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The expression.
+    pub term: Term,
+    /// These values.
+    pub recomputed: HashSet<Value>,
+}
+
+/// What is known of a function beside its linear program.
+#[derive(Default)]
+pub struct Ends<'a> {
+    /// Which stores have cotangents that are in the shadows of their places from the start; none, if there are none.
+    pub stores: Option<Stores<'a>>,
+    /// Parameters whose cotangents go to memory at the end of each iteration, and to no argument.
+    pub walks: HashSet<Value>,
+}
+
+/// The known cotangents of a function.
+pub struct KnownCotangents<'a> {
     aug: &'a Augmented,
     cfg: &'a Cfg,
-    doms: Dominators,
-    loops: Loops,
-    /// The store of the result, where the function has a place for it.
-    result: Option<Inst>,
+    doms: &'a Dominators,
+    loops: &'a Loops,
+    ends: Ends<'a>,
     uses: HashMap<Value, Vec<Use>>,
     spots: HashMap<Inst, Spot>,
     known: HashMap<Value, Option<Term>>,
@@ -88,17 +115,15 @@ pub struct Ahead<'a> {
     pub terms: Terms,
 }
 
-impl<'a> Ahead<'a> {
-    /// Look at a function. `result` is the store that gives its result to the caller, if there is one.
-    pub fn new(aug: &'a Augmented, cfg: &'a Cfg, result: Option<Inst>) -> Option<Self> {
-        let doms = Dominators::new(cfg);
-        let loops = Loops::new(&aug.func, cfg, &doms).ok()?;
-        let mut this = Ahead {
+impl<'a> KnownCotangents<'a> {
+    /// Look at a function.
+    pub fn new(aug: &'a Augmented, cfg: &'a Cfg, doms: &'a Dominators, loops: &'a Loops, ends: Ends<'a>) -> Self {
+        let mut this = KnownCotangents {
             aug,
             cfg,
             doms,
             loops,
-            result,
+            ends,
             uses: HashMap::new(),
             spots: HashMap::new(),
             known: HashMap::new(),
@@ -108,7 +133,7 @@ impl<'a> Ahead<'a> {
             terms: Terms::default(),
         };
         this.note_uses();
-        Some(this)
+        this
     }
 
     fn live(&self) -> impl Iterator<Item = Block> + use<'a> {
@@ -152,7 +177,8 @@ impl<'a> Ahead<'a> {
         let args = &self.aug.func.block(edge.from).term.targets()[edge.index].args;
         let params = &self.aug.func.block(edge.to).params;
         let pairs = args.iter().copied().zip(params.iter().copied());
-        pairs.filter(|(_, param)| self.aug.linear.active.contains(param)).collect()
+        let takes = |param: &Value| self.aug.linear.active.contains(param) && !self.ends.walks.contains(param);
+        pairs.filter(|(_, param)| takes(param)).collect()
     }
 
     /// The block in which a value is made; a constant in none.
@@ -167,6 +193,17 @@ impl<'a> Ahead<'a> {
     /// The whole cotangent of a value.
     pub fn total(&mut self, value: Value) -> Option<Term> {
         self.look(value)?.term
+    }
+
+    /// What a value gets of its uses after a block that ends an iteration: in later iterations, and after the loop.
+    pub fn after_iteration(&mut self, value: Value, latch: Block) -> Option<Term> {
+        let after = self.after(value, latch)?;
+        settled(after.unwrap_or_else(|| self.nothing(value)))
+    }
+
+    /// Whether a value gets a cotangent in one of these blocks.
+    pub fn is_used_in(&self, value: Value, is_there: impl Fn(Block) -> bool) -> bool {
+        self.uses.get(&value).into_iter().flatten().any(|each| is_there(each.block()))
     }
 
     fn look(&mut self, value: Value) -> Option<Known> {
@@ -205,18 +242,104 @@ impl<'a> Ahead<'a> {
 
     fn sum_of_uses(&mut self, value: Value) -> Option<Known> {
         let block = self.block_of(value)?;
-        let mut sum: Option<Known> = None;
+        let here = self.in_block(value, block)?;
+        let after = self.after(value, block)?;
+        Some(self.both(here, after)?.unwrap_or_else(|| self.nothing(value)))
+    }
+
+    /// What a value gets in a block, but by its edges.
+    fn in_block(&mut self, value: Value, block: Block) -> Option<Option<Known>> {
+        let mut sum = None;
         for each in self.uses.get(&value).cloned().unwrap_or_default() {
-            if !self.is_certain(block, each.block()) {
-                return None;
+            if each.block() == block && !matches!(each, Use::Edges(_)) {
+                let part = self.given_by(value, each)?;
+                sum = self.both(sum, Some(part))?;
             }
-            let part = self.given_by(value, each)?;
-            sum = Some(match sum {
-                None => part,
-                Some(sum) => self.added(sum, part)?,
-            });
         }
-        Some(sum.unwrap_or_else(|| self.nothing(value)))
+        Some(sum)
+    }
+
+    /// What a value gets after the end of a block, if that is the same on all ways from there. Blocks are looked at
+    /// backwards; a loop that is entered on the way counts as one block.
+    fn after(&mut self, value: Value, start: Block) -> Option<Option<Known>> {
+        let uses: BTreeSet<Block> = self.uses.get(&value).into_iter().flatten().map(|each| each.block()).collect();
+        let order = self.cfg.reverse_postorder();
+        let from = self.cfg.position(start)?;
+        let Some(last) = uses.iter().filter_map(|block| self.cfg.position(*block)).max() else { return Some(None) };
+        let last = last.max(from);
+        self.steps = self.steps.saturating_sub(last - from);
+        let mut found: HashMap<Block, Known> = HashMap::new();
+        for block in order[from..=last].iter().rev().copied().filter(|b| self.cfg.can_return(*b)) {
+            let entered = self.loops.around(block).filter(|id| !self.loops.contains(*id, start)).last();
+            let edges = match entered {
+                None => self.live_edges(block),
+                Some(_) if uses.contains(&block) => return None,
+                Some(id) if self.loops.get(id).header == block => {
+                    let exits = self.loops.get(id).exits.iter();
+                    exits.copied().filter(|exit| self.cfg.can_return(exit.to)).collect()
+                }
+                Some(_) => continue,
+            };
+            let mut all: Option<Option<Known>> = None;
+            for edge in edges {
+                let along = self.along(value, edge, start, &found)?;
+                all = Some(match all {
+                    None => along,
+                    Some(all) => self.one_of(value, all, along)?,
+                });
+            }
+            let after = all.flatten();
+            if block == start {
+                return Some(after);
+            }
+            let here = self.in_block(value, block)?;
+            if let Some(known) = self.both(here, after)? {
+                found.insert(block, known);
+            }
+        }
+        None
+    }
+
+    /// What a value gets by an edge and after it.
+    fn along(
+        &mut self,
+        value: Value,
+        edge: Edge,
+        start: Block,
+        found: &HashMap<Block, Known>,
+    ) -> Option<Option<Known>> {
+        let params = self.handed_on(edge).into_iter().filter(|(arg, _)| *arg == value).map(|(_, param)| param);
+        let mut sum = None;
+        for param in params.collect::<Vec<_>>() {
+            let part = self.look(param)?;
+            sum = self.both(sum, Some(part))?;
+        }
+        // Round a loop it is another value.
+        let goes_round = self.loops.headed_by(edge.to).is_some_and(|id| self.loops.contains(id, start));
+        let later = found.get(&edge.to).filter(|_| !goes_round).cloned();
+        let Some(mut known) = self.both(sum, later)? else { return Some(None) };
+        // Into a loop, round it and out of it: what is made in it is another iteration's on the other side.
+        let left = self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to));
+        known.crossed.extend(left.chain(self.loops.headed_by(edge.to)));
+        self.is_invariant(&known).then_some(Some(known))
+    }
+
+    /// The sum of two cotangents, of which there may be none.
+    fn both(&mut self, a: Option<Known>, b: Option<Known>) -> Option<Option<Known>> {
+        Some(match (a, b) {
+            (Some(a), Some(b)) => Some(self.added(a, b)?),
+            (a, b) => a.or(b),
+        })
+    }
+
+    /// What is known of the cotangent of a value if it may be one or the other.
+    fn one_of(&mut self, value: Value, a: Option<Known>, b: Option<Known>) -> Option<Option<Known>> {
+        if a.is_none() && b.is_none() {
+            return Some(None);
+        }
+        let a = a.unwrap_or_else(|| self.nothing(value));
+        let b = b.unwrap_or_else(|| self.nothing(value));
+        self.either(a, b).map(Some)
     }
 
     fn just(&mut self, node: Node) -> Known {
@@ -241,7 +364,8 @@ impl<'a> Ahead<'a> {
             Use::Edges(block) => {
                 let mut all: Option<Known> = None;
                 for edge in self.live_edges(block) {
-                    let along = self.given_along(value, edge)?;
+                    let along = self.along(value, edge, block, &HashMap::new())?;
+                    let along = along.unwrap_or_else(|| self.nothing(value));
                     all = Some(match all {
                         None => along,
                         Some(all) => self.either(all, along)?,
@@ -250,25 +374,6 @@ impl<'a> Ahead<'a> {
                 all
             }
         }
-    }
-
-    /// What a value is given by the parameters that an edge hands it on to.
-    fn given_along(&mut self, value: Value, edge: Edge) -> Option<Known> {
-        let to = self.handed_on(edge).into_iter().filter(|(arg, _)| *arg == value);
-        let params: Vec<Value> = to.map(|(_, param)| param).collect();
-        let mut sum: Option<Known> = None;
-        for param in params {
-            let part = self.look(param)?;
-            sum = Some(match sum {
-                None => part,
-                Some(sum) => self.added(sum, part)?,
-            });
-        }
-        let mut known = sum.unwrap_or_else(|| self.nothing(value));
-        // Into a loop, round it and out of it: what is made in it is another iteration's on the other side.
-        let left = self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to));
-        known.crossed.extend(left.chain(self.loops.headed_by(edge.to)));
-        self.is_invariant(&known).then_some(known)
     }
 
     /// What is known if it may be one or the other.
@@ -287,11 +392,10 @@ impl<'a> Ahead<'a> {
         let outside = |block: Option<Block>| {
             block.is_none_or(|block| !known.crossed.iter().any(|id| self.loops.contains(*id, block)))
         };
-        known.term.is_none_or(|term| {
-            self.terms.all(term, |leaf| match leaf {
-                Leaf::Value(value) => self.is_there(value) && outside(self.block_of(value)),
-                Leaf::Given(inst) => outside(self.spots.get(&inst).map(|spot| spot.block)),
-            })
+        let leaves = known.term.map(|term| self.terms.leaves(term)).unwrap_or_default();
+        leaves.into_iter().all(|leaf| match leaf {
+            Leaf::Value(value) => self.is_there(value) && outside(self.block_of(value)),
+            Leaf::Given(inst) => outside(self.spots.get(&inst).map(|spot| spot.block)),
         })
     }
 
@@ -304,57 +408,33 @@ impl<'a> Ahead<'a> {
         let flags = self.aug.func.inst(inst).flags.fast_math();
         let linear = &self.aug.linear.at(inst)[number];
         let mut parts: Vec<Node> = Vec::new();
-        match linear {
-            Linear::Sum(result, terms) => {
-                let of: Vec<Coefficient> = terms.iter().filter(|(v, _)| *v == value).map(|(_, c)| *c).collect();
-                let g = self.look(*result)?;
-                if of == [Coefficient::ONE] {
-                    return Some(g);
+        if let Some((result, shares)) = linear.shares() {
+            let g = self.look(result)?;
+            let of: Vec<Share> = shares.iter().filter(|(operand, _)| *operand == value).map(|(_, s)| *s).collect();
+            if of == [Share::Times(Coefficient::ONE)] {
+                return Some(g);
+            }
+            let g = settled(g)?;
+            parts.extend(of.into_iter().map(|share| match share {
+                Share::Times(Coefficient::ONE) => self.terms.node(g),
+                _ => Node::Share(g, share, flags),
+            }));
+        } else {
+            match linear {
+                Linear::Call { args, .. } => {
+                    let of = args.iter().enumerate().filter(|(_, arg)| **arg == value);
+                    parts.extend(of.map(|(i, _)| Node::Given(inst, i)));
                 }
-                let g = settled(g)?;
-                for Coefficient { factor, support } in of {
-                    let product = match factor {
-                        Factor::One => self.terms.node(g),
-                        Factor::MinusOne => Node::Negated(g),
-                        Factor::Value(c) => Node::Scaled(g, c, flags, g),
-                        Factor::Scaled(k, c) => Node::Scaled(self.terms.make(Node::Times(g, k.to_bits())), c, flags, g),
-                    };
-                    parts.push(match support {
-                        Some(Support { cond, when }) => Node::If(self.terms.make(product), cond, when),
-                        None => product,
-                    });
+                Linear::Store { shadow, ty, .. } => {
+                    let (stores, block) = (self.ends.stores.as_ref()?, self.spots.get(&inst)?.block);
+                    if !stores.is_known(self.aug, self.cfg, block, inst) {
+                        return None;
+                    }
+                    self.terms.places.insert(inst, (shadow.clone(), ty.clone()));
+                    parts.push(Node::Stored(inst));
                 }
+                _ => return None,
             }
-            Linear::Quotient { result, x, y, divisor } => {
-                let g = settled(self.look(*result)?)?;
-                let quotient = match divisor {
-                    Some(divisor) => Node::Divided(g, *divisor, flags),
-                    None => Node::Scaled(g, *result, flags, g),
-                };
-                if *x == Some(value) {
-                    parts.push(quotient);
-                }
-                if *y == Some(value) {
-                    let quotient = self.terms.make(quotient);
-                    let product = self.terms.make(Node::Scaled(quotient, *result, flags, g));
-                    parts.push(Node::Negated(product));
-                }
-            }
-            Linear::Cast(result, op, _) => {
-                let back = if *op == CastOp::FpExt { CastOp::FpTrunc } else { CastOp::FpExt };
-                parts.push(Node::Cast(settled(self.look(*result)?)?, back));
-            }
-            Linear::Select(result, cond, a, b) => {
-                let g = settled(self.look(*result)?)?;
-                parts.extend(a.filter(|a| *a == value).map(|_| Node::If(g, *cond, true)));
-                parts.extend(b.filter(|b| *b == value).map(|_| Node::If(g, *cond, false)));
-            }
-            Linear::Call { args, .. } => {
-                let of = args.iter().enumerate().filter(|(_, arg)| **arg == value);
-                parts.extend(of.map(|(i, _)| Node::Given(inst, i)));
-            }
-            Linear::Store { .. } if self.result == Some(inst) => parts.push(Node::Seed),
-            _ => return None,
         }
         let mut parts = parts.into_iter();
         let mut sum = self.just(parts.next()?);
@@ -433,27 +513,32 @@ impl<'a> Ahead<'a> {
         self.spots.get(&inst).copied()
     }
 
+    /// An expression at a place, if it can be computed there.
+    pub fn placed(&self, term: Term, at: Spot) -> Option<Placed> {
+        self.is_known_at(term, at).then(|| Placed { term, recomputed: self.recomputed_for(term, at) })
+    }
+
     /// Whether an expression can be computed at a place.
-    pub fn is_known_at(&self, term: Term, at: Spot) -> bool {
-        self.terms.all(term, |leaf| match leaf {
-            Leaf::Value(value) => self.can_be_had(value, at, MOST_REMADE),
+    fn is_known_at(&self, term: Term, at: Spot) -> bool {
+        self.terms.leaves(term).into_iter().all(|leaf| match leaf {
+            Leaf::Value(value) => self.can_be_had(value, at, MOST_RECOMPUTED),
             Leaf::Given(call) => self.spots.get(&call).is_some_and(|made| self.precedes(*made, at)),
         })
     }
 
-    /// The values that have to be computed at a place for an expression, because they have not been made there yet.
-    pub fn computed_for(&self, term: Term, at: Spot) -> HashSet<Value> {
-        let mut work = Vec::new();
-        self.terms.all(term, |leaf| {
+    /// The values that have to be computed again at a place for an expression, because they have not been made there
+    /// yet.
+    fn recomputed_for(&self, term: Term, at: Spot) -> HashSet<Value> {
+        let mut work: Vec<Value> = Vec::new();
+        for leaf in self.terms.leaves(term) {
             if let Leaf::Value(value) = leaf {
                 work.push(value);
             }
-            true
-        });
+        }
         let mut missing = HashSet::new();
         while let Some(value) = work.pop() {
             if !self.is_at_hand(value, at) && missing.insert(value) {
-                let inst = self.aug.func.def_inst(value).expect("only results of instructions are computed ahead");
+                let inst = self.aug.func.def_inst(value).expect("only results of instructions are computed again");
                 work.extend(self.aug.func.inst(inst).op.operands());
             }
         }
@@ -503,7 +588,7 @@ impl<'a> Ahead<'a> {
             Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr, _, by) => self.aug.func.as_int(*by).is_some(),
             Op::Cast(op, _) => !matches!(op, CastOp::FpToUi | CastOp::FpToSi),
             Op::Math(function, _) => *function != MathFn::FmulAdd,
-            Op::Bin(..) | Op::FNeg(_) | Op::ICmp(..) | Op::FCmp(..) | Op::Select(..) => true,
+            Op::Bin(..) | Op::FNeg(_) | Op::ICmp(..) | Op::FCmp(..) | Op::Select(..) | Op::PtrAdd(..) => true,
             _ => false,
         }
     }

@@ -1,0 +1,139 @@
+//! Joint reversal of loops, written: the reverse of each iteration follows the iteration, in the forward sweep.
+
+use crate::reverse::Sweeps;
+use crate::schedule::joint_loops::{Bound, JointLoop};
+use crate::schedule::known::emit::Emitter;
+use pullback_ir::cfg::Edge;
+use pullback_ir::{BinOp, Block, BlockCall, Builder, Flags, IntPred, Loop, Terminator, Value};
+
+/// What a joint loop is in the derivative, beside the forward and the reverse of its blocks.
+pub(crate) struct WrittenLoop {
+    /// What the latch ended with, after the iteration has been reversed.
+    onward: Block,
+    /// In the reverse sweep, instead of the loop.
+    past: Block,
+}
+
+impl Sweeps<'_, '_> {
+    /// Whether a loop has joint reversal.
+    pub(crate) fn is_joint(&self, id: Loop) -> bool {
+        self.joint_loops.loops.contains_key(&id)
+    }
+
+    /// The loop with joint reversal that ends its iterations here.
+    pub(crate) fn ends_joint(&self, latch: Block) -> Option<Loop> {
+        let id = self.loops.around(latch).last()?;
+        self.joint_loops.loops.get(&id).filter(|l| l.latch == latch).map(|_| id)
+    }
+
+    /// The loop with joint reversal that starts its iterations here.
+    pub(crate) fn starts_joint(&self, header: Block) -> Option<Loop> {
+        self.loops.headed_by(header).filter(|id| self.is_joint(*id))
+    }
+
+    /// Let all forward iterations end in their reverse. Their edges are as they will be.
+    pub(crate) fn turn_each_iteration(&mut self) {
+        for id in self.joint_in_order() {
+            let latch = self.joint_loops.loops[&id].latch;
+            let func = &mut self.aug.func;
+            let (onward, past) = (func.add_block(), func.add_block());
+            func.block_mut(onward).term = func.block(latch).term.clone();
+            func.block_mut(onward).term_loc = func.block(latch).term_loc;
+            let reversed = BlockCall::new(self.rev_blocks[&latch], vec![]);
+            let turn = match self.no_panic.get(&id) {
+                Some(no_panic) => Terminator::Branch(*no_panic, reversed, BlockCall::new(onward, vec![])),
+                None => Terminator::Jump(reversed),
+            };
+            Builder::new(&mut self.aug.func, latch).terminate(turn);
+            self.written_loops.insert(id, WrittenLoop { onward, past });
+        }
+    }
+
+    fn joint_in_order(&self) -> Vec<Loop> {
+        let mut all: Vec<Loop> = self.joint_loops.loops.keys().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// On the way into the loop, at the end of `block`: whether it will end without a panic, and the cotangents of what
+    /// its iterations hand on.
+    pub(crate) fn make_seeds(&mut self, block: Block, id: Loop) {
+        let JointLoop { bounds, seeds, .. } = &self.joint_loops.loops[&id];
+        let func = &mut self.aug.func;
+        for Bound { trips, start, bound, or_beyond } in bounds {
+            let mut b = Builder::new(func, block);
+            let start = b.func.i64(*start);
+            let left = b.sub(*bound, start);
+            let mut good = b.icmp(IntPred::Ule, *trips, left);
+            if *or_beyond {
+                let started = b.icmp(IntPred::Uge, *bound, start);
+                good = b.bin(BinOp::And, good, started);
+            }
+            if let Some(others) = self.no_panic.get(&id) {
+                good = b.bin(BinOp::And, *others, good);
+            }
+            self.no_panic.insert(id, good);
+        }
+        let mut known = Emitter::new(&self.joint_loops.terms, self.target.strong_zero, vec![]);
+        let mut made = Vec::new();
+        for seed in seeds {
+            let each = 0..self.target.width;
+            made.push(each.map(|direction| known.value(func, block, &seed.cotangent, direction)).collect());
+        }
+        self.seeds.insert(id, made);
+    }
+
+    /// At the start of the reverse of an iteration: the cotangents of what it hands on.
+    pub(crate) fn give_seeds(&mut self, id: Loop) {
+        self.at = self.rev_blocks[&self.joint_loops.loops[&id].latch];
+        let values: Vec<Value> = self.joint_loops.loops[&id].seeds.iter().map(|seed| seed.value).collect();
+        for (value, cotangents) in values.into_iter().zip(self.seeds[&id].clone()) {
+            for (direction, cotangent) in cotangents.into_iter().enumerate() {
+                self.accumulate(value, direction, cotangent);
+            }
+        }
+    }
+
+    /// At the end of the reverse of an iteration: what is handed on goes to the place where it was loaded, and nothing
+    /// is left.
+    pub(crate) fn end_iteration(&mut self, id: Loop) {
+        let JointLoop { sums, walks, .. } = self.joint_loops.loops[&id].clone();
+        for sum in sums {
+            self.take(sum.param);
+        }
+        for walk in walks {
+            let ty = self.cotangent_type(walk.param);
+            for (direction, g) in self.take(walk.param).into_iter().enumerate() {
+                let next = self.value(walk.next[direction], Some(id));
+                let place = self.build().offset(next, -walk.step);
+                self.accumulate_at(place, 0, &ty, g, Flags::NONE, walk.beside);
+            }
+        }
+        let onward = self.written_loops[&id].onward;
+        self.build().jump(onward, vec![]);
+    }
+
+    /// In the reverse sweep, instead of the loop: what the sums started with gets their cotangents.
+    pub(crate) fn pass_by(&mut self) {
+        for id in self.joint_in_order() {
+            let JointLoop { entry, seeds, sums, .. } = self.joint_loops.loops[&id].clone();
+            self.at = self.written_loops[&id].past;
+            self.cache.clear();
+            let cotangents: Vec<Vec<Value>> = seeds.iter().map(|seed| self.take(seed.value)).collect();
+            for sum in sums {
+                let Some(seed) = sum.seed.filter(|_| self.aug.linear.active.contains(&sum.init)) else { continue };
+                for (direction, g) in cotangents[seed].iter().enumerate() {
+                    self.accumulate(sum.init, direction, *g);
+                }
+            }
+            let before = self.before(entry);
+            self.build().terminate(Terminator::Jump(before));
+        }
+    }
+
+    /// Where the reverse sweep goes instead of into a loop that is left by this edge.
+    pub(crate) fn past(&self, edge: Edge) -> Option<BlockCall> {
+        let id = self.ends_joint(edge.from).filter(|id| !self.loops.contains(*id, edge.to))?;
+        Some(BlockCall::new(self.written_loops.get(&id)?.past, vec![]))
+    }
+}
