@@ -12,15 +12,25 @@ use crate::kinds::{FUNCTION_INDEX, opcode, value_kind};
 use crate::module::Module;
 use crate::symbols::Linkage;
 use crate::target::TargetOptions;
+use pullback_ir::MathFn;
 use std::collections::{HashMap, HashSet};
 
 /// What [`normalise`] is told besides the roots.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct NormaliseOptions {
     /// Functions that are never inlined, by linker symbol.
     pub keep: Vec<String>,
     /// The target, for the passes that ask for costs.
     pub target: TargetOptions,
+    /// The float functions that may be computed ahead of a branch, for none of their partial derivatives is ever
+    /// infinite or NaN.
+    pub free: fn(MathFn) -> bool,
+}
+
+impl Default for NormaliseOptions {
+    fn default() -> Self {
+        NormaliseOptions { keep: Vec::new(), target: TargetOptions::default(), free: |_| false }
+    }
 }
 
 /// Before inlining: values instead of stack slots. No `simplifycfg` yet: it would turn the branches of an
@@ -89,7 +99,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     let kept = module.mark_for_inlining(&root_values, options)?;
     module.erase_calls_of("llvm.lifetime.");
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
-    let guarded = module.take_speculation_from_math();
+    let guarded = module.take_speculation_from_math(options.free);
     module.take_float_calls();
     {
         let machine = module.machine(&options.target)?;
@@ -109,16 +119,16 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
-    module.run_stages(&SIMPLIFY, &options.target)?;
+    module.run_stages(&SIMPLIFY, options)?;
     module.erase_calls_of("llvm.assume");
-    module.run_stages(&CANONICAL[..1], &options.target)?;
+    module.run_stages(&CANONICAL[..1], options)?;
     {
         let machine = module.machine(&options.target)?;
         for function in module.raw_functions().into_iter().filter(|f| module.is_irreducible(*f)) {
             module.run_on(Some(function), REDUCE, &machine)?;
         }
     }
-    module.run_stages(&CANONICAL[1..], &options.target)?;
+    module.run_stages(&CANONICAL[1..], options)?;
     module.retain_reachable(roots)?;
     module.give_float_calls_back();
     module.give_speculation_back(&guarded);
@@ -135,14 +145,14 @@ enum Inlining {
 impl Module {
     /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards. Float functions
     /// of constants are computed, see [`crate::builtins`].
-    fn run_stages(&self, stages: &[Stage], target: &TargetOptions) -> Result<()> {
-        let machine = self.machine(target)?;
+    fn run_stages(&self, stages: &[Stage], options: &NormaliseOptions) -> Result<()> {
+        let machine = self.machine(&options.target)?;
         let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
         stages.iter().try_for_each(|stage| {
             self.give_constant_float_calls_back();
             match stage {
                 Stage::Faithful(passes) => run(passes),
-                Stage::Speculating(passes) => self.with_guarded_operations(|| run(passes)),
+                Stage::Speculating(passes) => self.with_guarded_operations(options.free, || run(passes)),
             }
         })
     }

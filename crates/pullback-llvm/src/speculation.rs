@@ -13,18 +13,13 @@
 //! | `fabs`, `minnum`, `copysign`, `floor`, … | 0, 1 or −1 | free |
 //! | `fdiv`, `frem` | infinite where the divisor is 0 | guarded |
 //! | `fmul`, `fma` | the other factor: infinite or NaN where data is (missing values are often NaN) | guarded |
-//! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded |
+//! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded, and so is what the table of rules does not know |
 //! | functions of the C library (`acos`, `cbrt`) | singular | LLVM never speculates on calls |
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};
 use crate::module::{Module, c_string};
-
-/// Intrinsics whose derivative is not finite everywhere.
-const SINGULAR: [&str; 23] = [
-    "sqrt", "pow", "powi", "log", "log2", "log10", "exp", "exp2", "exp10", "sin", "cos", "tan", "asin", "acos", "atan",
-    "atan2", "sinh", "cosh", "tanh", "sincos", "fma", "fmuladd", "ldexp",
-];
+use pullback_ir::MathFn;
 
 /// Arithmetic that is guarded, and what the functions are called that stand for it.
 const ARITHMETIC: [(i32, &str); 3] = [
@@ -37,13 +32,20 @@ const ARITHMETIC: [(i32, &str); 3] = [
 const PROMISES: [&str; 6] = ["memory", "nounwind", "willreturn", "nosync", "nofree", "nocallback"];
 
 impl Module {
-    /// The singular intrinsics lose `speculatable`. Returns their names, for [`Module::give_speculation_back`].
-    pub(crate) fn take_speculation_from_math(&self) -> Vec<String> {
-        let math = |name: &str| {
-            let operation = name.strip_prefix("llvm.").and_then(|n| n.split('.').next());
-            operation.is_some_and(|o| SINGULAR.contains(&o))
+    /// Intrinsics that return floats and are not `free` lose `speculatable`. Returns their names, for
+    /// [`Module::give_speculation_back`].
+    pub(crate) fn take_speculation_from_math(&self, free: fn(MathFn) -> bool) -> Vec<String> {
+        let api = self.api();
+        let math = |function: &ValueRef| {
+            let name = self.name_of(*function);
+            let Some(operation) = name.strip_prefix("llvm.").and_then(|n| n.split('.').next()) else { return false };
+            let returned = llvm!(api, LLVMGetReturnType(llvm!(api, LLVMGlobalGetValueType(*function))));
+            let kind = llvm!(api, LLVMGetTypeKind(returned));
+            // `sincos` returns a structure.
+            let float = [type_kind::FLOAT, type_kind::DOUBLE, type_kind::STRUCT].contains(&kind);
+            float && !MathFn::from_name(operation).is_some_and(free)
         };
-        let functions = self.raw_functions().into_iter().filter(|f| math(&self.name_of(*f)));
+        let functions = self.raw_functions().into_iter().filter(math);
         let functions = functions.filter(|f| self.has_attribute(*f, "speculatable"));
         functions
             .map(|function| {
@@ -62,8 +64,8 @@ impl Module {
 
     /// Do something while guarded arithmetic is calls of functions that no pass knows, and so are intrinsics that
     /// passes have brought in since [`Module::take_speculation_from_math`]: `pow(x, 0.5)` becomes a root.
-    pub(crate) fn with_guarded_operations<T>(&self, action: impl FnOnce() -> T) -> T {
-        let math = self.take_speculation_from_math();
+    pub(crate) fn with_guarded_operations<T>(&self, free: fn(MathFn) -> bool, action: impl FnOnce() -> T) -> T {
+        let math = self.take_speculation_from_math(free);
         self.hide_arithmetic();
         let result = action();
         self.show_arithmetic();
@@ -192,7 +194,7 @@ mod tests {
             "#,
         );
         let machine = module.machine(&TargetOptions::default()).unwrap();
-        module.with_guarded_operations(|| module.run_on(None, "ipsccp", &machine).unwrap());
+        module.with_guarded_operations(|_| false, || module.run_on(None, "ipsccp", &machine).unwrap());
         module.verify().unwrap();
         let text = module.print();
         assert!(text.contains("ret double 3.000000e+00"), "{text}");

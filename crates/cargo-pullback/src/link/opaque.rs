@@ -144,7 +144,7 @@ fn of(bodies: &Module, applied: &Applied, name: &str, options: &NormaliseOptions
     part.retain_reachable(&[name])?;
     let looked_at = |symbol: &str| applied.is_inactive(symbol) || is_run_by_std(symbol);
     let keep = options.keep.iter().filter(|symbol| !looked_at(symbol)).cloned().collect();
-    normalise(&mut part, &[name], &NormaliseOptions { keep, target: options.target.clone() })?;
+    normalise(&mut part, &[name], &NormaliseOptions { keep, ..options.clone() })?;
     let policy = |symbol: &str| if looked_at(symbol) { Policy::Import } else { policy(symbol) };
     let imported = import_functions(part, &[name], &policy);
     // What cannot be looked at may do anything.

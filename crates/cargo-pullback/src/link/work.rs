@@ -30,6 +30,7 @@ use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_ad::linearise::text::print as linear_text;
+use pullback_ad::rules::rule;
 use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
@@ -363,7 +364,8 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     trace.save(&format!("{name}.primal.ll"), || w.print().into_bytes());
     let functions = w.functions().into_iter().map(|f| f.name);
     let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
-    let options = NormaliseOptions { keep, target: TargetOptions::default() };
+    let free = |function| rule(function).is_bounded();
+    let options = NormaliseOptions { keep, target: TargetOptions::default(), free };
     let modes: Vec<Mode> = tasks.iter().map(|task| task.asked.request.mode).collect();
     trace.step("normalise", || -> Result<()> {
         normalise(&mut w, &shims, &options)?;

@@ -13,8 +13,9 @@
 //! Derivatives are then the same at every optimisation level. What the optimiser computes ahead of a branch, without a
 //! selection, is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
 
+use crate::rules::rule;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Block, BlockCall, Function, Inst, MathFn, Op, Terminator, Value};
+use pullback_ir::{BinOp, Block, BlockCall, Function, Inst, Op, Terminator, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`.
@@ -54,25 +55,7 @@ fn is_singular(func: &Function, inst: Inst) -> bool {
     match &func.inst(inst).op {
         Op::Bin(BinOp::FDiv | BinOp::FRem, _, divisor) => varies(divisor),
         Op::Bin(BinOp::FMul, a, b) => varies(a) && varies(b),
-        Op::Math(f, _) => !matches!(
-            f,
-            MathFn::Fdim
-                | MathFn::Fabs
-                | MathFn::MinNum
-                | MathFn::MaxNum
-                | MathFn::MinimumNum
-                | MathFn::MaximumNum
-                | MathFn::Minimum
-                | MathFn::Maximum
-                | MathFn::Copysign
-                | MathFn::Floor
-                | MathFn::Ceil
-                | MathFn::Trunc
-                | MathFn::RoundEven
-                | MathFn::Rint
-                | MathFn::NearbyInt
-                | MathFn::Round
-        ),
+        Op::Math(function, _) => !rule(*function).is_bounded(),
         _ => false,
     }
 }

@@ -97,6 +97,17 @@ pub(super) fn math<const N: usize>(function: MathFn, args: [Expr; N]) -> Expr {
 }
 
 impl Expr {
+    /// Whether this is one of a few numbers, whatever the operands are.
+    pub(super) fn is_bounded(&self) -> bool {
+        match self {
+            Expr::Const(_) => true,
+            Expr::Neg(a) => a.is_bounded(),
+            Expr::Mul(a, b) | Expr::Select(_, a, b) => a.is_bounded() && b.is_bounded(),
+            Expr::Math(MathFn::Copysign, args) => args[0].is_bounded(),
+            _ => false,
+        }
+    }
+
     /// This formula compared with another.
     pub(super) fn cmp(self, pred: FloatPred, other: impl Into<Expr>) -> Condition {
         Condition { pred, left: keep(self), right: keep(other), and: None }

@@ -20,6 +20,12 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether no partial derivative is ever infinite or NaN, whatever the operands are: it may be computed where the
+    /// program does not.
+    pub fn is_bounded(&self) -> bool {
+        self.partials.iter().flatten().all(|partial| partial.is_bounded())
+    }
+
     /// Append what the partials for the operands that are `wanted` need as IR; what they have in common is emitted
     /// once.
     pub fn coefficients(

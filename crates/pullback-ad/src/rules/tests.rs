@@ -89,6 +89,22 @@ fn every_function_has_its_formulas_asserted_at_singular_points() {
     }
 }
 
+/// A function that may be computed ahead of a branch has finite partials in all its cases, and the others have one
+/// that is not, or grow without bound.
+#[test]
+fn bounded_partials_are_finite_at_singular_points() {
+    let bounded: Vec<&MathFn> = MathFn::ALL.iter().filter(|f| rule(**f).is_bounded()).collect();
+    assert!(bounded.len() >= 15 && bounded.contains(&&MathFn::Fabs) && !bounded.contains(&&MathFn::Sqrt));
+    for case in cases() {
+        let Some(function) = MathFn::from_name(case.function).filter(|f| rule(*f).is_bounded()) else { continue };
+        let args: Vec<f64> = case.at.iter().map(|x| x.double).collect();
+        for partial in rule(function).partials.iter().flatten() {
+            let value = partial.eval(&args, function.eval_f64(&args));
+            assert!(value.abs() <= 1.0, "{function}{args:?}: {value}");
+        }
+    }
+}
+
 #[test]
 fn emission_is_well_typed_and_carries_the_flags() {
     for ty in [Type::F32, Type::F64] {
