@@ -29,6 +29,7 @@
 
 pub mod builder;
 pub mod cfg;
+pub mod copies;
 pub mod dominators;
 pub mod entities;
 pub mod function;
@@ -44,6 +45,7 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use cfg::{Cfg, Edge};
+pub use copies::Copies;
 pub use dominators::Dominators;
 pub use entities::{Block, FuncId, GlobalId, Inst, Loop, OpaqueId, SourceLoc, Value};
 pub use function::{

@@ -15,7 +15,7 @@ use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, FuncId, Function, Inst, Op, Type, Value, ValueDef};
+use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, Copies, FuncId, Function, Inst, Op, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
@@ -56,30 +56,8 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
     }
     wide.extend(order.iter().flat_map(|block| &func.block(*block).insts).filter_map(|inst| halved_float(func, *inst)));
     // Parameters and selections between them are taken apart together.
-    loop {
-        let before = wide.len();
-        for block in order {
-            for target in func.block(*block).term.targets() {
-                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                    join(&mut wide, *arg, *param);
-                }
-            }
-            for inst in &func.block(*block).insts {
-                let data = func.inst(*inst);
-                match (&data.op, data.result) {
-                    (Op::Select(_, a, b), Some(result)) => {
-                        join(&mut wide, *a, result);
-                        join(&mut wide, *b, result);
-                    }
-                    (Op::Freeze(a), Some(result)) => join(&mut wide, *a, result),
-                    _ => {}
-                }
-            }
-        }
-        if wide.len() == before {
-            return wide;
-        }
-    }
+    Copies::new(func, order.iter().copied()).close(&mut wide);
+    wide
 }
 
 /// The wide integer of which an instruction takes a half to be a float: where the memory behind it says nothing, as in
@@ -126,12 +104,6 @@ fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bo
             func.passed_to(*block, *index).any(|arg| is_from_float(func, arg, seen))
         }
         _ => false,
-    }
-}
-
-fn join(wide: &mut HashSet<Value>, a: Value, b: Value) {
-    if wide.contains(&a) || wide.contains(&b) {
-        wide.extend([a, b]);
     }
 }
 

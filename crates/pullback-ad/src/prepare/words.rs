@@ -16,7 +16,7 @@ use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::prepare::change_types::{can_change, change_types};
 use crate::prepare::retype::CleanupParams;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, CastOp, FuncId, Function, Op, Type, Value};
+use pullback_ir::{Block, CastOp, Copies, FuncId, Function, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
@@ -60,27 +60,6 @@ impl Search<'_> {
         holds(self.facts, object, &self.facts.place(self.id, ptr, align), kinds)
     }
 
-    /// Values passed on unchanged: to, from.
-    fn passed(&self, order: &[Block]) -> Vec<(Value, Value)> {
-        let mut all = Vec::new();
-        for block in order {
-            for inst in &self.func.block(*block).insts {
-                let data = self.func.inst(*inst);
-                match (&data.op, data.result) {
-                    (Op::Select(_, a, b), Some(result)) => all.extend([(result, *a), (result, *b)]),
-                    (Op::Freeze(a), Some(result)) => all.push((result, *a)),
-                    _ => {}
-                }
-            }
-            for target in self.func.block(*block).term.targets() {
-                let params = &self.func.block(target.block).params;
-                all.extend(params.iter().copied().zip(target.args.iter().copied()));
-            }
-        }
-        all.retain(|(to, _)| self.is_typed(*to));
-        all
-    }
-
     /// Values that may be something else than their type says.
     fn doubtful(&self, order: &[Block]) -> HashSet<Value> {
         let mut found = HashSet::new();
@@ -100,8 +79,7 @@ impl Search<'_> {
                 }
             }
         }
-        let passed = self.passed(order);
-        while passed.iter().any(|(to, from)| found.contains(from) && found.insert(*to)) {}
+        Copies::new(self.func, order.iter().copied()).close_forwards(&mut found, |to| self.is_typed(to));
         found
     }
 
@@ -131,8 +109,7 @@ impl Search<'_> {
                 }
             }
         }
-        let passed = self.passed(order);
-        while passed.iter().any(|(to, from)| found.contains(to) && doubtful.contains(from) && found.insert(*from)) {}
+        Copies::new(self.func, order.iter().copied()).close_backwards(&mut found, |from| doubtful.contains(&from));
         found
     }
 }

@@ -5,8 +5,8 @@ use crate::analysis::points_to::ranges::Ranges;
 use crate::analysis::scope::{OnPanic, Scope};
 use crate::analysis::types::carried;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, Value, ValueDef};
-use std::collections::{HashMap, HashSet};
+use pullback_ir::{BinOp, Block, CastOp, Copies, FuncId, Function, Module, Op, Value};
+use std::collections::HashSet;
 
 /// The shape of one function.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub struct Shape {
     to_cleanups: HashSet<Value>,
     /// Between which numbers integers lie.
     pub ranges: Ranges,
-    /// What a block parameter may be, by the parameter.
-    incoming: HashMap<Value, Vec<Value>>,
+    /// What is handed on in the blocks that matter.
+    copies: Copies,
 }
 
 impl Shape {
@@ -28,16 +28,11 @@ impl Shape {
         let func = module.func(id);
         let cfg = Cfg::new(func);
         let scope = Scope::new(module, func, &cfg, on_panic);
-        let mut incoming: HashMap<Value, Vec<Value>> = HashMap::new();
-        for target in scope.blocks.iter().flat_map(|block| func.block(*block).term.targets()) {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                incoming.entry(*param).or_default().push(*arg);
-            }
-        }
+        let copies = Copies::new(func, scope.blocks.iter().copied());
         let (returning, panicking): (Vec<Block>, Vec<Block>) = scope.blocks.iter().partition(|b| cfg.can_return(**b));
         let to_cleanups = carried::to_cleanups(func, &panicking);
         let returning = returning.into_iter().collect();
-        Shape { scope, returning, to_cleanups, ranges: Ranges::new(func), incoming }
+        Shape { scope, returning, to_cleanups, ranges: Ranges::new(func), copies }
     }
 
     /// Whether the function can return from a block.
@@ -65,20 +60,14 @@ impl Shape {
         let mut seen = HashSet::from([value]);
         let mut open = vec![value];
         while let Some(value) = open.pop() {
-            let next = match &func.value(value).def {
-                ValueDef::Param(block, _) if *block != func.entry() => self.incoming.get(&value)?.clone(),
-                ValueDef::Inst(inst) => match func.inst(*inst).op {
-                    Op::Cast(CastOp::PtrToInt, ptr) => {
-                        found.push(ptr);
-                        vec![]
-                    }
-                    Op::Select(_, a, b) => vec![a, b],
-                    Op::Freeze(a) => vec![a],
-                    _ => return None,
-                },
-                _ => return None,
-            };
-            open.extend(next.into_iter().filter(|v| seen.insert(*v)));
+            if let Some(ptr) = func.def_inst(value).and_then(|inst| match func.inst(inst).op {
+                Op::Cast(CastOp::PtrToInt, ptr) => Some(ptr),
+                _ => None,
+            }) {
+                found.push(ptr);
+                continue;
+            }
+            open.extend(self.copies.sources(value)?.iter().copied().filter(|v| seen.insert(*v)));
         }
         Some(found)
     }

@@ -5,7 +5,7 @@
 //! either.
 
 use crate::analysis::points_to::facts::may_carry;
-use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Op, Terminator, Value};
+use pullback_ir::{Block, Callee, CastOp, Copies, FuncId, Function, Op, Terminator, Value};
 use std::collections::HashSet;
 
 /// The integers of the live blocks of a function that are passed on. `group` are the functions that are looked at.
@@ -52,22 +52,7 @@ pub(crate) fn to_cleanups(func: &Function, blocks: &[Block]) -> HashSet<Value> {
 /// The integers among these values that may carry something, and those that may have become one of them in these
 /// blocks.
 fn with_sources(func: &Function, blocks: &[Block], mut found: HashSet<Value>) -> HashSet<Value> {
-    let mut passed: Vec<(Value, Value)> = Vec::new();
-    for block in blocks {
-        for inst in &func.block(*block).insts {
-            let data = func.inst(*inst);
-            match &data.op {
-                Op::Select(_, a, b) => passed.extend(data.result.into_iter().flat_map(|r| [(r, *a), (r, *b)])),
-                Op::Freeze(a) => passed.extend(data.result.map(|r| (r, *a))),
-                _ => {}
-            }
-        }
-        for target in func.block(*block).term.targets() {
-            let params = &func.block(target.block).params;
-            passed.extend(params.iter().copied().zip(target.args.iter().copied()));
-        }
-    }
     found.retain(|v| may_carry(func.ty(*v)));
-    while passed.iter().any(|(to, from)| found.contains(to) && may_carry(func.ty(*from)) && found.insert(*from)) {}
+    Copies::new(func, blocks.iter().copied()).close_backwards(&mut found, |from| may_carry(func.ty(from)));
     found
 }

@@ -3,7 +3,7 @@
 //! The payload of an enum is a number in one variant and a float in another. A number that is stored there says that
 //! numbers lie there; it does not become a float itself, and neither does the loop counter that it is.
 
-use pullback_ir::{CastOp, Constant, Function, Op, Type, Value};
+use pullback_ir::{CastOp, Constant, Copies, Function, Op, Type, Value};
 use std::collections::HashSet;
 
 /// The numbers of one function.
@@ -24,44 +24,14 @@ enum Sort {
 impl Numbers {
     /// Find them. A block parameter is one if all that is passed to it is a number.
     pub fn new(func: &Function) -> Numbers {
-        let mut passed: Vec<(Value, Value)> = Vec::new();
-        let mut joined: HashSet<Value> = HashSet::new();
-        for block in func.blocks() {
-            for target in func.block(block).term.targets() {
-                let params = &func.block(target.block).params;
-                passed.extend(params.iter().copied().zip(target.args.iter().copied()));
-            }
-            for inst in &func.block(block).insts {
-                let data = func.inst(*inst);
-                match (&data.op, data.result) {
-                    (Op::Select(_, a, b), Some(result)) => passed.extend([(result, *a), (result, *b)]),
-                    (Op::Freeze(a), Some(result)) => passed.push((result, *a)),
-                    _ => {}
-                }
-            }
-        }
-        passed.retain(|(to, _)| func.ty(*to).is_int());
-        joined.extend(passed.iter().map(|(to, _)| *to));
+        let copies = Copies::new(func, func.blocks());
+        let passed = || copies.pairs().iter().filter(|(to, _)| func.ty(*to).is_int());
+        let mut numbers: HashSet<Value> = passed().map(|(to, _)| *to).collect();
         // All are numbers until something else is passed to them.
-        let mut numbers = joined.clone();
-        loop {
-            let sort = |v: Value| match numbers.contains(&v) {
-                true => Sort::Number,
-                false if joined.contains(&v) => Sort::Moved,
-                false => sort(func, v),
-            };
-            let not: Vec<Value> = passed
-                .iter()
-                .filter(|(to, from)| numbers.contains(to) && sort(*from) == Sort::Moved)
-                .map(|p| p.0)
-                .collect();
-            if not.is_empty() {
-                break;
-            }
-            for value in not {
-                numbers.remove(&value);
-            }
-        }
+        let is_moved = |from: Value| !numbers.contains(&from) && sort(func, from) == Sort::Moved;
+        let mut moved: HashSet<Value> = passed().filter(|(_, from)| is_moved(*from)).map(|(to, _)| *to).collect();
+        copies.close_forwards(&mut moved, |to| numbers.contains(&to));
+        numbers.retain(|value| !moved.contains(value));
         for block in func.blocks() {
             for inst in &func.block(block).insts {
                 if let Some(result) = func.inst(*inst).result

@@ -6,7 +6,7 @@
 use crate::analysis::points_to::facts::{Facts, may_carry};
 use crate::analysis::points_to::objects::{ContentId, Kinds};
 use crate::analysis::types::computed::Numbers;
-use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Module, Op, Terminator, Value};
+use pullback_ir::{Block, Callee, CastOp, Copies, FuncId, Function, Module, Op, Terminator, Value};
 use std::collections::HashSet;
 
 /// How far to look for what a number was computed from.
@@ -86,7 +86,6 @@ pub(crate) fn variants(facts: &mut Facts) {
 
 /// A number that is loaded as if it were a float, and passed on as one, is still a number when its bits are used.
 pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: &[Block]) {
-    let mut passed: Vec<(Value, Value)> = Vec::new();
     let mut numbers: HashSet<Value> = HashSet::new();
     let mut casts: Vec<(Value, Value)> = Vec::new();
     for block in blocks {
@@ -104,18 +103,12 @@ pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: 
                         numbers.insert(result);
                     }
                 }
-                Op::Select(_, a, b) => passed.extend([(result, *a), (result, *b)]),
-                Op::Freeze(a) => passed.push((result, *a)),
                 Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => casts.push((result, *from)),
                 _ => {}
             }
         }
-        for target in func.block(*block).term.targets() {
-            let params = &func.block(target.block).params;
-            passed.extend(params.iter().copied().zip(target.args.iter().copied()));
-        }
     }
-    while passed.iter().any(|(to, from)| numbers.contains(from) && numbers.insert(*to)) {}
+    Copies::new(func, blocks.iter().copied()).close_forwards(&mut numbers, |_| true);
     for (bits, from) in casts {
         if numbers.contains(&from) {
             see_number(facts, id, Some(bits), Number { dangling: false, independent: true });

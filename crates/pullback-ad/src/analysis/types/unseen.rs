@@ -10,8 +10,8 @@ use crate::analysis::points_to::objects::{FloatAt, Kinds, ObjId, Objects, Opaque
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::request::{FieldKind, LayoutId, Layouts};
-use pullback_ir::{CastOp, FuncId, Function, Op, Terminator, Value};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use pullback_ir::{Copies, FuncId, Function, Op, Terminator, Value};
+use std::collections::{BTreeMap, HashSet};
 
 /// What may lie in the opaque bytes of a layout, as far as it is said.
 pub(crate) fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
@@ -176,33 +176,16 @@ pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Opti
 /// The values of a function that are stored, returned or put into an aggregate, as they are.
 pub fn handed_on(func: &Function) -> HashSet<Value> {
     let mut found: HashSet<Value> = HashSet::new();
-    let mut sources: HashMap<Value, Vec<Value>> = HashMap::new();
-    for block in func.blocks() {
-        for inst in &func.block(block).insts {
-            let data = func.inst(*inst);
-            match (&data.op, data.result) {
-                (Op::Store { value, .. } | Op::InsertValue(_, value, _), _) => found.extend([*value]),
-                (Op::Select(_, a, b), Some(result)) => sources.entry(result).or_default().extend([*a, *b]),
-                (Op::Freeze(a) | Op::Cast(CastOp::PtrToInt | CastOp::IntToPtr | CastOp::Bitcast, a), Some(result)) => {
-                    sources.entry(result).or_default().push(*a);
-                }
-                _ => {}
-            }
-        }
-        let term = &func.block(block).term;
-        if let Terminator::Return(Some(value)) = term {
-            found.insert(*value);
-        }
-        for target in term.targets() {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                sources.entry(*param).or_default().push(*arg);
-            }
+    for data in func.blocks().map(|block| func.block(block)) {
+        found.extend(data.insts.iter().filter_map(|inst| match func.inst(*inst).op {
+            Op::Store { value, .. } | Op::InsertValue(_, value, _) => Some(value),
+            _ => None,
+        }));
+        if let Terminator::Return(Some(value)) = data.term {
+            found.insert(value);
         }
     }
-    let mut work: Vec<Value> = found.iter().copied().collect();
-    while let Some(value) = work.pop() {
-        work.extend(sources.get(&value).into_iter().flatten().copied().filter(|source| found.insert(*source)));
-    }
+    Copies::of_bits(func, func.blocks()).close_backwards(&mut found, |_| true);
     found
 }
 
