@@ -258,8 +258,7 @@ impl<'a> Session<'a> {
             for inst in func.blocks().flat_map(|b| &func.block(b).insts) {
                 let op = &func.inst(*inst).op;
                 match op {
-                    Op::Store { ptr, .. } => written.extend(object(*ptr)),
-                    Op::Copy { dst, .. } | Op::Fill { dst, .. } => written.extend(object(*dst)),
+                    op if let Some(at) = op.written_place() => written.extend(object(at)),
                     // A function that takes no part gives memory back at once.
                     Op::Dealloc { ptr, .. } if !takes_part => written.extend(object(*ptr)),
                     Op::Call(Callee::Direct(callee), args, _) => {

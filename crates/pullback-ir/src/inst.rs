@@ -363,6 +363,20 @@ impl Op {
         }
     }
 
+    /// Whether the instruction may be executed where the program does not: it has no effect, and does not trap.
+    pub fn is_speculatable(&self) -> bool {
+        let divides = matches!(self, Op::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..));
+        self.is_pure() && !divides && !matches!(self, Op::Opaque(_) | Op::Intrinsic(..))
+    }
+
+    /// Where the instruction itself writes, if it does: calls and opaque instructions may write anywhere.
+    pub fn written_place(&self) -> Option<Value> {
+        match self {
+            Op::Store { ptr: at, .. } | Op::Copy { dst: at, .. } | Op::Fill { dst: at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
     /// Whether the result depends on the operands alone and computing it has no effect: such an instruction may be
     /// computed again, elsewhere, or not at all. Divisions of integers count as pure where the original executed.
     pub fn is_pure(&self) -> bool {

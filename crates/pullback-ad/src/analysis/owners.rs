@@ -41,7 +41,7 @@ impl Search<'_> {
             let op = &func.inst(*inst).op;
             match op {
                 Op::Store { ptr, value, .. } => may_be_count(func.ty(*value)) && self.is_unknown(id, func, *ptr),
-                Op::Copy { dst, .. } | Op::Fill { dst, .. } => self.is_unknown(id, func, *dst),
+                op if let Some(at) = op.written_place() => self.is_unknown(id, func, at),
                 Op::Call(Callee::Direct(callee), ..) => {
                     let harmless = TapeUse::of(self.module, func, op).is_some();
                     !harmless && self.is_unseen(*callee)

@@ -66,8 +66,7 @@ fn may_free(module: &Module, func: &Function, op: &Op) -> bool {
 
 /// Whether an instruction may write memory that is there when the function has been left.
 fn may_be_seen(func: &Function, op: &Op) -> bool {
-    let (Op::Store { ptr, .. } | Op::Copy { dst: ptr, .. } | Op::Fill { dst: ptr, .. }) = op else { return false };
-    let mut ptr = *ptr;
+    let Some(mut ptr) = op.written_place() else { return false };
     loop {
         match func.def_inst(ptr).map(|inst| &func.inst(inst).op) {
             Some(Op::PtrAdd(base, _)) => ptr = *base,

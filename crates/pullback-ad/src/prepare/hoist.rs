@@ -28,9 +28,7 @@ use crate::analysis::points_to::objects::ObjId;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
-use pullback_ir::{
-    BinOp, Block, BlockCall, Builder, FuncId, Function, Inst, Loop, Op, Terminator, Type, Value, ValueDef,
-};
+use pullback_ir::{Block, BlockCall, Builder, FuncId, Function, Inst, Loop, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// Move what can be moved; whether anything was.
@@ -81,8 +79,8 @@ fn written(func: &Function, id: FuncId, facts: &Facts, loops: &Loops, outer: Loo
     for block in &loops.get(outer).blocks {
         for inst in &func.block(*block).insts {
             match &func.inst(*inst).op {
-                Op::Store { ptr: at, .. } | Op::Copy { dst: at, .. } | Op::Fill { dst: at, .. } => {
-                    objects.insert(facts.regions.region(facts.object(id, *at)?));
+                op if let Some(at) = op.written_place() => {
+                    objects.insert(facts.regions.region(facts.object(id, at)?));
                 }
                 Op::Call(..) | Op::Alloc { .. } | Op::Dealloc { .. } => return None,
                 Op::Opaque(op) if op.writes => return None,
@@ -307,7 +305,7 @@ impl Stretch {
                 let data = func.inst(inst);
                 let operands = data.op.operands();
                 let constant = operands.iter().all(|o| matches!(func.value(*o).def, ValueDef::Const(_)));
-                if may_run_anyway(&data.op) && !constant && operands.iter().all(|o| !inside.contains(o)) {
+                if data.op.is_speculatable() && !constant && operands.iter().all(|o| !inside.contains(o)) {
                     data.result.iter().for_each(|r| {
                         inside.remove(r);
                     });
@@ -320,10 +318,4 @@ impl Stretch {
             func.block_mut(last).insts.extend(go);
         }
     }
-}
-
-/// Whether an instruction may run where it did not before: it has no effect, and no operands that it may not have.
-fn may_run_anyway(op: &Op) -> bool {
-    let divides = matches!(op, Op::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..));
-    op.is_pure() && !divides && !matches!(op, Op::Opaque(_) | Op::Intrinsic(..))
 }

@@ -570,7 +570,8 @@ impl<'a> KnownCotangents<'a> {
         let is_same = |operand: Value| self.is_same(operand, at.block, made.block);
         most > 0
             && exact
-            && self.has_no_trap(op)
+            && op.is_speculatable()
+            && self.is_exact(op)
             && op.operands().into_iter().all(|o| is_same(o) && self.can_be_had(o, at, most - 1))
     }
 
@@ -581,10 +582,9 @@ impl<'a> KnownCotangents<'a> {
         self.loops.around(made).all(|id| self.loops.contains(id, a) == self.loops.contains(id, b))
     }
 
-    /// Whether an instruction may be executed where the program might not: if it panics first, say.
-    fn has_no_trap(&self, op: &Op) -> bool {
+    /// Whether an instruction has one result, and is never poison, also where the program panics before it.
+    fn is_exact(&self, op: &Op) -> bool {
         match op {
-            Op::Bin(BinOp::UDiv | BinOp::SDiv | BinOp::URem | BinOp::SRem, ..) => false,
             Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr, _, by) => self.aug.func.as_int(*by).is_some(),
             Op::Cast(op, _) => !matches!(op, CastOp::FpToUi | CastOp::FpToSi),
             Op::Math(function, _) => *function != MathFn::FmulAdd,
