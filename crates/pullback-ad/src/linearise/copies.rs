@@ -1,4 +1,5 @@
-//! Copies and fills in the augmented primal: what lies in a region, floats, pointers and words, is copied in the shadow as what it is.
+//! Copies and fills in the augmented primal: what lies in a region, floats, pointers and words, is copied in the shadow
+//! as what it is. (In forward mode a shadow is copied as a whole, see `mirror`.)
 
 use crate::analysis::points_to::lanes::{Lane, Lanes, Unclear, lanes, meet};
 use crate::analysis::points_to::objects::{ObjId, Property};
@@ -6,81 +7,15 @@ use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
-use pullback_ir::{Builder, Constant, Inst, InstData, IntPred, Op, Type, Value};
+use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
-
-/// In larger regions than this, skipped fields that lie side by side with others are not looked for.
-const MOST_BYTES: u64 = 4096;
 
 impl Augmenter<'_, '_> {
     /// The floats of a region become constants.
     pub(super) fn zero_tangents(&mut self, inst: Inst, dst: Vec<Value>, len: Value, floats: Vec<Lane>) {
         self.linear(inst, Linear::Copy { dst, src: None, len, floats, beside: Beside::Floats });
-    }
-
-    /// The bytes of a region that are not sure to be ones that take no part: where they start, and how many they are in
-    /// a row.
-    fn live_bytes(&self, object: ObjId, ptr: Value, align: u64, len: u64) -> Vec<(u64, u64)> {
-        let objects = &self.session.facts.objects;
-        let at = self.session.facts.place(self.id, ptr, align);
-        if objects.all_marked(object, Property::Inert, &at, len) {
-            return Vec::new();
-        }
-        if len > MOST_BYTES || !objects.some_marked(object, Property::Inert, &at, len) {
-            return vec![(0, len)];
-        }
-        let mut rows: Vec<(u64, u64)> = Vec::new();
-        for byte in 0..len {
-            if objects.all_marked(object, Property::Inert, &at.plus(&Strided::exact(byte as i64).into()), 1) {
-                continue;
-            }
-            match rows.last_mut() {
-                Some((start, bytes)) if *start + *bytes == byte => *bytes += 1,
-                _ => rows.push((byte, 1)),
-            }
-        }
-        rows
-    }
-
-    /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float
-    /// must become zero, unless nobody reads it.
-    pub(super) fn refuse_constant(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<()> {
-        if !self.may_return {
-            return Ok(());
-        }
-        let at = self.session.facts.place(self.id, ptr, align);
-        let objects = &self.session.facts.objects;
-        let width = len.unwrap_or(i64::MAX as u64);
-        let mut cells = objects.cells(object).iter();
-        if cells.any(|c| objects.is_unseen(c.content) && at.overlaps(width, &c.at.into(), c.width)) {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
-                "a constant enum is moved to where enums are moved without a look at their variant",
-            )
-            .label("moved here")
-            .note("its tag cannot be told from a float, whose tangent is zero")
-            .help("match on it and move its payload variant by variant"));
-        }
-        Ok(())
-    }
-
-    /// The floats of a constant that goes to where floats lie at one time and pointers at another: their tangents are
-    /// zero, and those of pointers are the pointers themselves.
-    fn constant_floats(&self, src: Value, align: u64, len: Option<u64>) -> Result<Vec<Lane>> {
-        let Some(object) = self.object(src) else { return Ok(Vec::new()) };
-        let lanes = self.lanes(object, src, align, len)?;
-        if lanes.mixed.is_empty() {
-            return Ok(lanes.floats);
-        }
-        Err(Error::new(
-            ErrorKind::UnknownType,
-            "a constant is moved of which it cannot be told whether it is a float or a pointer",
-        )
-        .label("moved here")
-        .note("the tangent of a float is zero here, that of a pointer is not")
-        .help("match on it and move its payload variant by variant"))
     }
 
     /// The lanes of a region that starts at an old pointer.
@@ -98,6 +33,7 @@ impl Augmenter<'_, '_> {
         })
     }
 
+    /// A copy in reverse mode, lane by lane: floats are the reverse sweep's, pointers have shadows.
     pub(super) fn copy(
         &mut self,
         data: &InstData,
@@ -116,50 +52,6 @@ impl Augmenter<'_, '_> {
         let new_len = self.get(len);
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
-        if self.is_forward() {
-            // As of a store. Where more than skipped fields is moved, they are moved along: nobody reads them.
-            if known_len.is_some_and(|len| self.live_bytes(object, dst, align.0, len).is_empty()) {
-                return Ok(());
-            }
-            match &from {
-                // A shadow mirrors its primal, so it is copied as a whole.
-                Some(from) => {
-                    let guarded = known_len.is_none() && self.may_lack_shadow(src);
-                    for (dst, src) in to.iter().zip(from) {
-                        let mut len = new_len;
-                        if guarded {
-                            len = self.fill_without_shadow(data, *dst, *src, len);
-                        }
-                        self.push(Op::Copy { dst: *dst, src: *src, len, may_overlap, align }, None, data);
-                    }
-                    // But what lies in skipped fields is constant.
-                    if self.may_return && self.holds_inert(src) {
-                        let lanes = self.lanes(object, dst, align.0, known_len)?;
-                        let (_, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
-                        if !inert.is_empty() {
-                            self.zero_tangents(inst, to, new_len, inert);
-                        }
-                    }
-                }
-                None => {
-                    let mut floats = Vec::new();
-                    if self.may_return {
-                        self.refuse_constant(object, dst, align.0, known_len)?;
-                        let lanes = self.lanes(object, dst, align.0, known_len)?;
-                        floats = lanes.floats;
-                        if !lanes.mixed.is_empty() {
-                            floats.extend(self.constant_floats(src, align.1, known_len)?);
-                        }
-                    }
-                    let src = self.get(src);
-                    for dst in &to {
-                        self.push(Op::Copy { dst: *dst, src, len: new_len, may_overlap, align }, None, data);
-                    }
-                    self.zero_tangents(inst, to, new_len, floats);
-                }
-            }
-            return Ok(());
-        }
         let mut lanes = self.lanes(object, dst, align.0, known_len)?;
         self.check_variants(object, src, &lanes, known_len)?;
         if from.is_some() && self.holds_inert(src) {
@@ -178,26 +70,6 @@ impl Augmenter<'_, '_> {
             }
             from => self.copy_lanes(data, inst, (dst, src), &to, from, len, &lanes),
         }
-    }
-
-    /// Whether a pointer may be to memory that a function without derivative has made, a string for example: the shadow
-    /// of that is null.
-    fn may_lack_shadow(&self, ptr: Value) -> bool {
-        let origins = self.object(ptr).map(|object| self.session.facts.objects.origins(object));
-        origins.is_some_and(|origins| origins.local || origins.foreign)
-    }
-
-    /// Make the shadow `dst` zero if there is no shadow `src` to copy from; how many bytes are left to be copied. (Zero
-    /// is what has no shadow.)
-    fn fill_without_shadow(&mut self, data: &InstData, dst: Value, src: Value, len: Value) -> Value {
-        let (null, none) = (self.func.constant(Type::Ptr, Constant::Null), self.func.i64(0));
-        let byte = self.func.int(Type::I8, 0);
-        let mut b = self.builder();
-        let is_missing = b.icmp(IntPred::Eq, src, null);
-        let zeros = b.select(is_missing, len, none);
-        let copied = b.select(is_missing, none, len);
-        self.push(Op::Fill { dst, byte, len: zeros, align: 1 }, None, data);
-        copied
     }
 
     /// Whether a region that is too large to be moved at once has lanes of which one may come to where another was.
@@ -256,7 +128,7 @@ impl Augmenter<'_, '_> {
     }
 
     /// The lanes of a region at `src` that take part there, and those that do not.
-    fn live_lanes(&self, lanes: &[Lane], src: Value, align: u64) -> Result<(Vec<Lane>, Vec<Lane>)> {
+    pub(super) fn live_lanes(&self, lanes: &[Lane], src: Value, align: u64) -> Result<(Vec<Lane>, Vec<Lane>)> {
         let object = self.object(src).expect("memory with skipped fields is an object");
         let at = self.session.facts.place(self.id, src, align);
         let (mut live, mut inert) = (Vec::new(), Vec::new());
@@ -356,50 +228,21 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
+    /// A fill in reverse mode: what is read back is constant.
     pub(super) fn fill(&mut self, data: &InstData, dst: Value, len: Value) -> Result<()> {
         let inst = self.copy_instruction(data);
-        if !self.has_shadow(dst) {
+        let Some(object) =
+            self.object(dst).filter(|o| self.has_shadow(dst) && self.session.active.is_active_object(*o))
+        else {
             return Ok(());
-        }
-        let object = self.object(dst).expect("a pointer with a shadow has an object");
-        let new_len = self.get(len);
-        let to = self.shadow(dst)?;
+        };
+        let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
+        let (new_len, to) = (self.get(len), self.shadow(dst)?);
         let known_len = self.old.as_int(len).map(|n| n as u64);
-        if self.is_forward() {
-            // Mirror the bytes; the floats among them are constants.
-            let Op::Fill { byte, align, .. } = data.op else { unreachable!("this is a fill") };
-            let byte = self.get(byte);
-            // As of a store: fields that lie side by side may be filled at once.
-            let rows = known_len.map(|len| (len, self.live_bytes(object, dst, align, len)));
-            for dst in &to {
-                match &rows {
-                    Some((len, rows)) if *rows != [(0, *len)] => {
-                        for (start, bytes) in rows {
-                            let dst = self.builder().offset(*dst, *start as i64);
-                            let len = self.func.i64(*bytes as i64);
-                            self.push(Op::Fill { dst, byte, len, align: 1 }, None, data);
-                        }
-                    }
-                    _ => {
-                        self.push(Op::Fill { dst: *dst, byte, len: new_len, align }, None, data);
-                    }
-                }
-            }
-            if self.func.as_int(byte) == Some(0) || !self.may_return {
-                return Ok(());
-            }
-        }
-        if self.session.active.is_active_object(object) {
-            let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
-            let mut lanes = self.lanes(object, dst, align, known_len)?;
-            lanes.pointers.clear();
-            let mixed = std::mem::take(&mut lanes.mixed);
-            if !self.is_forward() {
-                self.copy_words(inst, (dst, dst), &to, None, (new_len, known_len), &mixed)?;
-            }
-            if !lanes.floats.is_empty() {
-                self.zero_tangents(inst, to, new_len, lanes.floats);
-            }
+        let lanes = self.lanes(object, dst, align, known_len)?;
+        self.copy_words(inst, (dst, dst), &to, None, (new_len, known_len), &lanes.mixed)?;
+        if !lanes.floats.is_empty() {
+            self.zero_tangents(inst, to, new_len, lanes.floats);
         }
         Ok(())
     }

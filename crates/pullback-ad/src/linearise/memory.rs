@@ -7,9 +7,10 @@
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::points_to::objects::{ObjId, Property};
 use crate::analysis::types::unseen::is_part;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
+use crate::request::Mode;
 use crate::session::cotangent_type;
 use pullback_ir::{CastOp, Flags, FuncId, Inst, InstData, Op, Type, Value};
 
@@ -22,10 +23,16 @@ impl Augmenter<'_, '_> {
     }
 
     pub(crate) fn memory(&mut self, data: &InstData) -> Result<()> {
+        let mode = self.session.request.mode;
         match data.op {
             Op::Load { ptr, align } => self.load(data, ptr, align),
+            Op::Store { ptr, value, align } if mode == Mode::Forward => self.mirror_store(data, ptr, value, align),
             Op::Store { ptr, value, align } => self.store(data, ptr, value, align),
+            Op::Copy { dst, src, len, .. } if mode == Mode::Forward => self.mirror_copy(data, dst, src, len),
             Op::Copy { dst, src, len, may_overlap, .. } => self.copy(data, dst, src, len, may_overlap),
+            Op::Fill { dst, byte, len, align } if mode == Mode::Forward => {
+                self.mirror_fill(data, dst, byte, len, align)
+            }
             Op::Fill { dst, len, .. } => self.fill(data, dst, len),
             Op::Alloca { size, align } => self.alloca(data, size, align),
             Op::Alloc { size, align, func, .. } => self.alloc(data, size, align, func),
@@ -75,34 +82,20 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn store(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
-        if self.is_forward() && self.has_shadow(ptr) && self.counts_owners(ptr, align, self.old.ty(value).size()) {
-            return self.store_owners(data, ptr, value, align);
-        }
+    /// A store in reverse mode: shadow pointers are stored beside pointers, cotangents are the reverse sweep's.
+    fn store(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
         let inst = self.copy_instruction(data);
         if !self.has_shadow(ptr) {
             return Ok(());
         }
         let ty = self.old.ty(value).clone();
         let object = self.object(ptr).expect("a pointer with a shadow has an object");
-        // The shadow's skipped fields are not the derivative's: it does not write them. On the way to a panic it need not
-        // know whether this is one, for it writes no tangents of floats there.
-        let unread = !self.may_return && ty.is_float();
-        if self.holds_inert(ptr) && (unread || self.is_inert(object, ptr, align, ty.size())) {
+        // The shadow's skipped fields are not the derivative's: it does not write them.
+        if self.holds_inert(ptr) && self.is_inert(object, ptr, align, ty.size()) {
             return Ok(());
         }
-        if !self.is_forward() && self.is_mixed(object, ptr, align, ty.size()) {
+        if self.is_mixed(object, ptr, align, ty.size()) || ty == Type::Ptr && self.is_covered(object, ptr, align) {
             return self.store_word(data, inst, ptr, value, &ty);
-        }
-        if ty == Type::Ptr && self.is_covered(object, ptr, align) {
-            return self.store_word(data, inst, ptr, value, &ty);
-        }
-        if self.is_forward() && self.session.is_word(self.id, value) {
-            let words = self.companion(value)?;
-            for (place, value) in self.shadow(ptr)?.into_iter().zip(words) {
-                self.push(Op::Store { ptr: place, value, align }, None, data);
-            }
-            return Ok(());
         }
         let is_word = self.session.is_word(self.id, value);
         if is_word && !self.is_plain_float(ptr, align) {
@@ -111,99 +104,39 @@ impl Augmenter<'_, '_> {
             let shadows = words.into_iter().map(|w| self.builder().cast(CastOp::IntToPtr, w, Type::Ptr)).collect();
             return self.store_shadows(data, inst, ptr, shadows, align);
         }
-        if self.is_number_as_float(value) {
-            let new = self.get(value);
-            for place in self.shadow(ptr)? {
-                self.push(Op::Store { ptr: place, value: new, align }, None, data);
-            }
-            return Ok(());
-        }
         if holds_float(&ty) || is_word {
             if self.session.active.is_active_object(object) {
                 self.uncover(data, inst, object, ptr, &ty)?;
-                let ty = cotangent_type(&ty);
-                let shadow = self.shadow(ptr)?;
-                let value = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
-                self.linear(inst, Linear::Store { value, ty, shadow });
+                self.store_float(inst, ptr, value, &ty)?;
             }
             return Ok(());
         }
         if ty == Type::Ptr {
-            return self.store_pointer(data, inst, ptr, value, align);
+            if self.has_shadow(value) {
+                let shadows = self.shadow(value)?;
+                self.store_shadows(data, inst, ptr, shadows, align)?;
+            }
+            return Ok(());
         }
-        // An integer over floats: what is read back as a float is a constant.
+        // An integer over floats: what is read back as a float is a constant. A part of one is no float any more, and
+        // has no cotangent.
         let at = self.session.facts.place(self.id, ptr, align);
-        if self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size()) {
-            if self.is_forward() {
-                // A number in an enum's payload, or the bits of a constant float, which has no tangent.
-                if !self.has_tangent(value) && !self.is_number(value) {
-                    self.refuse_constant(object, ptr, align, Some(ty.size()))?;
-                }
-                // Where a layout says that a float is, even a computed number is the bits of one.
-                let is_bits = !self.has_tangent(value) && self.is_declared_float(object, ptr, align, ty.size());
-                let number = if self.has_tangent(value) || is_bits {
-                    None
-                } else {
-                    let objects = &self.session.facts.objects;
-                    let mut there =
-                        objects.cells(object).iter().filter(|c| at.overlaps(ty.size(), &c.at.into(), c.width));
-                    let is_seen = there.any(|cell| self.session.is_seen(cell.content));
-                    self.mirrored(value, is_seen)
-                };
-                let stored = match number {
-                    Some(number) => vec![number; self.width()],
-                    None if is_bits => vec![self.func.zero(&ty); self.width()],
-                    None => self.companion(value)?,
-                };
-                for (place, value) in self.shadow(ptr)?.into_iter().zip(stored) {
-                    self.push(Op::Store { ptr: place, value, align }, None, data);
-                }
-                return Ok(());
-            }
-            if is_part(self.session.facts, self.id, ptr, align, ty.size()) {
-                // What is there now is no float, and has no cotangent.
-                return Ok(());
-            }
+        let over_floats =
+            self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size());
+        if over_floats && !is_part(self.session.facts, self.id, ptr, align, ty.size()) {
             let len = self.func.i64(ty.size() as i64);
             let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;
             let dst = self.shadow(ptr)?;
             self.zero_tangents(inst, dst, len, lanes.floats);
-        } else if self.is_forward() {
-            let new = self.get(value);
-            for place in self.shadow(ptr)? {
-                self.push(Op::Store { ptr: place, value: new, align }, None, data);
-            }
         }
         Ok(())
     }
 
-    /// Whether a place may be in bytes that count the owners of an object.
-    fn counts_owners(&self, ptr: Value, align: u64, width: u64) -> bool {
-        let at = self.session.facts.place(self.id, ptr, align);
-        self.object(ptr).is_some_and(|o| self.session.facts.objects.some_marked(o, Property::Owners, &at, width))
-    }
-
-    /// The owners of an object are counted, in forward mode: as many as come or go here, come or go in the shadow. The
-    /// primal may have others, which have no shadow, or more of them.
-    fn store_owners(&mut self, data: &InstData, ptr: Value, value: Value, align: u64) -> Result<()> {
-        let (at, object) = (self.session.facts.place(self.id, ptr, align), self.object(ptr));
-        let objects = &self.session.facts.objects;
-        let exact = object.is_some_and(|object| objects.all_marked(object, Property::Owners, &at, 8));
-        if !exact || *self.old.ty(value) != Type::I64 {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
-                "something is written that may be the count of an `Rc`, or a number beside it",
-            )
-            .label("written here"));
-        }
-        let primal = self.get(ptr);
-        let before = self.push(Op::Load { ptr: primal, align }, Some(Type::I64), data);
-        let before = self.func.inst(before).result.expect("a load has a result");
-        let (after, callee) = (self.get(value), self.session.runtime.recount);
-        for place in self.shadow(ptr)? {
-            self.builder().call_void(callee, vec![place, before, after]);
-        }
-        self.copy_instruction(data);
+    /// The linear operation of a float that is stored where active floats lie.
+    pub(super) fn store_float(&mut self, inst: Inst, ptr: Value, value: Value, ty: &Type) -> Result<()> {
+        let (ty, shadow) = (cotangent_type(ty), self.shadow(ptr)?);
+        let value = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
+        self.linear(inst, Linear::Store { value, ty, shadow });
         Ok(())
     }
 
@@ -213,22 +146,10 @@ impl Augmenter<'_, '_> {
         self.session.facts.objects.all_marked(object, Property::Inert, &at, width)
     }
 
-    fn store_pointer(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value, align: u64) -> Result<()> {
-        let stored = if self.has_shadow(value) {
-            self.shadow(value)?
-        } else if self.is_forward() {
-            let new = self.get(value);
-            vec![new; self.width()]
-        } else {
-            return Ok(());
-        };
-        self.store_shadows(data, inst, ptr, stored, align)
-    }
-
     /// Shadow pointers are stored; in memory that the caller sees the reverse sweep puts back what was there.
     fn store_shadows(&mut self, data: &InstData, inst: Inst, ptr: Value, stored: Vec<Value>, align: u64) -> Result<()> {
         let places = self.shadow(ptr)?;
-        if !self.is_forward() && self.belongs_to_caller(ptr) {
+        if self.belongs_to_caller(ptr) {
             let mut old = Vec::new();
             for place in &places {
                 let inst = self.push(Op::Load { ptr: *place, align }, Some(Type::Ptr), data);

@@ -9,6 +9,7 @@
 //! | [`verify`] | … and checked |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
 //! | `memory` | … for instructions that read, write, make or free memory |
+//! | `mirror` | … for those that write memory in forward mode, where a shadow mirrors its primal |
 //! | `copies` | … for copies and fills |
 //! | `words` | … for places where a float lies at one time and a pointer at another |
 //! | `calls` | … for calls of functions that take part |
@@ -25,6 +26,7 @@ pub(crate) mod forward;
 mod inner_tape;
 pub mod linear;
 pub(crate) mod memory;
+mod mirror;
 pub mod program;
 pub mod rule_call;
 pub mod share;

@@ -27,8 +27,8 @@ impl Augmenter<'_, '_> {
             return Ok(());
         }
         let Op::Load { align, .. } = data.op else { unreachable!("this is a load") };
-        let mixed = self.object(ptr).is_some_and(|object| self.is_mixed(object, ptr, align, 8));
-        if !self.is_forward() && mixed {
+        let mixed = !self.is_forward() && self.object(ptr).is_some_and(|object| self.is_mixed(object, ptr, align, 8));
+        if mixed {
             self.own_memory(ptr)?;
         }
         let ty = self.old.ty(old_result).clone();
@@ -39,7 +39,7 @@ impl Augmenter<'_, '_> {
             words.push(self.func.inst(inst).result.expect("a load has a result"));
         }
         self.set_companion(old_result, result, words.clone());
-        if !self.is_forward() && mixed {
+        if mixed {
             self.out.pinned.extend(&words);
             if self.session.active.is_active(self.id, old_result) {
                 self.linear(inst, Linear::WordLoad { result, shadow: places, words });
@@ -51,9 +51,6 @@ impl Augmenter<'_, '_> {
     /// A float is stored where a part of a pointer lies at another time. What was the shadow of that becomes zero: it
     /// may be where the float's cotangent is going to be.
     pub(super) fn uncover(&mut self, data: &InstData, inst: Inst, object: ObjId, ptr: Value, ty: &Type) -> Result<()> {
-        if self.is_forward() {
-            return Ok(());
-        }
         let Op::Store { align, .. } = data.op else { unreachable!("this is a store") };
         let objects = &self.session.facts.objects;
         let at = self.session.facts.place(self.id, ptr, align);
@@ -251,8 +248,7 @@ impl Augmenter<'_, '_> {
         let objects = &self.session.facts.objects;
         let narrow =
             |c: &crate::analysis::points_to::objects::Cell| c.width < 8 && objects.kinds(c.content).has_float();
-        !self.is_forward()
-            && self.session.active.is_active_object(object)
+        self.session.active.is_active_object(object)
             && objects.cells(object).iter().any(|c| narrow(c) && at.overlaps(8, &c.at.into(), c.width))
     }
 }
