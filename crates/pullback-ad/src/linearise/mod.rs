@@ -8,6 +8,8 @@
 //! | [`text`] | … written down and read back |
 //! | [`verify`] | … and checked |
 //! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
+//! | `pure` | … for instructions without effects |
+//! | `companions` | the shadows, shadow words and tangents of values |
 //! | `memory` | … for instructions that read, write, make or free memory |
 //! | `mirror` | … for those that write memory in forward mode, where a shadow mirrors its primal |
 //! | `copies` | … for copies and fills |
@@ -21,6 +23,7 @@
 pub mod augment;
 mod calls;
 mod cleanup;
+mod companions;
 pub(crate) mod copies;
 pub(crate) mod forward;
 mod inner_tape;
@@ -28,6 +31,7 @@ pub mod linear;
 pub(crate) mod memory;
 mod mirror;
 pub mod program;
+mod pure;
 pub mod rule_call;
 pub mod share;
 pub mod text;

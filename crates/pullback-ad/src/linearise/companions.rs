@@ -1,0 +1,153 @@
+//! The companions of values: the shadows of a pointer, the shadow words of a word, in forward mode the tangents of a
+//! float. The companion of an aggregate holds the companions of its fields.
+
+use crate::analysis::types::plain;
+use crate::error::{Error, ErrorKind, Result};
+use crate::linearise::augment::Augmenter;
+use pullback_ir::{BinOp, CastOp, Constant, IntPred, Op, Type, Value, ValueDef};
+
+impl Augmenter<'_, '_> {
+    /// The new value of an old one.
+    pub(crate) fn get(&mut self, old: Value) -> Value {
+        if let Some(new) = self.values.get(&old) {
+            return *new;
+        }
+        match &self.old.value(old).def {
+            ValueDef::Const(constant) => {
+                let new = self.func.constant(self.old.ty(old).clone(), constant.clone());
+                self.bind(old, new);
+                new
+            }
+            other => panic!("{old} ({other:?}) is used before it is defined: a fault of the engine"),
+        }
+    }
+
+    /// The shadows of an old pointer.
+    pub(crate) fn shadow(&mut self, old: Value) -> Result<Vec<Value>> {
+        let new = self.get(old);
+        if let Some(shadows) = self.shadows.get(&new) {
+            return Ok(shadows.clone());
+        }
+        let width = self.width();
+        match self.old.as_const(old) {
+            Some(Constant::Global(global)) => {
+                // A constant table where memory with a shadow may stand too: its shadow is zero and nobody reads what
+                // is added to it.
+                let data = self.session.module.global(*global);
+                let (size, align) = (data.size.max(1), data.align.max(8));
+                let mut shadows = Vec::new();
+                for _ in 0..width {
+                    let shadow = self.prologue_value(Op::Alloca { size, align }, Type::Ptr);
+                    self.zero_fill(shadow, size, align);
+                    self.out.stack.insert(shadow);
+                    shadows.push(shadow);
+                }
+                self.bind_shadows(old, new, shadows.clone());
+                Ok(shadows)
+            }
+            _ if self.points_nowhere(old) => Ok(vec![new; width]),
+            _ => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
+                .note("it may point to constant memory or to memory with a shadow, depending on a run-time condition")),
+        }
+    }
+
+    /// Whether a pointer is an address made up, or an offset to one: where an empty `Vec` points. Nothing is read or
+    /// written there.
+    fn points_nowhere(&self, old: Value) -> bool {
+        match &self.old.value(old).def {
+            ValueDef::Const(constant) => !matches!(constant, Constant::Global(_)),
+            ValueDef::Inst(inst) => match &self.old.inst(*inst).op {
+                Op::Cast(CastOp::IntToPtr, _) => true,
+                Op::PtrAdd(base, _) | Op::Freeze(base) => self.points_nowhere(*base),
+                Op::Select(_, a, b) => self.points_nowhere(*a) && self.points_nowhere(*b),
+                _ => false,
+            },
+            ValueDef::Param(..) => false,
+        }
+    }
+
+    /// The companions of an old value: shadows of a pointer, tangents of a float, both in an aggregate. Where it has
+    /// none, what a constant has.
+    pub(crate) fn companion(&mut self, old: Value) -> Result<Vec<Value>> {
+        let new = self.get(old);
+        if *self.old.ty(old) == Type::Ptr {
+            return if self.has_shadow(old) || !self.is_forward() {
+                self.shadow(old)
+            } else {
+                Ok(vec![new; self.width()])
+            };
+        }
+        if self.is_forward() {
+            if self.is_number_as_float(old) {
+                return Ok(vec![new; self.width()]);
+            }
+            if self.old.ty(old).is_int() && !self.has_tangent(old) {
+                let is_seen = !self.session.seen_in_variants.is_empty();
+                if let Some(number) = self.mirrored(old, is_seen) {
+                    return Ok(vec![number; self.width()]);
+                }
+            }
+            return Ok(self.tangent(new));
+        }
+        match self.shadows.get(&new) {
+            Some(shadows) => Ok(shadows.clone()),
+            None => {
+                let ty = self.old.ty(old).clone();
+                Ok(vec![self.func.zero(&ty); self.width()])
+            }
+        }
+    }
+
+    /// The companion of an integer without a tangent in forward mode, if it is a number: a copy. Who computes the bits
+    /// of a float with integers, and reads a float from where they are put, has computed a number as well, and one that
+    /// is too large for a length or a tag; the tangent of that float is zero. Where callers may see the number, in the
+    /// tangent of an enum, it is that of the primal.
+    pub(crate) fn mirrored(&mut self, old: Value, is_seen: bool) -> Option<Value> {
+        let is_number = self.is_number(old);
+        if !is_number && !self.numbers.contains(&self.old, old) {
+            return None;
+        }
+        let number = self.get(old);
+        let ty = self.func.ty(number).clone();
+        // What is computed from what may be the bits of a float may be either.
+        let Some(largest) = plain::largest_number(&ty).filter(|_| !is_seen || !is_number) else {
+            return is_number.then_some(number);
+        };
+        if self.func.as_const(number).is_some() {
+            return is_number.then_some(number);
+        }
+        // The first bit is set in the tags of some enums.
+        let without_sign = self.func.constant(ty.clone(), Constant::Int(u128::MAX >> (129 - 8 * ty.size())));
+        let largest = self.func.constant(ty.clone(), Constant::Int(largest));
+        let zero = self.func.zero(&ty);
+        let mut b = self.builder();
+        let magnitude = b.bin(BinOp::And, number, without_sign);
+        let is_small = b.icmp(IntPred::Ule, magnitude, largest);
+        Some(b.select(is_small, number, zero))
+    }
+
+    /// Whether an integer is sure not to be the bits of a float: in forward mode its shadow is a copy.
+    pub(crate) fn is_number(&self, old: Value) -> bool {
+        plain::is_number(self.session.module, self.session.facts, self.id, &self.numbers, old)
+    }
+
+    /// Whether a float is a number that the optimiser moves as one (forward mode): the length of a `Vec` is the
+    /// constant 1e-323 then.
+    pub(crate) fn is_number_as_float(&self, old: Value) -> bool {
+        self.is_forward() && self.old.as_const(old).is_some_and(plain::is_number_as_float)
+    }
+
+    /// Whether a value has tangents of its own (forward mode).
+    pub(crate) fn has_tangent(&self, old: Value) -> bool {
+        self.values.get(&old).is_some_and(|new| self.tangents.contains_key(new))
+    }
+
+    /// Note the companions of a value.
+    pub(crate) fn set_companion(&mut self, old: Value, new: Value, companions: Vec<Value>) {
+        if self.is_forward() && *self.old.ty(old) != Type::Ptr {
+            self.tangents.insert(new, companions);
+        } else {
+            self.bind_shadows(old, new, companions);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Instructions without effects in the augmented primal: the linear operation of each, and the companions of pointers,
+//! words and aggregates that they make.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::linearise::augment::Augmenter;
+use crate::linearise::linear::Linear;
+use crate::rules::{Coefficient, Factor, rule};
+use pullback_ir::{BinOp, CastOp, Constant, InstData, Op, Type, Value};
+
+impl Augmenter<'_, '_> {
+    /// An instruction without effects.
+    pub(super) fn pure(&mut self, data: &InstData) -> Result<()> {
+        let inst = self.copy_instruction(data);
+        let (Some(old_result), Some(result)) = (data.result, self.func.inst(inst).result) else { return Ok(()) };
+        if *self.old.ty(old_result) == Type::Ptr {
+            return self.pure_pointer(data, old_result, result);
+        }
+        if self.old.ty(old_result).is_int() && self.session.is_word(self.id, old_result) {
+            self.pure_word(data, old_result, result)?;
+            if self.is_forward() {
+                return Ok(());
+            }
+        }
+        if let Type::Struct(_) = self.old.ty(old_result)
+            && self.session.has_companion(self.id, old_result)
+        {
+            self.pure_aggregate(data, old_result, result)?;
+            if self.is_forward() {
+                return Ok(());
+            }
+        }
+        if !self.is_active(old_result) {
+            return Ok(());
+        }
+        let linear = self.linear_form(data, result)?;
+        self.linear(inst, linear);
+        Ok(())
+    }
+
+    /// The linear operation of an active instruction without effects: a table.
+    fn linear_form(&mut self, data: &InstData, result: Value) -> Result<Linear> {
+        let flags = data.flags.fast_math();
+        let active = |v: Value| self.is_active(v).then(|| self.values[&v]);
+        Ok(match &data.op {
+            Op::Bin(BinOp::FAdd, a, b) => {
+                Linear::Sum(result, terms([(active(*a), Coefficient::ONE), (active(*b), Coefficient::ONE)]))
+            }
+            Op::Bin(BinOp::FSub, a, b) => {
+                Linear::Sum(result, terms([(active(*a), Coefficient::ONE), (active(*b), Coefficient::MINUS_ONE)]))
+            }
+            Op::Bin(BinOp::FMul, a, b) if a == b => {
+                Linear::Sum(result, terms([(active(*a), Factor::Scaled(2.0, self.get(*a)).into())]))
+            }
+            Op::Bin(BinOp::FMul, a, b) => {
+                let (da, db) = (active(*a), active(*b));
+                let (a, b) = (self.get(*a), self.get(*b));
+                Linear::Sum(result, terms([(da, Factor::Value(b).into()), (db, Factor::Value(a).into())]))
+            }
+            Op::Bin(BinOp::FDiv, a, b) => {
+                let (x, y) = (active(*a), active(*b));
+                let one = [Constant::F32(1f32.to_bits()), Constant::F64(1f64.to_bits())];
+                let is_reciprocal = y.is_some() && self.old.as_const(*a).is_some_and(|a| one.contains(a));
+                let divisor = (!is_reciprocal).then(|| self.get(*b));
+                Linear::Quotient { result, x, y, divisor }
+            }
+            Op::Bin(BinOp::FRem, a, b) => {
+                // r = x − k·y with a whole k, which is (x − r) / y and not the quotient without its fraction: 0.9 / 0.1
+                // is rounded to 9, and 0.9 % 0.1 is nearly 0.1.
+                let (x, y) = (active(*a), active(*b));
+                let (a, b) = (self.get(*a), self.get(*b));
+                let mut build = self.builder();
+                build.loc = data.loc;
+                let multiple = build.bin(BinOp::FSub, a, result);
+                let quotient = build.bin(BinOp::FDiv, multiple, b);
+                let whole = build.math(pullback_ir::MathFn::Rint, vec![quotient]);
+                let c = build.fneg(whole);
+                Linear::Sum(result, terms([(x, Coefficient::ONE), (y, Factor::Value(c).into())]))
+            }
+            Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MINUS_ONE)])),
+            Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::ONE)])),
+            Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),
+            Op::Cast(op, a) => Linear::Cast(result, *op, self.get(*a)),
+            Op::Select(c, a, b) => {
+                let mut side = |v: Value| -> Option<Value> {
+                    if self.is_number_as_float(v) {
+                        let new = self.get(v);
+                        self.tangents.insert(new, vec![new; self.width()]);
+                        return Some(new);
+                    }
+                    self.is_active(v).then(|| self.values[&v])
+                };
+                let (a, b) = (side(*a), side(*b));
+                Linear::Select(result, self.get(*c), a, b)
+            }
+            Op::Math(function, args) => {
+                let tangents: Vec<Option<Value>> = args.iter().map(|a| active(*a)).collect();
+                let is_constant = self.old.as_const(args[0]).is_some();
+                let args: Vec<Value> = args.iter().map(|a| self.get(*a)).collect();
+                let mut build = self.builder();
+                build.flags = flags;
+                build.loc = data.loc;
+                let rule = rule(*function);
+                match rule.choice {
+                    Some(first) => {
+                        // At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM
+                        // may swap them.
+                        let (x, y) = if is_constant { (1, 0) } else { (0, 1) };
+                        let returns_x = first.emit(&mut build, &[args[x], args[y]], result);
+                        Linear::Select(result, returns_x, tangents[x], tangents[y])
+                    }
+                    None => {
+                        let partials = rule.coefficients(&mut build, &args, result, |i| tangents[i].is_some());
+                        let products = tangents.into_iter().zip(partials);
+                        Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((t, p?)))))
+                    }
+                }
+            }
+            Op::ExtractValue(a, i) => Linear::Extract(result, self.get(*a), *i),
+            Op::InsertValue(a, b, i) => {
+                let (a, b) = (active(*a), active(*b));
+                Linear::Insert(result, a, b, *i)
+            }
+            op => return Err(Error::internal(format!("no linear form for {op:?}"))),
+        })
+    }
+
+    fn pure_pointer(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
+        if !self.has_shadow(old_result) {
+            return Ok(());
+        }
+        let shadows = match &data.op {
+            Op::PtrAdd(base, offset) => {
+                let (bases, offset) = (self.shadow(*base)?, self.get(*offset));
+                bases.into_iter().map(|base| self.shadow_value(data, Op::PtrAdd(base, offset))).collect()
+            }
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.shadow(*a)?, self.shadow(*b)?, self.get(*c));
+                a.into_iter().zip(b).map(|(a, b)| self.shadow_value(data, Op::Select(c, a, b))).collect()
+            }
+            Op::Freeze(a) => self.shadow(*a)?,
+            Op::ExtractValue(a, i) => {
+                let from = self.companion(*a)?;
+                from.into_iter().map(|from| self.shadow_value(data, Op::ExtractValue(from, *i))).collect()
+            }
+            Op::Cast(CastOp::IntToPtr, from) if self.old.as_const(*from).is_some() => vec![result; self.width()],
+            Op::Cast(CastOp::IntToPtr, from) if self.session.is_word(self.id, *from) => {
+                let words = self.companion(*from)?;
+                words.into_iter().map(|w| self.shadow_value(data, Op::Cast(CastOp::IntToPtr, w))).collect()
+            }
+            _ => {
+                return Err(Error::new(ErrorKind::Unsupported, "a pointer made from an integer reaches active memory")
+                    .at(data.loc)
+                    .help("use references or slices instead of addresses"));
+            }
+        };
+        self.bind_shadows(old_result, result, shadows);
+        Ok(())
+    }
+
+    /// The companion of a word that is made, chosen or passed on: the bits of a shadow pointer, in forward mode also
+    /// those of a tangent; else zero.
+    fn pure_word(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
+        let ty = self.old.ty(old_result).clone();
+        let companions = match &data.op {
+            Op::Cast(CastOp::PtrToInt, from) if self.has_shadow(*from) || self.is_forward() => {
+                let shadows = self.companion(*from)?;
+                shadows.into_iter().map(|s| self.builder().cast(CastOp::PtrToInt, s, ty.clone())).collect()
+            }
+            Op::Cast(CastOp::Bitcast, from) if self.is_forward() => {
+                let tangents = self.companion(*from)?;
+                tangents.into_iter().map(|t| self.builder().cast(CastOp::Bitcast, t, ty.clone())).collect()
+            }
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
+            }
+            Op::Freeze(a) => self.companion(*a)?,
+            _ => {
+                let content = self.session.facts.content(self.id, old_result);
+                let is_seen = content.is_some_and(|content| self.session.is_seen(content));
+                let number = if self.is_forward() { self.mirrored(old_result, is_seen) } else { None };
+                // A float's bits, a number, or a pointer to what has no shadow.
+                vec![number.unwrap_or_else(|| self.func.zero(&ty)); self.width()]
+            }
+        };
+        self.set_companion(old_result, result, companions);
+        Ok(())
+    }
+
+    /// The companion of an aggregate that is put together, chosen or passed on.
+    fn pure_aggregate(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
+        let ty = self.old.ty(old_result).clone();
+        let ops: Vec<Op> = match &data.op {
+            Op::InsertValue(into, value, i) => {
+                let (into, value) = (self.companion(*into)?, self.field_companion(*value)?);
+                into.into_iter().zip(value).map(|(a, v)| Op::InsertValue(a, v, *i)).collect()
+            }
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                a.into_iter().zip(b).map(|(a, b)| Op::Select(c, a, b)).collect()
+            }
+            Op::Freeze(a) => self.companion(*a)?.into_iter().map(Op::Freeze).collect(),
+            Op::ExtractValue(a, i) => self.companion(*a)?.into_iter().map(|a| Op::ExtractValue(a, *i)).collect(),
+            op => return Err(Error::internal(format!("no companion for {op:?}"))),
+        };
+        let mut companions = Vec::new();
+        for op in ops {
+            companions.push(self.builder().value(op, ty.clone()));
+        }
+        self.set_companion(old_result, result, companions);
+        Ok(())
+    }
+
+    /// The companion of what is put into an aggregate that has one for another field's sake: nobody asks for that of a
+    /// pointer to memory without a shadow.
+    fn field_companion(&mut self, old: Value) -> Result<Vec<Value>> {
+        let is_local = self.old.as_const(old).is_none() && self.session.facts.object(self.id, old).is_some();
+        if *self.old.ty(old) == Type::Ptr && is_local && !self.has_shadow(old) {
+            return Ok(vec![self.func.constant(Type::Ptr, Constant::Null); self.width()]);
+        }
+        self.companion(old)
+    }
+}
+
+fn terms(all: impl IntoIterator<Item = (Option<Value>, Coefficient)>) -> Vec<(Value, Coefficient)> {
+    all.into_iter().filter_map(|(value, c)| Some((value?, c))).collect()
+}
