@@ -44,6 +44,56 @@ fn behind_a_shared_reference() {
     }
 }
 
+/// Enums without floats within one that has some.
+#[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
+enum Nested {
+    Floats(f64, f64),
+    Maybe(Option<u64>),
+    Flag(u64, Option<bool>),
+}
+
+#[autodiff(d_replaced, Reverse, Duplicated, Duplicated)]
+fn replaced(to: &mut Nested, by: &Nested) {
+    *to = *by;
+}
+
+/// What is there for `to` says nothing of `by`, and least of all a tag.
+#[test]
+fn enums_within_enums_behind_a_shared_reference() {
+    for by in [Nested::Maybe(Some(7)), Nested::Maybe(None), Nested::Flag(7, Some(true)), Nested::Flag(7, None)] {
+        let (mut to, mut d_to, mut d_by) = (Nested::Floats(1.0, 2.0), Nested::Floats(10.0, 20.0), by);
+        d_replaced(&mut to, &mut d_to, &by, &mut d_by);
+        assert_eq!((to, d_by), (by, by));
+    }
+    let (mut to, mut d_to) = (Nested::Floats(1.0, 2.0), Nested::Floats(10.0, 20.0));
+    let mut d_by = Nested::Floats(1.0, 1.0);
+    d_replaced(&mut to, &mut d_to, &Nested::Floats(3.0, 4.0), &mut d_by);
+    assert_eq!((to, d_by), (Nested::Floats(3.0, 4.0), Nested::Floats(11.0, 21.0)));
+}
+
+/// An option with a niche that is empty, beside a float in an enum: its bytes are uninitialised. (Under valgrind they
+/// are not looked at.)
+#[derive(Clone, PartialEq, Debug, Differentiable)]
+struct Titled {
+    title: Option<Option<String>>,
+    value: f64,
+    #[pullback(skip)]
+    note: Option<String>,
+}
+
+#[autodiff(d_titled, Reverse, Duplicated, Active)]
+fn titled(all: &[Option<Titled>; 2]) -> f64 {
+    all.iter().flatten().map(|titled| titled.value * titled.value).sum()
+}
+
+#[test]
+fn an_empty_option_with_a_niche_behind_a_shared_reference() {
+    let with = |value| Some(Titled { title: None, value, note: None });
+    let mut shadow = [with(0.0), None];
+    assert_eq!(d_titled(&[with(3.0), None], &mut shadow), 9.0);
+    assert_eq!(shadow, [with(6.0), None]);
+}
+
 #[autodiff(d_all, Reverse, Duplicated, Active, Active)]
 fn all(readings: &[Reading], x: f64) -> f64 {
     readings.to_vec().into_iter().map(|reading| value(reading) * x).sum()

@@ -7,8 +7,10 @@
 //! back when the derivative is through or panics. (It never looks at tags, lengths and other plain data of a shadow.)
 //!
 //! An enum behind a shared reference stays what it is. But a function may move it, without a look at its variant, to
-//! where the caller asks for the cotangent of a float, and that goes back to where it was: so numbers are kept and put
-//! back there, too.
+//! where the caller asks for the cotangent of a float, and that goes back to where it was: so what is no float and no
+//! pointer is kept and put back there, too. That includes enums within it that have neither, tags and all. Some of these
+//! bytes may be uninitialised, so they are put back whatever they are; where all floats are in cells the shadow may lie
+//! in memory that cannot be written, and there only numbers that have changed are put back.
 //!
 //! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has
 //! the shadow to itself. In a cell it need not: another `Rc` may lead there, even the primal's. So where something is
@@ -20,7 +22,7 @@ use super::{Differentiable, layout_of};
 use crate::abi::{Field, Kind, Layout, LayoutFn};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 
 /// The bytes of shadows that are put aside. They are noted while shadows are checked, and zero from
@@ -28,8 +30,8 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub struct Aside {
     noted: ManuallyDrop<RefCell<Noted>>,
-    /// What the spans held, one after the other, once they are cleared.
-    bytes: ManuallyDrop<Vec<u8>>,
+    /// What the spans held, one after the other, once they are cleared. Some of it may be padding.
+    bytes: ManuallyDrop<Vec<MaybeUninit<u8>>>,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +57,18 @@ struct Owners {
 struct Span {
     start: *mut u8,
     length: usize,
-    access: Access,
+    treatment: Treatment,
+}
+
+/// What becomes of bytes that are noted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Treatment {
+    /// They are zero while the derivative runs, and put back.
+    Cleared,
+    /// They are put back.
+    Kept,
+    /// They are initialised, may lie where nothing can be written, and are put back if they have changed.
+    Compared,
 }
 
 /// A field of a shadow's variant.
@@ -78,19 +91,21 @@ impl Part {
 }
 
 fn skipped_layout<T>() -> &'static Layout {
-    const { &Layout::new::<T>("skipped", const { &[Field::inactive(0, size_of::<T>())] }) }
+    const { &Layout::new::<T>("skipped", const { &[Field::unknown(0, size_of::<T>())] }) }
 }
 
 impl Aside {
     /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
     pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, in_cell: bool) {
-        // Where there are no floats, nobody adds anything. Most have no numbers, which takes less to see.
-        let has_numbers = |part: &Part| holds((part.layout)(), |kind| matches!(kind, Kind::Inactive | Kind::Unknown));
-        if access == Access::Shared
-            && !(parts.iter().any(has_numbers) && holds(layout_of::<T>(), |kind| matches!(kind, Kind::F32 | Kind::F64)))
-        {
-            return;
-        }
+        // Where there are no floats, nothing is added. Most have no numbers, which takes less to see.
+        let is_number = |kind| matches!(kind, Kind::Inactive | Kind::Unknown | Kind::Opaque);
+        let has_numbers = || parts.iter().any(|part| holds((part.layout)(), is_number));
+        let treatment = match access {
+            Access::Exclusive => Treatment::Cleared,
+            Access::Shared if !has_numbers() || !holds(layout_of::<T>(), is_float) => return,
+            Access::Shared if has_free_floats(layout_of::<T>()) => Treatment::Kept,
+            Access::Shared => Treatment::Compared,
+        };
         let start = (&raw const *shadow).cast::<u8>().cast_mut();
         let mut noted = self.noted.borrow_mut();
         if in_cell {
@@ -99,28 +114,32 @@ impl Aside {
         let mut note = |bytes: Range<usize>| {
             if !bytes.is_empty() {
                 // SAFETY: S12, within `shadow`.
-                noted.spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), access });
+                noted.spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), treatment });
             }
         };
-        let ranges = |is_meant: fn(Kind) -> bool| {
-            let mut ranges = Vec::new();
-            for part in parts {
-                find(part.start.addr() - start.addr(), (part.layout)(), is_meant, &mut ranges);
-            }
-            ranges.sort_unstable_by_key(|range: &Range<usize>| range.start);
-            ranges
-        };
-        match access {
-            Access::Shared => ranges(|kind| kind == Kind::Inactive).into_iter().for_each(note),
-            Access::Exclusive => {
-                let mut end = 0;
+        let mut found = Vec::new();
+        for part in parts {
+            find(part.start.addr() - start.addr(), (part.layout)(), &mut found);
+        }
+        found.sort_unstable_by_key(|(range, _): &(Range<usize>, Content)| range.start);
+        let mut end = 0;
+        for (range, content) in found {
+            let is_noted = match treatment {
                 // An enum within is noted by its own check.
-                for range in ranges(|kind| kind != Kind::Inactive) {
-                    note(end..range.start);
-                    end = range.end;
+                Treatment::Cleared => matches!(content, Content::Number | Content::Skipped),
+                Treatment::Kept => matches!(content, Content::Number | Content::Skipped | Content::PlainEnum),
+                Treatment::Compared => {
+                    note(if content == Content::Number { range } else { 0..0 });
+                    continue;
                 }
-                note(end..size_of::<T>());
+            };
+            if !is_noted {
+                note(end..range.start);
+                end = range.end;
             }
+        }
+        if treatment != Treatment::Compared {
+            note(end..size_of::<T>());
         }
     }
 
@@ -200,15 +219,14 @@ impl Aside {
     /// # Safety: as of [`clear`](Self::clear).
     #[inline(never)]
     unsafe fn put_aside(&mut self) {
-        for &Span { start, length, access } in self.noted.get_mut().spans.iter() {
-            // SAFETY: S12, asked of the caller. The bytes are read where they may be padding: as bytes that nobody
-            // looks at.
+        for &Span { start, length, treatment } in self.noted.get_mut().spans.iter() {
+            // SAFETY: S12, asked of the caller.
             unsafe {
                 let at = self.bytes.len();
                 self.bytes.reserve(length);
-                start.copy_to_nonoverlapping(self.bytes.as_mut_ptr().add(at), length);
+                start.cast::<MaybeUninit<u8>>().copy_to_nonoverlapping(self.bytes.as_mut_ptr().add(at), length);
                 self.bytes.set_len(at + length);
-                if access == Access::Exclusive {
+                if treatment == Treatment::Cleared {
                     start.write_bytes(0, length);
                 }
             }
@@ -248,14 +266,18 @@ impl Aside {
             return;
         }
         // Backwards, so that of two notes of the same bytes the first has the last word.
-        for &Span { start, length, access } in self.noted.get_mut().spans.iter().rev() {
+        for &Span { start, length, treatment } in self.noted.get_mut().spans.iter().rev() {
             let bytes = &self.bytes[end - length..end];
             end -= length;
-            // SAFETY: S12, as asked by `clear`, which filled `bytes` from these spans. Behind a shared reference they
-            // are numbers, which can be compared, and may lie in memory that cannot be written: then nobody has.
+            // SAFETY: S12, as asked by `clear`, which filled `bytes` from these spans. What is compared is initialised.
+            // What is written without that is in a shadow that is written anyhow.
             unsafe {
-                if access == Access::Exclusive || std::slice::from_raw_parts(start, length) != bytes {
-                    start.copy_from_nonoverlapping(bytes.as_ptr(), length);
+                let is_same = || {
+                    let old = std::slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), length);
+                    std::slice::from_raw_parts(start, length) == old
+                };
+                if treatment != Treatment::Compared || !is_same() {
+                    start.copy_from_nonoverlapping(bytes.as_ptr().cast(), length);
                 }
             }
         }
@@ -271,28 +293,61 @@ fn holds(layout: &Layout, is_meant: impl Fn(Kind) -> bool + Copy) -> bool {
     })
 }
 
-/// The ranges of what is of a kind that `is_meant`, in a value of `layout` at `offset`.
-fn find(offset: usize, layout: &Layout, is_meant: fn(Kind) -> bool, ranges: &mut Vec<Range<usize>>) {
+fn is_float(kind: Kind) -> bool {
+    matches!(kind, Kind::F32 | Kind::F64)
+}
+
+/// Whether a value of `layout` may hold itself, in some variant, a float that is not in a cell: its shadow can be
+/// written, wherever it lies.
+fn has_free_floats(layout: &Layout) -> bool {
+    let is_cell = layout.fields().iter().any(|field| field.kind() == Kind::Cell);
+    !is_cell
+        && layout.fields().iter().any(|field| match (field.kind(), field.layout()) {
+            (Kind::Nested | Kind::Payload, Some(inner)) => has_free_floats(inner()),
+            (kind, _) => is_float(kind),
+        })
+}
+
+/// What lies in a part of a variant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Content {
+    /// A float or a pointer.
+    Active,
+    /// A number, all of whose bytes are initialised.
+    Number,
+    /// A skipped field, or counts.
+    Skipped,
+    /// An enum that has neither floats nor pointers in any variant.
+    PlainEnum,
+    /// Another enum.
+    Enum,
+}
+
+/// The ranges of what lies in a value of `layout` at `offset`, and what it is.
+fn find(offset: usize, layout: &Layout, found: &mut Vec<(Range<usize>, Content)>) {
+    // An option with a niche has the layout of its content, which is there or not.
+    if layout.name() == "Option" || layout.fields().iter().any(|field| field.kind() == Kind::Opaque) {
+        let is_active = |kind| is_float(kind) || kind == Kind::Pointer;
+        let content = if holds(layout, is_active) { Content::Enum } else { Content::PlainEnum };
+        return found.push((offset..offset + layout.size(), content));
+    }
     for field in layout.fields() {
         let start = offset + field.offset();
-        let size = match field.kind() {
-            Kind::F32 => size_of::<f32>(),
-            Kind::F64 => size_of::<f64>(),
-            Kind::Pointer => size_of::<*const ()>(),
-            Kind::Opaque | Kind::Inactive | Kind::Unknown | Kind::Owners => field.count(),
-            Kind::Payload | Kind::Cell => continue,
+        let (size, content) = match field.kind() {
+            Kind::F32 => (size_of::<f32>(), Content::Active),
+            Kind::F64 => (size_of::<f64>(), Content::Active),
+            Kind::Pointer => (size_of::<*const ()>(), Content::Active),
+            Kind::Inactive => (field.count(), Content::Number),
+            Kind::Unknown | Kind::Owners => (field.count(), Content::Skipped),
+            Kind::Opaque | Kind::Payload | Kind::Cell => continue,
             Kind::Nested => {
                 let inner = field.layout().expect("a nested field has a layout")();
                 for index in 0..field.count() {
-                    find(start + index * inner.size(), inner, is_meant, ranges);
+                    find(start + index * inner.size(), inner, found);
                 }
                 continue;
             }
         };
-        // A skipped field is no float, whatever it is.
-        let kind = if matches!(field.kind(), Kind::Unknown | Kind::Owners) { Kind::Inactive } else { field.kind() };
-        if is_meant(kind) {
-            ranges.push(start..start + size);
-        }
+        found.push((start..start + size, content));
     }
 }
