@@ -180,8 +180,8 @@ impl Writer {
     fn read_float(&mut self, active: bool) -> String {
         let suits = |place: &Place| {
             let holds = match &place.ty {
-                Ty::Float => !(place.borrowed && place.writable),
-                Ty::Cell(of) => matches!(**of, Ty::Float | Ty::Pair(..) | Ty::Option(_) | Ty::Array(_)),
+                Ty::Float | Ty::Either => !(place.borrowed && place.writable),
+                Ty::Cell(of) => matches!(**of, Ty::Float | Ty::Either | Ty::Pair(..) | Ty::Option(_) | Ty::Array(_)),
                 _ => false,
             };
             holds && (active || !place.active)
@@ -193,8 +193,10 @@ impl Writer {
                 Ty::Pair(..) => format!("{text}.get().0"),
                 Ty::Option(_) => format!("{text}.get().unwrap_or(c(0.5))"),
                 Ty::Array(_) => format!("{text}.get()[{}]", self.rng.below(ARRAY)),
+                Ty::Either => format!("{text}.get().float()"),
                 _ => format!("{text}.get()"),
             },
+            Ty::Either => format!("{text}.float()"),
             _ => text,
         }
     }
@@ -273,6 +275,18 @@ impl Writer {
                 Floats::Inputs => format!("x({:.3})", self.rng.float(-1.5, 1.5)),
                 Floats::Literals => self.literal(),
             },
+            Ty::Either => {
+                let suits = |place: &Place| place.ty == Ty::Either && !(place.borrowed && place.writable);
+                let active = !matches!(floats, Floats::Computed { active: false });
+                let there = self.find(|place| suits(place) && (active || !place.active));
+                match self.rng.below(6) {
+                    0..2 if computed && there.is_some() => there.expect("just looked").text,
+                    0..3 => format!("Either::Floats({}, {})", inner(self, &Ty::Float), inner(self, &Ty::Float)),
+                    3 => format!("Either::Maybe(Some({}))", inner(self, &Ty::Usize)),
+                    4 => "Either::Maybe(None)".to_owned(),
+                    _ => format!("Either::Counted({}, {})", inner(self, &Ty::Usize), inner(self, &Ty::Float)),
+                }
+            }
             Ty::Usize if computed && self.rng.chance(50) => self.number(),
             Ty::Usize if computed && self.rng.chance(20) => "(1 << 40)".to_owned(),
             Ty::Usize if self.rng.chance(10) => "2".to_owned(),

@@ -8,6 +8,8 @@ pub enum Ty {
     /// The float of the program: `F`.
     Float,
     Usize,
+    /// An enum that holds floats in one variant and numbers, or an enum of numbers, in another: `Either`.
+    Either,
     String,
     BoxStr,
     Vec(Box<Ty>),
@@ -56,6 +58,7 @@ impl Ty {
         match self {
             Ty::Float => "F".to_owned(),
             Ty::Usize => "usize".to_owned(),
+            Ty::Either => "Either".to_owned(),
             Ty::String => "String".to_owned(),
             Ty::BoxStr => "Box<str>".to_owned(),
             Ty::Vec(of) => format!("Vec<{}>", of.name()),
@@ -73,7 +76,7 @@ impl Ty {
 
     pub fn is_copy(&self) -> bool {
         match self {
-            Ty::Float | Ty::Usize => true,
+            Ty::Float | Ty::Usize | Ty::Either => true,
             Ty::Option(of) | Ty::Array(of) => of.is_copy(),
             Ty::Pair(a, b) => a.is_copy() && b.is_copy(),
             _ => false,
@@ -110,7 +113,7 @@ impl Ty {
     }
 
     pub fn has_floats(&self, structs: &[Struct]) -> bool {
-        self.any(structs, &|ty| *ty == Ty::Float)
+        self.any(structs, &|ty| matches!(ty, Ty::Float | Ty::Either))
     }
 
     /// Whether it holds floats that a shadow has, too.
@@ -127,14 +130,14 @@ impl Ty {
             | Ty::Cell(of)
             | Ty::RefCell(of) => of.has_active_floats(structs),
             Ty::Pair(a, b) => a.has_active_floats(structs) || b.has_active_floats(structs),
-            _ => *self == Ty::Float,
+            _ => matches!(self, Ty::Float | Ty::Either),
         }
     }
 
     /// Whether its floats can be written through a shared reference, as a gradient behind an `Rc` must be.
     fn is_shared_writable(&self) -> bool {
         match self {
-            Ty::Float | Ty::Struct(_) => false,
+            Ty::Float | Ty::Either | Ty::Struct(_) => false,
             Ty::Cell(_) => true,
             Ty::Vec(of) | Ty::Boxed(of) | Ty::Option(of) | Ty::Array(of) | Ty::Rc(of) => of.is_shared_writable(),
             Ty::Pair(a, b) => a.is_shared_writable() && b.is_shared_writable(),
@@ -200,6 +203,7 @@ fn attempt(rng: &mut Rng, structs: &[Struct], purpose: Use, depth: usize) -> Ty 
 fn leaf(rng: &mut Rng, purpose: Use) -> Ty {
     let floats = if purpose == Use::Const { 4 } else { 6 };
     match rng.below(10) {
+        n if n < floats && rng.chance(10) => Ty::Either,
         n if n < floats => Ty::Float,
         9 => Ty::BoxStr,
         8 => Ty::String,
@@ -210,6 +214,7 @@ fn leaf(rng: &mut Rng, purpose: Use) -> Ty {
 /// What a `Cell` holds.
 fn copied(rng: &mut Rng) -> Ty {
     match rng.below(8) {
+        0..3 if rng.chance(10) => Ty::Either,
         0..3 => Ty::Float,
         3..5 => Ty::Usize,
         5 => Ty::Pair(Box::new(Ty::Float), Box::new(Ty::Usize)),
