@@ -291,7 +291,7 @@ fn derivative(
         return Err(failure(Check::IllFormed, format!("{violations:?}")));
     }
 
-    // The first lane of the width is compared with the tangents that are given; the others get random ones.
+    // The first batch direction is compared with the tangents that are given; the others get random ones.
     let mut seeds = vec![tangents.to_vec(); 1];
     seeds.resize_with(request.width, || tangents.iter().map(|_| rng.float(-1.0, 1.0)).collect());
     let truths: Vec<oracle::Outcome> = match mode {

@@ -28,7 +28,7 @@ pub fn primal(module: &Module, func: FuncId, image: &Image, uninitialised: Unini
     collect(&interp, image, &addresses, &[]).map_err(|t| t.to_string())
 }
 
-/// Run a derivative, with a shadow for each lane of its width.
+/// Run a derivative, with a shadow for each batch direction.
 pub fn derivative(
     module: &Module,
     func: FuncId,

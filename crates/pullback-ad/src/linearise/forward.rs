@@ -22,8 +22,8 @@ impl Augmenter<'_, '_> {
     pub(crate) fn emit_tangent(&mut self, inst: Inst, linear: &Linear) {
         let (flags, loc) = (self.func.inst(inst).flags.fast_math(), self.func.inst(inst).loc);
         let strong = self.session.request.strong_zero;
-        for lane in 0..self.width() {
-            let tangent = |this: &mut Self, v: Value| this.tangent(v)[lane];
+        for direction in 0..self.width() {
+            let tangent = |this: &mut Self, v: Value| this.tangent(v)[direction];
             let (result, value) = match linear {
                 Linear::Sum(result, terms) => {
                     let terms: Vec<_> = terms.iter().map(|(v, c)| (tangent(self, *v), *c)).collect();
@@ -70,7 +70,7 @@ impl Augmenter<'_, '_> {
                     let Op::Load { align, .. } = self.func.inst(inst).op else { unreachable!("this is a load") };
                     let mut b = self.builder();
                     b.loc = loc;
-                    (*result, b.value(Op::Load { ptr: shadow[lane], align }, ty))
+                    (*result, b.value(Op::Load { ptr: shadow[direction], align }, ty))
                 }
                 Linear::Store { value, ty, shadow } => {
                     let zero = self.func.zero(ty);
@@ -78,28 +78,28 @@ impl Augmenter<'_, '_> {
                     let Op::Store { align, .. } = self.func.inst(inst).op else { unreachable!("this is a store") };
                     let mut b = self.builder();
                     b.loc = loc;
-                    b.push(Op::Store { ptr: shadow[lane], value, align }, None);
+                    b.push(Op::Store { ptr: shadow[direction], value, align }, None);
                     continue;
                 }
                 Linear::Copy { dst, len, floats, .. } => {
                     // The bytes are mirrored already; a constant source leaves zero tangents.
                     match inline_len(&self.func, *len) {
                         Some(bytes) => {
-                            for lane_ in floats {
-                                for at in lane_.places(bytes) {
-                                    let zero = self.func.zero(&lane_.float());
+                            for lane in floats {
+                                for at in lane.places(bytes) {
+                                    let zero = self.func.zero(&lane.float());
                                     let mut b = self.builder();
-                                    let place = b.offset(dst[lane], at as i64);
+                                    let place = b.offset(dst[direction], at as i64);
                                     b.push(Op::Store { ptr: place, value: zero, align: 1 }, None);
                                 }
                             }
                         }
                         None => {
-                            for lane_ in floats {
+                            for lane in floats {
                                 let callee = self.session.runtime.zero_lanes;
                                 let mut b = self.builder();
-                                let [len, stride, offset, width] = lane_.operands(&mut b, *len);
-                                b.call_void(callee, vec![dst[lane], len, stride, offset, width]);
+                                let [len, stride, offset, width] = lane.operands(&mut b, *len);
+                                b.call_void(callee, vec![dst[direction], len, stride, offset, width]);
                             }
                         }
                     }

@@ -101,7 +101,7 @@ pub enum Linear {
         /// The stored value, if it is an active float or a word that may be one.
         value: Option<Value>,
         /// Which direction of the batch this is.
-        lane: usize,
+        direction: usize,
         /// Where.
         shadow: Value,
         /// The new shadow, zero for a float.

@@ -123,17 +123,18 @@ impl Augmenter<'_, '_> {
                 _ => None,
             });
         }
-        let lanes: Vec<Vec<Option<Value>>> =
-            (0..self.width()).map(|lane| shadows.iter().map(|s| s.as_ref().map(|s| s[lane])).collect()).collect();
+        let directions: Vec<Vec<Option<Value>>> = (0..self.width())
+            .map(|direction| shadows.iter().map(|s| s.as_ref().map(|s| s[direction])).collect())
+            .collect();
         let places: Vec<Value> = args.iter().map(|place| self.get(*place)).collect();
         match &rule.calls {
-            Calls::Reverse(reverse) => self.keep_pullback(data, rule, reverse, args, &places, lanes),
+            Calls::Reverse(reverse) => self.keep_pullback(data, rule, reverse, args, &places, directions),
             Calls::Forward(tangent) => {
-                for lane in &lanes {
-                    let args = self.with_shadows(&places, lane);
-                    let zeros = self.strong_numbers(rule, lane).map(|numbers| self.hold_zeros(&numbers, lane));
+                for shadows in &directions {
+                    let args = self.with_shadows(&places, shadows);
+                    let zeros = self.strong_numbers(rule, shadows).map(|numbers| self.hold_zeros(&numbers, shadows));
                     self.call_rule(data, *tangent, args)?;
-                    if let (Some((ty, Some(all_zero))), Some(Some(out))) = (zeros, lane.last()) {
+                    if let (Some((ty, Some(all_zero))), Some(Some(out))) = (zeros, shadows.last()) {
                         let mut b = self.builder();
                         let (found, zero) = (b.load(ty.clone(), *out), b.func.zero(&ty));
                         let kept = b.select(all_zero, zero, found);
@@ -201,11 +202,11 @@ impl Augmenter<'_, '_> {
         reverse: &ReverseRule,
         old: &[Value],
         places: &[Value],
-        lanes: Vec<Vec<Option<Value>>>,
+        directions: Vec<Vec<Option<Value>>>,
     ) -> Result<()> {
         if reverse.once {
-            if lanes.len() > 1 {
-                return Err(called_more_than_once(data, rule, lanes.len()));
+            if directions.len() > 1 {
+                return Err(called_more_than_once(data, rule, directions.len()));
             }
             self.session.repeatable.set(false);
         }
@@ -221,11 +222,11 @@ impl Augmenter<'_, '_> {
             self.out.writes.insert(inst, written);
         }
         let mut views = Vec::new();
-        for lane in &lanes {
+        for shadows in &directions {
             let memory = self.storage(reverse.view_storage);
             if let Some(view) = reverse.view {
                 let mut args = vec![tape, memory];
-                args.extend(self.with_shadows(places, lane));
+                args.extend(self.with_shadows(places, shadows));
                 let inst = self.call_rule(data, view, args)?;
                 self.out.writes.insert(inst, Vec::new());
             }
@@ -249,13 +250,13 @@ impl Augmenter<'_, '_> {
                 borrowed.extend(reached(facts, object).into_iter().skip(1));
             }
         }
-        let strong = self.strong_numbers(rule, &lanes[0]);
+        let strong = self.strong_numbers(rule, &directions[0]);
         let pullback = Pullback {
             function: reverse.pullback,
             strong,
             closure,
             views,
-            shadows: lanes,
+            shadows: directions,
             borrowed,
             owning: reverse.owning,
             name: rule.name.clone(),

@@ -148,8 +148,8 @@ impl Printer<'_> {
             Linear::WordLoad { result, shadow, words } => {
                 format!("{} = word {} was {}", self.tangent(*result), self.each(shadow), self.each(words))
             }
-            Linear::WordStore { value, lane, shadow, word, old } => format!(
-                "word {} -> {} as {} was {} direction {lane}",
+            Linear::WordStore { value, direction, shadow, word, old } => format!(
+                "word {} -> {} as {} was {} direction {direction}",
                 self.maybe(*value),
                 self.value(*shadow),
                 self.value(*word),
@@ -521,7 +521,7 @@ impl<'f, 't> Reader<'f, 't> {
                 self.expect("was")?;
                 let old = self.value()?;
                 self.expect("direction")?;
-                Linear::WordStore { value, lane: self.number()?, shadow, word, old }
+                Linear::WordStore { value, direction: self.number()?, shadow, word, old }
             }
             "words" if self.peek() == "(" => {
                 let mut words = Vec::new();

@@ -174,9 +174,9 @@ impl Verifier<'_> {
                 let fits = shadow.iter().try_for_each(|place| self.is(*place, &Wanted::Address));
                 if same { fits } else { Err("as many are put back as there are places".to_owned()) }
             }
-            Linear::WordStore { lane, shadow, .. } => {
+            Linear::WordStore { direction, shadow, .. } => {
                 let fits = self.is(*shadow, &Wanted::Address);
-                if *lane < self.width { fits } else { Err(format!("there is no direction {lane}")) }
+                if *direction < self.width { fits } else { Err(format!("there is no direction {direction}")) }
             }
             Linear::WordCopy(words) => {
                 let mut places = words.iter().flat_map(|word| [word.dst, word.src]);

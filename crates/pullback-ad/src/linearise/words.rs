@@ -124,15 +124,15 @@ impl Augmenter<'_, '_> {
         let pointer = *ty == Type::Ptr && self.has_shadow(value);
         let stored = if pointer || is_word { self.companion(value)? } else { vec![self.func.i64(0); self.width()] };
         let active = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
-        for (lane, place) in self.shadow(ptr)?.into_iter().enumerate() {
+        for (direction, place) in self.shadow(ptr)?.into_iter().enumerate() {
             let mut b = self.builder();
             b.loc = data.loc;
             let old = b.load(Type::I64, place);
-            b.store(place, stored[lane]);
+            b.store(place, stored[direction]);
             self.out.pinned.insert(old);
             // Only a word may be either; everything else is what it is.
-            let word = if is_word { stored[lane] } else { self.func.i64(0) };
-            self.linear(inst, Linear::WordStore { value: active, lane, shadow: place, word, old });
+            let word = if is_word { stored[direction] } else { self.func.i64(0) };
+            self.linear(inst, Linear::WordStore { value: active, direction, shadow: place, word, old });
         }
         Ok(())
     }
@@ -168,25 +168,25 @@ impl Augmenter<'_, '_> {
         // Read everything first: the regions may overlap.
         let mut moves = Vec::new();
         for at in places {
-            for (lane, dst) in to.iter().enumerate() {
+            for (direction, dst) in to.iter().enumerate() {
                 let mut b = self.builder();
                 let dst = b.offset(*dst, *at as i64);
                 let old = b.load(Type::I64, dst);
                 let source = from.map(|from| {
-                    let src = b.offset(from[lane], *at as i64);
+                    let src = b.offset(from[direction], *at as i64);
                     (src, b.load(Type::I64, src))
                 });
-                moves.push((lane, dst, old, source));
+                moves.push((direction, dst, old, source));
             }
         }
         let mut copied = Vec::new();
-        for (lane, dst, old, source) in moves {
+        for (direction, dst, old, source) in moves {
             let word = source.map_or_else(|| self.func.i64(0), |(_, word)| word);
             self.builder().store(dst, word);
             self.out.pinned.extend([old, word]);
             match source {
                 Some((src, word)) => copied.push(CopiedWord { dst, src, word, old }),
-                None => self.linear(inst, Linear::WordStore { value: None, lane, shadow: dst, word, old }),
+                None => self.linear(inst, Linear::WordStore { value: None, direction, shadow: dst, word, old }),
             }
         }
         if !copied.is_empty() {

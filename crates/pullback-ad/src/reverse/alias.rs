@@ -86,9 +86,9 @@ impl<'a> Flow<'a> {
         classes.insert(*params.next()?, Class::Any);
         for arg in &request.args {
             let shadows = if arg.activity == Activity::Const { 0 } else { request.width };
-            for lane in 0..=shadows {
+            for direction in 0..=shadows {
                 let param = params.next()?;
-                let class = if lane == 0 { Class::Primal } else { Class::Shadow };
+                let class = if direction == 0 { Class::Primal } else { Class::Shadow };
                 let object = places.get(param).map(|(object, _)| *object).filter(|object| !regions.is_shared(*object));
                 classes.insert(*param, object.map_or(Class::Any, class));
             }

@@ -75,7 +75,7 @@ pub(crate) struct Sweeps<'s, 'a> {
     pub(crate) adjoints: HashMap<Value, Vec<Value>>,
     /// Values whose cotangents are only dealt with in the reverse of one block, and need no slots.
     pub(crate) local: HashSet<Value>,
-    /// What their cotangents are so far, by value and lane.
+    /// What their cotangents are so far, by value and batch direction.
     pub(crate) so_far: HashMap<(Value, usize), Value>,
     /// Additions to shadows that wait for the end of the block, if they do.
     pub(crate) waiting: Option<Vec<Addition>>,
@@ -405,8 +405,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 let value = self.aug.linear.returned[exit];
                 if self.aug.linear.active.contains(&value) {
                     self.at = self.rev_blocks[exit];
-                    for (lane, seed) in seeds.iter().enumerate() {
-                        self.accumulate(value, lane, *seed);
+                    for (direction, seed) in seeds.iter().enumerate() {
+                        self.accumulate(value, direction, *seed);
                     }
                 }
             }
@@ -502,8 +502,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for (position, cotangents) in taken {
             let arg = args[*position];
             if self.aug.linear.active.contains(&arg) {
-                for (lane, g) in cotangents.iter().enumerate() {
-                    self.accumulate(arg, lane, *g);
+                for (direction, g) in cotangents.iter().enumerate() {
+                    self.accumulate(arg, direction, *g);
                 }
             }
         }

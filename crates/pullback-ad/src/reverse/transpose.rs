@@ -28,9 +28,9 @@ impl Sweeps<'_, '_> {
     }
 
     /// The slots of a value's cotangents; zero at the start of the reverse sweep.
-    fn adjoint(&mut self, value: Value, lane: usize) -> Value {
+    fn adjoint(&mut self, value: Value, direction: usize) -> Value {
         if let Some(slots) = self.adjoints.get(&value) {
-            return slots[lane];
+            return slots[direction];
         }
         let ty = self.cotangent_type(value);
         let mut slots = Vec::new();
@@ -44,22 +44,22 @@ impl Sweeps<'_, '_> {
             self.rev_prologue = prologue;
             slots.push(slot);
         }
-        let slot = slots[lane];
+        let slot = slots[direction];
         self.adjoints.insert(value, slots);
         slot
     }
 
     /// `value̅ += g`.
-    pub(crate) fn accumulate(&mut self, value: Value, lane: usize, g: Value) {
+    pub(crate) fn accumulate(&mut self, value: Value, direction: usize, g: Value) {
         if self.local.contains(&value) {
-            let sum = match self.so_far.get(&(value, lane)).copied() {
+            let sum = match self.so_far.get(&(value, direction)).copied() {
                 Some(old) => Beside::Floats.add(&mut self.build(), old, g),
                 None => g,
             };
-            self.so_far.insert((value, lane), sum);
+            self.so_far.insert((value, direction), sum);
             return;
         }
-        let slot = self.adjoint(value, lane);
+        let slot = self.adjoint(value, direction);
         let ty = self.cotangent_type(value);
         self.accumulate_at(slot, 0, &ty, g, Flags::NONE, Beside::Floats);
     }
@@ -108,12 +108,12 @@ impl Sweeps<'_, '_> {
         let ty = self.cotangent_type(value);
         if self.local.contains(&value) {
             let width = self.width();
-            let taken = |lane| self.so_far.remove(&(value, lane)).unwrap_or_else(|| neutral(self.rev(), &ty));
+            let taken = |direction| self.so_far.remove(&(value, direction)).unwrap_or_else(|| neutral(self.rev(), &ty));
             return (0..width).map(taken).collect();
         }
         (0..self.width())
-            .map(|lane| {
-                let slot = self.adjoint(value, lane);
+            .map(|direction| {
+                let slot = self.adjoint(value, direction);
                 let mut b = self.build();
                 let g = b.load(ty.clone(), slot);
                 let zero = neutral(b.func, &ty);
@@ -133,7 +133,7 @@ impl Sweeps<'_, '_> {
     /// The slots of a value's cotangents, which is not a local one, and what is in them.
     pub(crate) fn peek(&mut self, value: Value) -> Vec<(Value, Value)> {
         let ty = self.cotangent_type(value);
-        let slots: Vec<Value> = (0..self.width()).map(|lane| self.adjoint(value, lane)).collect();
+        let slots: Vec<Value> = (0..self.width()).map(|direction| self.adjoint(value, direction)).collect();
         let mut b = self.build();
         slots.into_iter().map(|slot| (slot, b.load(ty.clone(), slot))).collect()
     }
@@ -157,8 +157,8 @@ impl Sweeps<'_, '_> {
             }
             Linear::Load(result, shadow, beside) => {
                 let ty = self.cotangent_type(*result);
-                for (lane, g) in self.take(*result).into_iter().enumerate() {
-                    let place = self.value(shadow[lane], level);
+                for (direction, g) in self.take(*result).into_iter().enumerate() {
+                    let place = self.value(shadow[direction], level);
                     match &mut self.waiting {
                         Some(waiting) => waiting.push(Addition { place, ty: ty.clone(), g, flags, beside: *beside }),
                         None => self.accumulate_at(place, 0, &ty, g, flags, *beside),
@@ -166,7 +166,7 @@ impl Sweeps<'_, '_> {
                 }
             }
             Linear::Store { value, ty, shadow } => {
-                for (lane, place) in shadow.iter().enumerate() {
+                for (direction, place) in shadow.iter().enumerate() {
                     let place = self.value(*place, level);
                     let mut b = self.build();
                     b.loc = loc;
@@ -178,16 +178,16 @@ impl Sweeps<'_, '_> {
                         self.clear(place, 0, ty);
                     }
                     if let Some(value) = value {
-                        self.accumulate(*value, lane, g);
+                        self.accumulate(*value, direction, g);
                     }
                 }
             }
             Linear::Copy { dst, src, len, floats, beside } => {
                 let bytes = self.value(*len, level);
                 let small = inline_len(&self.aug.func, *len);
-                for lane in 0..self.width() {
-                    let to = self.value(dst[lane], level);
-                    let from = src.as_ref().map(|src| self.value(src[lane], level));
+                for direction in 0..self.width() {
+                    let to = self.value(dst[direction], level);
+                    let from = src.as_ref().map(|src| self.value(src[direction], level));
                     match small {
                         Some(small) => self.transpose_small_copy(to, from, small, floats, *beside),
                         None => self.transpose_copy(to, from, bytes, floats),
@@ -213,17 +213,17 @@ impl Sweeps<'_, '_> {
                 }
             }
             Linear::Bits(result, from) => {
-                for (lane, g) in self.take(*result).into_iter().enumerate() {
-                    self.accumulate(*from, lane, g);
+                for (direction, g) in self.take(*result).into_iter().enumerate() {
+                    self.accumulate(*from, direction, g);
                 }
             }
             Linear::WordLoad { result, shadow, words } => {
-                for (lane, g) in self.take(*result).into_iter().enumerate() {
-                    let (place, word) = (self.value(shadow[lane], level), self.value(words[lane], level));
+                for (direction, g) in self.take(*result).into_iter().enumerate() {
+                    let (place, word) = (self.value(shadow[direction], level), self.value(words[direction], level));
                     self.add_to_word(place, word, g);
                 }
             }
-            Linear::WordStore { value, lane, shadow, word, old } => {
+            Linear::WordStore { value, direction, shadow, word, old } => {
                 let (place, old) = (self.value(*shadow, level), self.value(*old, level));
                 let word = self.value(*word, level);
                 let Some(value) = value else {
@@ -237,7 +237,7 @@ impl Sweeps<'_, '_> {
                 let nothing = neutral(b.func, &ty);
                 let is_float = is_zero(&mut b, word);
                 let g = b.select(is_float, g, nothing);
-                self.accumulate(*value, *lane, g);
+                self.accumulate(*value, *direction, g);
             }
             Linear::WordCopy(words) => {
                 // Take everything before anything is added: the regions may overlap.
@@ -279,42 +279,42 @@ impl Sweeps<'_, '_> {
                 let all = self.build().call(*reverse, operands, ty.clone());
                 let width = self.width();
                 for (i, arg) in args.iter().enumerate() {
-                    for lane in 0..width {
-                        let index = i * width + lane;
+                    for direction in 0..width {
+                        let index = i * width + direction;
                         let part_ty = ty.field(index).clone();
                         let part = self.build().value(Op::ExtractValue(all, index as u32), part_ty);
                         if self.aug.linear.active.contains(arg) {
-                            self.accumulate(*arg, lane, part);
+                            self.accumulate(*arg, direction, part);
                         }
                     }
                 }
             }
             Linear::Given(arg, given) => {
-                for (lane, given) in given.iter().enumerate() {
+                for (direction, given) in given.iter().enumerate() {
                     let g = self.value(*given, level);
-                    self.accumulate(*arg, lane, g);
+                    self.accumulate(*arg, direction, g);
                 }
             }
             Linear::Extract(result, from, index) => {
                 let ty = self.aug.func.ty(*from).clone();
                 let (offset, field) = (ty.field_offset(*index as usize), ty.field(*index as usize).clone());
-                for (lane, g) in self.take(*result).into_iter().enumerate() {
-                    let slot = self.adjoint(*from, lane);
+                for (direction, g) in self.take(*result).into_iter().enumerate() {
+                    let slot = self.adjoint(*from, direction);
                     self.accumulate_at(slot, offset, &field, g, flags, Beside::Floats);
                 }
             }
             Linear::Insert(result, into, value, index) => {
                 let ty = self.aug.func.ty(*result).clone();
                 let field = ty.field(*index as usize).clone();
-                for (lane, g) in self.take(*result).into_iter().enumerate() {
+                for (direction, g) in self.take(*result).into_iter().enumerate() {
                     if let Some(value) = value {
                         let part = self.build().value(Op::ExtractValue(g, *index), field.clone());
-                        self.accumulate(*value, lane, part);
+                        self.accumulate(*value, direction, part);
                     }
                     if let Some(into) = into {
                         let zero = neutral(self.rev(), &field);
                         let rest = self.build().value(Op::InsertValue(g, zero, *index), ty.clone());
-                        self.accumulate(*into, lane, rest);
+                        self.accumulate(*into, direction, rest);
                     }
                 }
             }
@@ -350,11 +350,11 @@ impl Sweeps<'_, '_> {
             let mut b = self.build();
             (b.flags, b.loc) = (flags, loc);
             let share = share.folded(&mut b);
-            for (lane, g) in cotangents.iter().enumerate() {
+            for (direction, g) in cotangents.iter().enumerate() {
                 let mut b = self.build();
                 (b.flags, b.loc) = (flags, loc);
                 let part = share.emit(&mut b, *g, strong);
-                self.accumulate(*operand, lane, part);
+                self.accumulate(*operand, direction, part);
             }
         }
     }
