@@ -143,11 +143,11 @@ impl<T> AnySkipped for SkippedOf<T> {
 
 /// Whether a layout by itself says that there are no floats.
 const fn holds_no_float(layout: &Layout) -> bool {
-    let mut fields = layout.fields();
+    let mut fields = layout.fields.get();
     while let [field, rest @ ..] = fields {
-        match field.kind() {
+        match field.kind {
             Kind::Inactive => {}
-            Kind::Pointer if field.layout().is_none() => {}
+            Kind::Pointer if field.layout.is_none() => {}
             _ => return false,
         }
         fields = rest;

@@ -265,7 +265,7 @@ impl Aside {
 
 /// Whether a value of `layout` may hold itself, in some variant, what is of a kind that `is_meant`.
 fn holds(layout: &Layout, is_meant: impl Fn(Kind) -> bool + Copy) -> bool {
-    layout.fields().iter().any(|field| match (field.kind(), field.layout()) {
+    layout.fields.get().iter().any(|field| match (field.kind, field.layout) {
         (Kind::Nested | Kind::Payload, Some(inner)) => holds(inner(), is_meant),
         (kind, _) => is_meant(kind),
     })
@@ -273,24 +273,24 @@ fn holds(layout: &Layout, is_meant: impl Fn(Kind) -> bool + Copy) -> bool {
 
 /// The ranges of what is of a kind that `is_meant`, in a value of `layout` at `offset`.
 fn find(offset: usize, layout: &Layout, is_meant: fn(Kind) -> bool, ranges: &mut Vec<Range<usize>>) {
-    for field in layout.fields() {
-        let start = offset + field.offset();
-        let size = match field.kind() {
+    for field in layout.fields.get() {
+        let start = offset + field.offset;
+        let size = match field.kind {
             Kind::F32 => size_of::<f32>(),
             Kind::F64 => size_of::<f64>(),
             Kind::Pointer => size_of::<*const ()>(),
-            Kind::Opaque | Kind::Inactive | Kind::Unknown | Kind::Owners => field.count(),
+            Kind::Opaque | Kind::Inactive | Kind::Unknown | Kind::Owners => field.count,
             Kind::Payload | Kind::Cell => continue,
             Kind::Nested => {
-                let inner = field.layout().expect("a nested field has a layout")();
-                for index in 0..field.count() {
-                    find(start + index * inner.size(), inner, is_meant, ranges);
+                let inner = field.layout.expect("a nested field has a layout")();
+                for index in 0..field.count {
+                    find(start + index * inner.size, inner, is_meant, ranges);
                 }
                 continue;
             }
         };
         // A skipped field is no float, whatever it is.
-        let kind = if matches!(field.kind(), Kind::Unknown | Kind::Owners) { Kind::Inactive } else { field.kind() };
+        let kind = if matches!(field.kind, Kind::Unknown | Kind::Owners) { Kind::Inactive } else { field.kind };
         if is_meant(kind) {
             ranges.push(start..start + size);
         }

@@ -35,19 +35,19 @@ enum Unfit {
 impl Unfit {
     /// One in what `layout` owns or borrows mutably.
     fn find(layout: &'static Layout, in_variant: bool, met: &mut Vec<(*const Layout, bool)>) -> Option<Self> {
-        let lent = layout.name().starts_with(['&', '*']) && layout.name() != "&mut";
+        let lent = layout.name.get().starts_with(['&', '*']) && layout.name.get() != "&mut";
         let here = (&raw const *layout, in_variant);
         if lent || met.contains(&here) {
             return None;
         }
         met.push(here);
         // The skipped fields of its variants are fields of an enum's own layout.
-        let in_variant = in_variant || layout.fields().iter().any(|field| field.kind() == Kind::Opaque);
-        layout.fields().iter().find_map(|field| match field.layout() {
+        let in_variant = in_variant || layout.fields.get().iter().any(|field| field.kind == Kind::Opaque);
+        layout.fields.get().iter().find_map(|field| match field.layout {
             Some(inner) => Self::find(inner(), in_variant, met),
-            None if field.is_single() && layout.name() == "Cell" => Some(Unfit::Cell),
-            None if field.is_single() => Some(Unfit::Single(layout.name())),
-            None => (in_variant && field.is_dropped()).then(|| Unfit::Dropped(layout.name())),
+            None if field.is_single() && layout.name.get() == "Cell" => Some(Unfit::Cell),
+            None if field.is_single() => Some(Unfit::Single(layout.name.get())),
+            None => (in_variant && field.is_dropped()).then(|| Unfit::Dropped(layout.name.get())),
         })
     }
 }

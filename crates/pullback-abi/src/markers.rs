@@ -1,0 +1,52 @@
+//! Functions that are declared, never defined: the driver finds their calls by name, and puts something in the place of
+//! each.
+
+#![allow(unsafe_code)]
+
+use crate::{Request, Rule, RuleEntry};
+
+/// Declares the markers, each with a constant for its name.
+macro_rules! markers {
+    ($($(#[$doc:meta])* $name:ident: $function:ident($($argument:ident: $ty:ty),*);)*) => {
+        $(
+            #[doc = concat!("The symbol of [`", stringify!($function), "`].")]
+            pub const $name: &str = stringify!($function);
+        )*
+
+        /// The symbols of all of them.
+        pub const ALL: &[&str] = &[$($name),*];
+
+        // The driver reads the constants, and nobody gets them from C.
+        #[expect(improper_ctypes)]
+        unsafe extern "C" {
+            $(
+                $(#[$doc])*
+                pub fn $function($($argument: $ty),*) -> *const ();
+            )*
+        }
+    };
+}
+
+markers! {
+    /// Stands for the derivative that `request` asks of the function behind `shim`: the driver puts its address in the
+    /// place of each call.
+    MARKER: __pullback_marker(shim: *const (), request: *const Request);
+
+    /// Stands for the reverse sweep of the split derivative that [`__pullback_marker`] stands for.
+    LATER: __pullback_later(shim: *const (), request: *const Request);
+
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for has the caller's shadows saved: null if
+    /// it has not.
+    SAVES: __pullback_saves(shim: *const (), request: *const Request);
+
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for may drop owners of values that have no
+    /// shadow: null if it does not.
+    DISOWNS: __pullback_disowns(shim: *const (), request: *const Request);
+
+    /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. A
+    /// wrapper is differentiated, not run.
+    RULE_MARKER: __pullback_rule(rule: *const Rule);
+
+    /// Stands for the address of the target of `entry`, and tells the driver of the entry.
+    RULED_MARKER: __pullback_ruled(entry: *const RuleEntry);
+}
