@@ -1,9 +1,20 @@
-//! Functions that are declared, never defined: the driver finds their calls by name, and puts something in the place of
-//! each.
+//! What the driver knows by name: functions that are declared, never defined, whose calls it replaces; and, by the end
+//! of their names, functions of `pullback` that it leaves as they are.
 
 #![allow(unsafe_code)]
 
 use crate::{Request, Rule, RuleEntry};
+
+/// How the names of functions end that the wrapper of a derivative calls besides the derivative: they check shadows,
+/// note and put aside, drop the tape. A derivative of such a wrapper calls them as they are, with the primal's
+/// arguments. The same holds for what is inside of them, closures for example.
+///
+/// The mark is part of the name because a name is what the driver can rely on. It is in the symbol of each instance of
+/// a generic function, of a method and of a closure, under both of rustc's manglings and at every opt-level.
+/// Attributes that leave something in bitcode are for one symbol, and a generic function has many. A list of paths
+/// would have to be kept in the driver, and whoever moves a function would not know of it. (What rustc has inlined has
+/// no name: so large ones are `#[inline(never)]`.)
+pub const BOOKKEEPING: &str = "_bookkeeping";
 
 /// Declares the markers, each with a constant for its name.
 macro_rules! markers {

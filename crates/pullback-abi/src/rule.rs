@@ -2,8 +2,8 @@
 //!
 //! An attribute such as `#[rrule]` makes a **wrapper** with the signature of the rule's target, whose only work is to
 //! call what the marker [`__pullback_rule`](crate::markers::__pullback_rule) returns for a [`Rule`], with the places of
-//! the arguments and of the result; and a static of the name [`ENTRY`], a [`RuleEntry`], which tells the driver that the
-//! wrapper is to be differentiated in the place of the target.
+//! the arguments and of the result; and a static of the name [`ENTRY`], a [`RuleEntry`], which tells the driver that
+//! the wrapper is to be differentiated in the place of the target.
 
 #![allow(unsafe_code)]
 

@@ -28,9 +28,10 @@ fn structures_lie_as_the_driver_reads_them() {
         [0, 4, 8, 16, 24, 40, 56, 60, 64]
     );
     assert_eq!(
-        bytes_of!(Rule: version, flags, name, args, primal, augmented, view, pullback, tangent, closure, viewed, owning),
-        [0, 4, 8, 24, 40, 48, 56, 64, 72, 80, 96, 112, 120]
+        bytes_of!(Rule: version, flags, name, args, primal, augmented, view, pullback, tangent),
+        [0, 4, 8, 24, 40, 48, 56, 64, 72, 120]
     );
+    assert_eq!(bytes_of!(Rule: closure, viewed, owning), [80, 96, 112, 120]);
     assert_eq!(bytes_of!(Kept: size, align), [0, 8, 16]);
 }
 

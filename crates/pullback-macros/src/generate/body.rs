@@ -402,7 +402,7 @@ impl Body<'_> {
             Mode::Reverse => (
                 quote! {
                     if !#aside.is_empty() {
-                        #(::pullback::__private::Aside::reaches(#reached);)*
+                        #(::pullback::__private::Aside::reaches_bookkeeping(#reached);)*
                         #aside.clear();
                     }
                 },

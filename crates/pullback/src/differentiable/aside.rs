@@ -160,13 +160,13 @@ impl Aside {
     #[inline]
     pub fn assert_alone(&self) {
         if self.has_cells() {
-            self.compare_owners();
+            self.compare_owners_bookkeeping();
         }
     }
 
     #[track_caller]
     #[inline(never)]
-    fn compare_owners(&self) {
+    fn compare_owners_bookkeeping(&self) {
         for owners in self.noted.borrow().owners.iter().flat_map(HashMap::values) {
             if let Owners { met, all, guard: Some(mismatch) } = owners
                 && *all != Some(*met)
@@ -180,12 +180,12 @@ impl Aside {
     /// it. Spans are noted behind shared references, and it may think that nobody writes there. A derivative of a
     /// derivative calls this as it is.
     #[inline(never)]
-    pub fn reaches(shadow: *mut ()) {
+    pub fn reaches_bookkeeping(shadow: *mut ()) {
         std::hint::black_box(shadow);
     }
 
     /// Keep what was noted, and set to zero what may be overwritten. Everything that shadows lie in has been told to
-    /// [`reaches`](Self::reaches), if something was noted.
+    /// [`reaches_bookkeeping`](Self::reaches_bookkeeping), if something was noted.
     ///
     /// # Safety
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
@@ -193,13 +193,13 @@ impl Aside {
     pub unsafe fn clear(&mut self) {
         if !self.noted.get_mut().spans.is_empty() {
             // SAFETY: S12, asked of the caller.
-            unsafe { self.put_aside() }
+            unsafe { self.put_aside_bookkeeping() }
         }
     }
 
     /// # Safety: as of [`clear`](Self::clear).
     #[inline(never)]
-    unsafe fn put_aside(&mut self) {
+    unsafe fn put_aside_bookkeeping(&mut self) {
         for &Span { start, length, access } in self.noted.get_mut().spans.iter() {
             // SAFETY: S12, asked of the caller. The bytes are read where they may be padding: as bytes that nobody
             // looks at.
@@ -221,7 +221,7 @@ impl Drop for Aside {
     #[inline]
     fn drop(&mut self) {
         if self.noted.get_mut().spans.capacity() > 0 {
-            self.finish();
+            self.finish_bookkeeping();
         }
     }
 }
@@ -230,7 +230,7 @@ impl Aside {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is: nothing
     /// is left to the fields.
     #[inline(never)]
-    fn finish(&mut self) {
+    fn finish_bookkeeping(&mut self) {
         self.put_back();
         // SAFETY: S12, this is dropped once.
         unsafe {

@@ -12,14 +12,19 @@ use std::mem::needs_drop;
 /// # Safety: as of [`Constants::examine`](super::Constants::examine).
 #[track_caller]
 #[inline(never)]
-pub(super) unsafe fn parts<T: Differentiable>(name: &str, primal: &T, shadow: *mut T, congruence: &Congruence) {
+pub(super) unsafe fn parts_bookkeeping<T: Differentiable>(
+    name: &str,
+    primal: &T,
+    shadow: *mut T,
+    congruence: &Congruence,
+) {
     let mut examine = Examine { congruence, standings: None, met: HashSet::new(), obstacle: None, inside: Vec::new() };
     // SAFETY: S19, asked of the caller. This pass writes nothing.
     unsafe { primal.constants(shadow, &mut examine) };
     if let Some(why) = examine.obstacle {
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
     }
-    types(format_args!("argument `{name}`"), &T::LAYOUT);
+    types_bookkeeping(format_args!("argument `{name}`"), &T::LAYOUT);
 }
 
 /// A type of which the function may make values that can have no tangent.
@@ -55,7 +60,7 @@ impl Unfit {
 /// What the function makes itself may have parts that no argument has yet.
 #[track_caller]
 #[inline(never)]
-pub(super) fn types(what: Arguments<'_>, layout: &'static Layout) {
+pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout) {
     match Unfit::find(layout, false, &mut Vec::new()) {
         None => {}
         Some(Unfit::Cell) => {
