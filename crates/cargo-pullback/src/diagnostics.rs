@@ -225,7 +225,8 @@ pub fn is_users_own(file: &str, function: &str) -> bool {
 
 /// Whether a function is Pullback's.
 fn is_ours(function: &str) -> bool {
-    function.trim_start_matches('<').starts_with("pullback::")
+    let path = function.trim_start_matches('<');
+    path.starts_with("pullback::") || path.starts_with("pullback_abi::")
 }
 
 /// Whether the code at this place was written by an attribute that stands there: one of ours, or a derive.

@@ -277,7 +277,7 @@ fn another_version(to: &Path) {
         }
     }
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    for name in ["pullback", "pullback-macros"] {
+    for name in ["pullback", "pullback-abi", "pullback-macros"] {
         copy(&crates.join(name), &to.join("crates").join(name));
     }
     let manifest = std::fs::read_to_string(crates.parent().unwrap().join("Cargo.toml")).unwrap();
@@ -289,11 +289,13 @@ fn another_version(to: &Path) {
 /// A driver does not guess what the structures of another version mean.
 #[test]
 fn structures_of_another_version() {
-    let manifest = MANIFEST.replace("PULLBACK", "pullback = { path = \"../copy/crates/pullback\" }");
-    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"app\"]\nexclude = [\"copy\"]\n";
+    let manifest = MANIFEST.replace("PULLBACK", "pullback = { path = \"../changed/crates/pullback\" }");
+    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"app\"]\nexclude = [\"changed\"]\n";
     let project = Project::new(&[("Cargo.toml", workspace), ("app/Cargo.toml", &manifest), ("app/src/main.rs", MAIN)]);
-    another_version(&project.path("copy"));
-    let abi = project.path("copy/crates/pullback/src/abi.rs");
+    // No other test has a copy of that name: cargo knows packages by their place in the workspace, and all projects are
+    // built into one directory.
+    another_version(&project.path("changed"));
+    let abi = project.path("changed/crates/pullback-abi/src/lib.rs");
     let text = std::fs::read_to_string(&abi).unwrap();
     let version = "pub const VERSION: u32 = ";
     assert!(text.contains(version));

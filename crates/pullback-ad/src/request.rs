@@ -1,45 +1,9 @@
 //! What is asked of the engine: a mode, and for each argument its activity and the layout of its memory.
 
 use crate::custom::{CustomRule, CustomRules};
+pub use pullback_abi::{Activity, Mode};
 use pullback_ir::FuncId;
 use std::sync::Arc;
-
-/// Forward or reverse.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Mode {
-    /// Tangents beside values.
-    Forward,
-    /// Cotangents after values.
-    Reverse,
-}
-
-impl Mode {
-    /// The other one.
-    pub fn other(self) -> Mode {
-        match self {
-            Mode::Forward => Mode::Reverse,
-            Mode::Reverse => Mode::Forward,
-        }
-    }
-}
-
-/// Whether an argument takes part.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Activity {
-    /// It does not: no shadow.
-    Const,
-    /// It has a shadow beside it.
-    Duplicated,
-    /// It has a shadow, and nobody looks at the primal afterwards.
-    DuplicatedNoNeed,
-}
-
-impl Activity {
-    /// Whether there is a shadow.
-    pub fn has_shadow(self) -> bool {
-        self != Activity::Const
-    }
-}
 
 /// A layout of [`Layouts`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

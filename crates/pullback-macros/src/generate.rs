@@ -1,5 +1,6 @@
 //! From a checked plan to Rust.
 
+pub mod abi;
 pub mod body;
 pub mod differentiable;
 pub mod docs;

@@ -13,6 +13,7 @@ use parse::rule::forward::ForwardRule;
 use parse::rule::reverse::ReverseRule;
 use parse::rule::scalar::ScalarRule;
 use proc_macro::TokenStream;
+use pullback_abi::RuleKind;
 
 /// Differentiate a function: `#[autodiff(df, Reverse, Active, Duplicated, Active)]` adds the function `df` beside it.
 ///
@@ -120,7 +121,7 @@ pub fn non_differentiable(attribute: TokenStream, item: TokenStream) -> TokenStr
 /// [`#[non_differentiable]`](macro@non_differentiable) says.
 #[proc_macro]
 pub fn non_differentiable_fn(paths: TokenStream) -> TokenStream {
-    mark("non_differentiable_fn", "NonDifferentiable", paths)
+    mark("non_differentiable_fn", RuleKind::NonDifferentiable, paths)
 }
 
 /// Have a function differentiated as if there were no rules for it.
@@ -133,7 +134,7 @@ pub fn opt_out(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// [`#[opt_out]`](macro@opt_out) says.
 #[proc_macro]
 pub fn opt_out_fn(paths: TokenStream) -> TokenStream {
-    mark("opt_out_fn", "OptOut", paths)
+    mark("opt_out_fn", RuleKind::OptOut, paths)
 }
 
 /// Make a struct or enum `Differentiable`.
@@ -157,10 +158,9 @@ fn attach(name: &str, attribute: TokenStream, item: TokenStream) -> TokenStream 
     }
 }
 
-fn mark(name: &str, kind: &str, paths: TokenStream) -> TokenStream {
-    let kind = quote::format_ident!("{kind}");
+fn mark(name: &str, kind: RuleKind, paths: TokenStream) -> TokenStream {
     parse::rule::marks::paths(name, paths.into())
-        .map_or_else(|error| error.to_compile_error(), |paths| generate::rule::marks::entries(&kind, &paths))
+        .map_or_else(|error| error.to_compile_error(), |paths| generate::rule::marks::entries(kind, &paths))
         .into()
 }
 

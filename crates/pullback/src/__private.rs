@@ -9,7 +9,7 @@ pub use crate::differentiable::{
     Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, is_token,
     layout_of, make_zero,
 };
-pub use crate::rt::{Noted, Tape, note, release_spare};
+pub use crate::rt::{Noted, Tape, note_bookkeeping as note, release_spare};
 
 /// What is there only in a build by the driver. (A condition in the expansion would be that of the user's crate, whose
 /// compiler has not been told of it.)
@@ -143,11 +143,11 @@ impl<T> AnySkipped for SkippedOf<T> {
 
 /// Whether a layout by itself says that there are no floats.
 const fn holds_no_float(layout: &Layout) -> bool {
-    let mut fields = layout.fields();
+    let mut fields = layout.fields.get();
     while let [field, rest @ ..] = fields {
-        match field.kind() {
+        match field.kind {
             Kind::Inactive => {}
-            Kind::Pointer if field.layout().is_none() => {}
+            Kind::Pointer if field.layout.is_none() => {}
             _ => return false,
         }
         fields = rest;
@@ -209,13 +209,19 @@ pub unsafe fn check<T: Differentiable, S>(
         // SAFETY: S7, `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
         let kind = if aside.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
-        walk(name, primal, shadow, aside, Some(&Names { congruence, argument: name, lane, shadow: kind }));
+        walk_bookkeeping(name, primal, shadow, aside, Some(&Names { congruence, argument: name, lane, shadow: kind }));
     }
 }
 
 /// The walk through a value that has something to check. A derivative of a derivative calls it as it is.
 #[track_caller]
-fn walk<T: Differentiable>(name: &str, primal: &T, shadow: &T, aside: Option<&Aside>, names: Option<&Names<'_>>) {
+fn walk_bookkeeping<T: Differentiable>(
+    name: &str,
+    primal: &T,
+    shadow: &T,
+    aside: Option<&Aside>,
+    names: Option<&Names<'_>>,
+) {
     if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside).naming(names)) {
         panic!("{mismatch}");
     }
@@ -227,7 +233,7 @@ impl<T: Differentiable> LayoutOf<T> {
     pub fn name(argument: &'static str, value: &T, congruence: &Congruence) {
         if T::CHECKED {
             let names = Names { congruence, argument, lane: 0, shadow: ShadowKind::Missing };
-            walk(argument, value, value, None, Some(&names));
+            walk_bookkeeping(argument, value, value, None, Some(&names));
         }
     }
 }
@@ -238,7 +244,7 @@ impl<T: Differentiable> LayoutOf<T> {
 #[inline]
 pub fn writable<S: Writable>(name: &str, shadow: &mut S, aside: &Aside) -> *mut () {
     if aside.has_cells() {
-        own_cells(name, shadow, aside);
+        own_cells_bookkeeping(name, shadow, aside);
     }
     (&raw mut *shadow).cast()
 }
@@ -246,7 +252,7 @@ pub fn writable<S: Writable>(name: &str, shadow: &mut S, aside: &Aside) -> *mut 
 /// The walk that finds who owns the cells of a shadow.
 #[track_caller]
 #[inline(never)]
-fn own_cells<S: Writable>(name: &str, shadow: &S, aside: &Aside) {
+fn own_cells_bookkeeping<S: Writable>(name: &str, shadow: &S, aside: &Aside) {
     if let Err(mismatch) = shadow.check_shadow(shadow, &Path::argument(name).finding_owners(aside)) {
         panic!("{mismatch}");
     }
@@ -261,7 +267,7 @@ impl<T: MakeZero + Copy> FlatResult for T {}
 /// another variant, its cotangent is zero.
 pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
     if R::CHECKED {
-        walk("return", seed, seed, Some(aside), None);
+        walk_bookkeeping("return", seed, seed, Some(aside), None);
     }
 }
 

@@ -112,7 +112,7 @@ where
         let mut shadow: *mut X = gradient.borrow_mut();
         check("x", &x, &shadow, Some(&aside), (&Congruence::default(), 0));
         if !aside.is_empty() {
-            Aside::reaches(shadow.cast());
+            Aside::reaches_bookkeeping(shadow.cast());
             aside.clear();
         }
         let derivative =
@@ -248,7 +248,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             check("x", &x, place.0.as_ref(), Some(&aside), (&Congruence::default(), 0));
             let gradient = Runs::of(x, *place.0.as_ptr());
             if !aside.is_empty() {
-                Aside::reaches((*place.0.as_ptr()).cast());
+                Aside::reaches_bookkeeping((*place.0.as_ptr()).cast());
                 aside.clear();
             }
             let forward = transmute::<
@@ -261,7 +261,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             forward(tape.0.as_ptr(), function, &x, place.0.as_ptr(), out.as_mut_ptr(), result.0.as_ptr().cast());
             let y = out.assume_init();
             let cotangent = Runs::of(&y, result.0.as_ptr().cast());
-            (y, cotangent, gradient, (*tape.0.as_ptr()).mark())
+            (y, cotangent, gradient, (*tape.0.as_ptr()).mark_bookkeeping())
         };
         let (_aside, _result, _place) = (aside, result, place);
         let _function = PhantomData;
@@ -306,7 +306,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         if self.state == State::Used {
             let mark = &self.mark;
             // SAFETY: S17, nobody else uses it.
-            unsafe { self.tape.0.as_mut() }.rewind(mark);
+            unsafe { self.tape.0.as_mut() }.rewind_bookkeeping(mark);
         }
         self.state = State::Broken;
         // SAFETY: S17 and S40, the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still

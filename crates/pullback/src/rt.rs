@@ -9,7 +9,7 @@
 //! A thread keeps the chunks of its tapes for the next ones: to touch fresh memory for the first time costs several
 //! times what a derivative does with it.
 
-pub use self::saved::{Noted, note};
+pub use self::saved::{Noted, note_bookkeeping};
 
 use self::saved::Saved;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
@@ -106,7 +106,7 @@ impl Tape {
         }
     }
 
-    /// Whether the reverse sweep can be called again, once the tape is [rewound](Self::rewind).
+    /// Whether the reverse sweep can be called again, once the tape is [rewound](Self::rewind_bookkeeping).
     pub fn is_repeatable(&self) -> bool {
         self.again & REVERSE_AGAIN != 0
     }
@@ -117,13 +117,13 @@ impl Tape {
     }
 
     /// Where the tape stands.
-    pub fn mark(&self) -> Mark {
+    pub fn mark_bookkeeping(&self) -> Mark {
         Mark { current: self.current, top: self.top, tops: self.chunks.iter().map(|chunk| chunk.top).collect() }
     }
 
     /// Go back to where the tape stood before things were popped. What was popped is still there if nothing was pushed
     /// since.
-    pub fn rewind(&mut self, mark: &Mark) {
+    pub fn rewind_bookkeeping(&mut self, mark: &Mark) {
         for (chunk, top) in self.chunks.iter_mut().zip(&mark.tops) {
             chunk.top = *top;
         }
@@ -358,7 +358,7 @@ impl Drop for Tape {
             && self.kept.capacity() == 0
             && self.saved.is_none();
         if !unused {
-            self.give_back();
+            self.give_back_bookkeeping();
         }
     }
 }
@@ -367,7 +367,7 @@ impl Tape {
     /// All that is done when a tape is dropped, in one function that a derivative of a derivative calls as it is:
     /// nothing is left to the fields.
     #[inline(never)]
-    fn give_back(&mut self) {
+    fn give_back_bookkeeping(&mut self) {
         if self.was_left() {
             self.put_back();
         }
@@ -539,7 +539,7 @@ pub unsafe extern "C-unwind" fn __pullback_tape_release(tape: *mut Tape) {
     }
 }
 
-/// The reverse sweep can be called again, once the tape is [rewound](Tape::rewind).
+/// The reverse sweep can be called again, once the tape is [rewound](Tape::rewind_bookkeeping).
 const REVERSE_AGAIN: i64 = 1;
 /// The forward sweep does the same when it is done again.
 const FORWARD_AGAIN: i64 = 2;

@@ -1,5 +1,5 @@
 //! `docs/safety.md` is true to the code as far as text can tell: the tests that it names are there, and each `unsafe`
-//! block of this crate and of the macros names a promise of it.
+//! block of this crate, of `pullback-abi` and of the macros names a promise of it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -88,6 +88,7 @@ fn each_unsafe_block_names_a_promise() {
     let promises: BTreeSet<String> = promises().into_iter().map(|(number, _)| number).collect();
     let mut files = Vec::new();
     sources(&root().join("crates/pullback/src"), &mut files);
+    sources(&root().join("crates/pullback-abi/src"), &mut files);
     sources(&root().join("crates/pullback-macros/src/generate"), &mut files);
     let mut wrong = Vec::new();
     for file in files {

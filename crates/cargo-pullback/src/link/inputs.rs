@@ -2,26 +2,9 @@
 
 use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
+use pullback_abi::markers::{LATER, MARKER};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-/// The undefined function by which a request is recognised.
-pub const MARKER: &str = "__pullback_marker";
-
-/// What stands for the reverse sweep of a split derivative.
-pub const LATER: &str = "__pullback_later";
-
-/// What stands for whether a derivative has its caller's shadows saved.
-pub const SAVES: &str = "__pullback_saves";
-
-/// What stands for whether a derivative may drop owners that have no shadow.
-pub const DISOWNS: &str = "__pullback_disowns";
-
-/// The function that stands for a stand-in of a function with rules.
-pub const RULE_MARKER: &str = "__pullback_rule";
-
-/// The function that stands for a function which says itself that it has a rule.
-pub const RULED_MARKER: &str = "__pullback_ruled";
 
 /// A file on the link line, in memory.
 pub struct Input {

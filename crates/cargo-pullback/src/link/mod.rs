@@ -51,6 +51,7 @@ use line::LinkLine;
 use prelink::{Goal, Kind, Prelink, Raw};
 use program::{ModuleId, Program};
 use progress::{Progress, Subject};
+use pullback_abi::markers;
 use rules::Rules;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -212,7 +213,7 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
     for (id, replaced) in derived.iter().flat_map(|d| &d.replacements) {
         calls.entry(*id).or_default().extend(replaced.iter().cloned());
     }
-    let has_rules = |m: &Member| m.mentions(rules::ENTRY) || m.mentions(inputs::RULE_MARKER);
+    let has_rules = |m: &Member| m.mentions(pullback_abi::ENTRY) || m.mentions(markers::RULE_MARKER);
     let ruled: Vec<ModuleId> = program.bitcode().iter().filter(|(_, m)| has_rules(m)).map(|(id, _)| *id).collect();
     for id in ruled {
         let replaced = rules::replacements(&mut program, id)?;

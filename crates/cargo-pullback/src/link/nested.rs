@@ -10,7 +10,6 @@
 //! `inner_tape`). What else it calls of the run-time support is replaced by plain code (`pullback::rt::nested`), which
 //! is differentiated too.
 
-use super::inputs::{DISOWNS, LATER, MARKER, SAVES};
 use super::policy::{demangled, is_bookkeeping};
 use super::program::Program;
 use super::requests::{Asked, requests};
@@ -21,6 +20,7 @@ use super::work::{Made, Needs, Task, differentiate, prepare};
 use crate::diagnostics::{CLOSURE, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
+use pullback_abi::markers::{DISOWNS, LATER, MARKER, SAVES};
 use pullback_ad::{FieldKind, LayoutId, Layouts, Request};
 use pullback_ir::MemoryEffects;
 use pullback_llvm::{CallSite, Linkage, Module};

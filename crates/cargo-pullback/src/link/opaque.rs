@@ -27,12 +27,12 @@ pub fn runs_program(symbol: &str) -> bool {
     policy(symbol) == Policy::Inactive && names_program(&demangled(symbol)) || is_run_by_std(symbol)
 }
 
-/// Whether a path names something that is not the standard library's.
+/// Whether a path names something that is neither the standard library's nor Pullback's.
 fn names_program(path: &str) -> bool {
     let words = path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     words
         .filter_map(|word| word.split_once("::"))
-        .any(|(first, _)| !first.is_empty() && !matches!(first, "core" | "alloc" | "std" | "pullback"))
+        .any(|(first, _)| !first.is_empty() && !matches!(first, "core" | "alloc" | "std" | "pullback" | "pullback_abi"))
 }
 
 /// Bring the bodies of functions without derivative that run code of the program's, and of all that those call, to a

@@ -5,6 +5,7 @@
 //! depend on a float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the
 //! user's (a thread, say) is never in the list, since a derivative would be lost without a word.
 
+use pullback_abi::markers::BOOKKEEPING;
 use pullback_llvm::Policy;
 
 /// Paths whose functions carry no derivative. A path that ends in `::` stands for all that is below it.
@@ -56,42 +57,6 @@ const INACTIVE: &[&str] = &[
     "std::thread::functions::yield_now",
 ];
 
-/// What the wrapper of a derivative does besides calling it.
-const BOOKKEEPING: &[&str] = &[
-    "pullback::__private::walk",
-    "pullback::__private::own_cells",
-    // The two ways in which rustc names a method.
-    "pullback::differentiable::aside::Aside::reaches",
-    "pullback::differentiable::aside::Aside>::reaches",
-    "pullback::differentiable::aside::Aside::put_aside",
-    "pullback::differentiable::aside::Aside>::put_aside",
-    "pullback::differentiable::aside::Aside::compare_owners",
-    "pullback::differentiable::aside::Aside>::compare_owners",
-    "pullback::differentiable::aside::Aside::finish",
-    "pullback::differentiable::aside::Aside>::finish",
-    "pullback::differentiable::congruence::Congruence::compare",
-    "pullback::differentiable::congruence::Congruence>::compare",
-    "pullback::differentiable::congruence::Congruence::compare_owners",
-    "pullback::differentiable::congruence::Congruence>::compare_owners",
-    "pullback::differentiable::congruence::Congruence::finish",
-    "pullback::differentiable::congruence::Congruence>::finish",
-    "pullback::differentiable::constants::examine::parts",
-    "pullback::differentiable::constants::examine::types",
-    "pullback::differentiable::constants::Constants::take_parts",
-    "pullback::differentiable::constants::Constants>::take_parts",
-    "pullback::differentiable::constants::Constants::complete_parts",
-    "pullback::differentiable::constants::Constants>::complete_parts",
-    "pullback::differentiable::constants::Constants::finish",
-    "pullback::differentiable::constants::Constants>::finish",
-    "pullback::rt::saved::note",
-    "pullback::rt::Tape::give_back",
-    "pullback::rt::Tape>::give_back",
-    "pullback::rt::Tape::mark",
-    "pullback::rt::Tape>::mark",
-    "pullback::rt::Tape::rewind",
-    "pullback::rt::Tape>::rewind",
-];
-
 /// Parts of a path, below those of [`INACTIVE`], whose functions run a closure of the user's.
 const RUNS_CLOSURES: &[&str] =
     &["std::panicking::catch_unwind", "std::panicking::try", "::once::", "::try_with", "::with"];
@@ -132,9 +97,21 @@ pub fn is_support(symbol: &str) -> bool {
 }
 
 /// Whether this is what the wrapper of a derivative does besides calling it: it checks shadows and drops the tape.
+/// Such functions of `pullback` have a [mark](BOOKKEEPING) in their names.
 pub fn is_bookkeeping(symbol: &str) -> bool {
-    let path = demangled(symbol);
-    BOOKKEEPING.iter().any(|entry| is_below(path.trim_start_matches(['<', '&']), entry))
+    is_marked(&demangled(symbol))
+}
+
+/// Whether a path is that of a function of `pullback` that is marked, or of something inside of one. The types that a
+/// function is instantiated with do not matter.
+fn is_marked(path: &str) -> bool {
+    path.trim_start_matches(['<', '&']).starts_with("pullback::")
+        && path.match_indices(BOOKKEEPING).any(|(at, mark)| {
+            let (before, after) = (&path[..at], &path[at + mark.len()..]);
+            let closed = before.matches('>').count() - before.matches("->").count();
+            let ends_a_name = !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            ends_a_name && before.matches('<').count() == closed
+        })
 }
 
 /// A symbol's path in the source, without hash.
@@ -143,6 +120,9 @@ pub fn demangled(symbol: &str) -> String {
 }
 
 fn is_inactive(path: &str) -> bool {
+    if is_marked(path) {
+        return true;
+    }
     // The implementation of a formatting trait, wherever it is: `<app::Point as core::fmt::Debug>::fmt`.
     if path.contains(" as core::fmt::") {
         return true;
@@ -156,7 +136,7 @@ fn is_inactive(path: &str) -> bool {
     if RUNS_CLOSURES.iter().any(|part| start.contains(part)) || MOVES.iter().any(|entry| start.starts_with(entry)) {
         return false;
     }
-    INACTIVE.iter().chain(BOOKKEEPING).any(|entry| is_below(start, entry))
+    INACTIVE.iter().any(|entry| is_below(start, entry))
 }
 
 /// Whether a path is that of an entry, or below it.
@@ -210,5 +190,44 @@ mod tests {
         assert_eq!(policy("_RNvCs7CeidQFm3AF_7___rustc12___rust_alloc"), Policy::Declare);
         assert_eq!(policy("__rust_dealloc"), Policy::Declare);
         assert_eq!(policy("sin"), Policy::Import);
+    }
+
+    #[test]
+    fn bookkeeping_is_known_by_its_mark() {
+        for symbol in [
+            // A method, an instance of a generic function, one of a generic method, and a closure in it.
+            "_RNvMs3_NtCsaqyhErTKQiF_8pullback2rtNtB5_4Tape21give_back_bookkeeping",
+            "_RINvNtCsaqyhErTKQiF_8pullback9___private16walk_bookkeepingRSdECs3tW4aqgaewU_12second_order",
+            "_RINvNtCsaqyhErTKQiF_8pullback9___private16walk_bookkeepingRSdECs3tW4aqgaewU_12second_order.1495",
+            "_RINvMs_NtNtCsaqyhErTKQiF_8pullback14differentiable9constantsNtB5_9Constants22take_parts_bookkeeping\
+             NtCscVbeJws33pu_8tangents5NamedEB1B_",
+            "_RNCINvMs_NtNtCsaqyhErTKQiF_8pullback14differentiable9constantsNtB7_9Constants26complete_parts_bookkeeping\
+             INtNtCslNYArtu3iFV_5alloc3vec3VecdEE0Cs3tW4aqgaewU_12second_order",
+            // The other mangling.
+            "_ZN8pullback2rt4Tape21give_back_bookkeeping17h0123456789abcdefE",
+            "_ZN8pullback9__private16walk_bookkeeping28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+        ] {
+            let path = demangled(symbol);
+            assert!(path.contains("pullback::"), "{path}");
+            assert!(is_bookkeeping(symbol) && policy(symbol) == Policy::Inactive, "{path}");
+        }
+        // Whatever the types are called.
+        assert!(is_inactive("pullback::__private::walk_bookkeeping::<app::with::Weights>"));
+    }
+
+    #[test]
+    fn the_mark_is_one_of_functions_of_our_own() {
+        for path in [
+            "pullback::rt::saved::note",
+            "app::close_bookkeeping",
+            "<app::pullback::Books>::close_bookkeeping",
+            // It is differentiated, whatever it is given.
+            "<core::iter::Map<_, <pullback::rt::Tape>::mark_bookkeeping::{closure#0}> as core::iter::Iterator>::next",
+            "pullback::functional::shim::<f64, fn(f64) -> f64, app::close_bookkeeping::{closure#0}>",
+            "<pullback::LayoutOf<app::close_bookkeeping::Book>>::name",
+            "pullback::rules::undo_bookkeepings",
+        ] {
+            assert!(!is_marked(path), "{path}");
+        }
     }
 }

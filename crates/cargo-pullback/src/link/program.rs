@@ -1,10 +1,11 @@
 //! All the bitcode of a program: the modules on the link line and the standard library's, parsed when asked for.
 
-use super::inputs::{Input, LATER, MARKER, Member};
+use super::inputs::{Input, Member};
 use super::policy::{is_support, policy};
 use super::std_bodies::StdBodies;
 use anyhow::{Context as _, Result};
 use object::read::archive::ArchiveFile;
+use pullback_abi::markers::{LATER, MARKER};
 use pullback_llvm::{Context, Linkage, Module, Policy};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap, HashSet};

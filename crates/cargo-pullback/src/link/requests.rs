@@ -1,20 +1,20 @@
 //! The requests of a module, read from the constants that the attributes leave in it.
 //!
-//! `docs/architecture.md` has the table of the structures; `pullback::abi` declares them. A request's arguments name
+//! `docs/architecture.md` has the table of the structures; `pullback-abi` declares them. A request's arguments name
 //! their layouts by functions, `fn() -> &'static Layout`; function and constant may lie in another module of the
 //! program than the request, since `f64`'s layout is compiled with the `pullback` crate.
 
-use super::inputs::{DISOWNS, LATER, MARKER, SAVES};
 use super::policy::demangled;
 use super::program::{ModuleId, Program};
 use crate::diagnostics::{CLOSURE, Place, is_users_own};
 use anyhow::{Context, Result, bail};
+use pullback_abi::markers::{DISOWNS, LATER, MARKER, SAVES};
+use pullback_abi::{self as abi, Kind, Slice};
 use pullback_ad::{Activity, Argument, CustomRules, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
 use pullback_llvm::{CallSite, ConstData, Module};
 use std::collections::{HashMap, HashSet, VecDeque};
-
-/// The version of the structures this driver reads.
-const VERSION: u32 = 2;
+use std::mem::offset_of;
+use std::rc::Rc;
 
 /// A request, as it stands in a module.
 #[derive(Clone, Debug)]
@@ -65,35 +65,53 @@ pub struct Decoder<'p> {
     known: HashMap<(ModuleId, String), LayoutId>,
 }
 
-/// Where constants are read: some bytes of some module.
+/// Where a structure of `pullback-abi` is read: some bytes of some module. Its fields are read by their offsets in it,
+/// `offset_of!`.
 pub struct Reader {
     /// The module.
     pub id: ModuleId,
-    data: ConstData,
-    base: u64,
+    data: Rc<ConstData>,
+    base: usize,
 }
 
 impl Reader {
-    fn bytes<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
-        let at = usize::try_from(self.base + offset)?;
+    fn bytes<const N: usize>(&self, offset: usize) -> Result<[u8; N]> {
+        let at = self.base + offset;
         let bytes = self.data.bytes.get(at..at + N).context("a constant is too short")?;
         Ok(bytes.try_into()?)
     }
 
-    /// The number at an offset.
-    pub fn u32(&self, offset: u64) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.bytes(offset)?))
+    /// That the version at an offset is the one that this driver reads.
+    pub fn check_version(&self, offset: usize) -> Result<()> {
+        const VERSION: u32 = abi::VERSION;
+        let version = self.u32(offset)?;
+        if version != VERSION {
+            bail!(
+                "it has version {version}, and this driver reads version {VERSION}; use `cargo-pullback` and `pullback` of the same release"
+            );
+        }
+        Ok(())
     }
 
     /// The number at an offset.
-    pub fn u64(&self, offset: u64) -> Result<u64> {
+    pub fn u32(&self, offset: usize) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.bytes(offset)?))
+    }
+
+    /// The `usize` of the program at an offset.
+    pub fn u64(&self, offset: usize) -> Result<u64> {
         Ok(u64::from_le_bytes(self.bytes(offset)?))
     }
 
     /// The symbol whose address lies at an offset, and how far behind it.
-    pub fn address(&self, offset: u64) -> Option<(String, u64)> {
-        let reloc = self.data.reloc_at(self.base + offset)?;
-        Some((reloc.symbol.clone(), u64::try_from(reloc.addend).ok()?))
+    fn address(&self, offset: usize) -> Option<(String, usize)> {
+        let reloc = self.data.reloc_at(u64::try_from(self.base + offset).ok()?)?;
+        Some((reloc.symbol.clone(), usize::try_from(reloc.addend).ok()?))
+    }
+
+    /// The function whose address lies at an offset.
+    pub fn function(&self, offset: usize) -> Option<String> {
+        self.address(offset).map(|(symbol, _)| symbol)
     }
 }
 
@@ -109,34 +127,23 @@ impl<'p> Decoder<'p> {
     }
 
     fn request(&mut self, id: ModuleId, constant: &str) -> Result<(Request, Place)> {
-        let r = self.constant(id, constant, 0)?;
-        let version = r.u32(0)?;
-        if version != VERSION {
-            bail!(
-                "it has version {version}, and this driver reads version {VERSION}; use `cargo-pullback` and `pullback` of the same release"
-            );
-        }
-        let mode = match r.u32(4)? {
-            0 => Mode::Forward,
-            1 => Mode::Reverse,
-            other => bail!("it has the mode {other}"),
+        let r = self.constant(id, constant)?;
+        r.check_version(offset_of!(abi::Request, version))?;
+        let flags = r.u32(offset_of!(abi::Request, flags))?;
+        let place = Place {
+            file: self.string(&r, offset_of!(abi::Request, file))?,
+            line: r.u32(offset_of!(abi::Request, line))?,
+            column: r.u32(offset_of!(abi::Request, column))?,
         };
-        let flags = r.u32(12)?;
-        let place = Place { file: self.string(&r, 32)?, line: r.u32(48)?, column: r.u32(52)? };
-        let name = self.string(&r, 16)?;
-        let mut args = Vec::new();
-        for i in 0..r.u64(64)? {
-            let arg = self.pointed(&r, 56, i * 32)?;
-            args.push(self.argument(&arg)?);
-        }
+        let args = self.arguments(&r, offset_of!(abi::Request, args))?;
         let request = Request {
-            mode,
-            width: usize::try_from(r.u32(8)?)?,
-            strong_zero: flags & 1 != 0,
-            runtime_activity: flags & 2 != 0,
-            split: flags & 4 != 0,
+            mode: Mode::try_from(r.u32(offset_of!(abi::Request, mode))?)?,
+            width: usize::try_from(r.u32(offset_of!(abi::Request, width))?)?,
+            strong_zero: flags & abi::Request::STRONG_ZERO != 0,
+            runtime_activity: flags & abi::Request::RUNTIME_ACTIVITY != 0,
+            split: flags & abi::Request::SPLIT != 0,
             nested: false,
-            name,
+            name: self.string(&r, offset_of!(abi::Request, name))?,
             args,
             layouts: std::mem::take(&mut self.layouts),
             rules: CustomRules::default(),
@@ -144,21 +151,23 @@ impl<'p> Decoder<'p> {
         Ok((request, place))
     }
 
-    /// An `Arg`.
-    pub fn argument(&mut self, r: &Reader) -> Result<Argument> {
-        let activity = match r.u32(16)? {
-            0 => Activity::Const,
-            1 => Activity::Duplicated,
-            2 => Activity::DuplicatedNoNeed,
-            other => bail!("an argument has the activity {other}"),
-        };
-        let layout = self.layout_at(r, 24)?.context("an argument has no layout")?;
-        Ok(Argument { name: self.string(r, 0)?, activity, by_value: r.u32(20)? & 1 != 0, layout })
+    /// The arguments whose slice lies at an offset.
+    pub fn arguments(&mut self, r: &Reader, offset: usize) -> Result<Vec<Argument>> {
+        self.slice::<abi::Arg>(r, offset)?.iter().map(|arg| self.argument(arg)).collect()
+    }
+
+    fn argument(&mut self, r: &Reader) -> Result<Argument> {
+        Ok(Argument {
+            name: self.string(r, offset_of!(abi::Arg, name))?,
+            activity: Activity::try_from(r.u32(offset_of!(abi::Arg, activity))?)?,
+            by_value: r.u32(offset_of!(abi::Arg, flags))? & abi::Arg::BY_VALUE != 0,
+            layout: self.layout_at(r, offset_of!(abi::Arg, layout))?.context("an argument has no layout")?,
+        })
     }
 
     /// The layout that the function at an offset returns; `None` if there is no function.
-    fn layout_at(&mut self, r: &Reader, offset: u64) -> Result<Option<LayoutId>> {
-        let Some((function, _)) = r.address(offset) else { return Ok(None) };
+    fn layout_at(&mut self, r: &Reader, offset: usize) -> Result<Option<LayoutId>> {
+        let Some(function) = r.function(offset) else { return Ok(None) };
         let home = self.home(r.id, &function)?;
         if let Some(known) = self.known.get(&(home, function.clone())) {
             return Ok(Some(*known));
@@ -169,62 +178,74 @@ impl<'p> Decoder<'p> {
         let constant = module
             .returned_constant(&function)
             .with_context(|| format!("the layout `{}` is not a constant", demangled(&function)))?;
-        let r = self.constant(home, &constant, 0)?;
+        let r = self.constant(home, &constant)?;
         let mut fields = Vec::new();
-        for i in 0..r.u64(24)? {
-            let field = self.pointed(&r, 16, i * 32)?;
+        for field in self.slice::<abi::Field>(&r, offset_of!(abi::Layout, fields))? {
             let field = self.field(&field)?;
             // Without bytes, it is for the wrapper only.
             if field.kind != FieldKind::Unknown(0) {
                 fields.push(field);
             }
         }
-        let data = Layout { name: self.string(&r, 32)?, size: r.u64(0)?, fields };
+        let data = Layout {
+            name: self.string(&r, offset_of!(abi::Layout, name))?,
+            size: r.u64(offset_of!(abi::Layout, size))?,
+            fields,
+        };
         self.layouts.set(layout, data);
         Ok(Some(layout))
     }
 
     fn field(&mut self, r: &Reader) -> Result<Field> {
-        let count = r.u64(16)?;
-        let layout = self.layout_at(r, 24)?;
-        let kind = match r.u32(8)? {
-            1 => FieldKind::F32,
-            2 => FieldKind::F64,
-            3 => FieldKind::Pointer(layout),
-            4 => FieldKind::Int(count),
-            5 => FieldKind::Nested(layout.context("a nested field has no layout")?, count),
-            6 => FieldKind::Opaque(count),
-            7 => FieldKind::Payload(layout.context("a payload has no layout")?),
-            8 => FieldKind::Unknown(count),
-            9 => FieldKind::Cell(count),
-            10 => FieldKind::Owners(count),
-            other => bail!("a field is of kind {other}"),
+        let count = r.u64(offset_of!(abi::Field, count))?;
+        let layout = self.layout_at(r, offset_of!(abi::Field, layout))?;
+        let kind = match Kind::try_from(r.u32(offset_of!(abi::Field, kind))?)? {
+            Kind::F32 => FieldKind::F32,
+            Kind::F64 => FieldKind::F64,
+            Kind::Pointer => FieldKind::Pointer(layout),
+            Kind::Inactive => FieldKind::Int(count),
+            Kind::Nested => FieldKind::Nested(layout.context("a nested field has no layout")?, count),
+            Kind::Opaque => FieldKind::Opaque(count),
+            Kind::Payload => FieldKind::Payload(layout.context("a payload has no layout")?),
+            Kind::Unknown => FieldKind::Unknown(count),
+            Kind::Cell => FieldKind::Cell(count),
+            Kind::Owners => FieldKind::Owners(count),
         };
-        Ok(Field { offset: r.u64(0)?, kind })
+        Ok(Field { offset: r.u64(offset_of!(abi::Field, offset))?, kind })
     }
 
-    /// The string whose pointer and length lie at an offset.
-    pub fn string(&mut self, r: &Reader, offset: u64) -> Result<String> {
-        let length = r.u64(offset + 8)?;
+    /// The string that lies at an offset, a `Str`.
+    pub fn string(&mut self, r: &Reader, offset: usize) -> Result<String> {
+        let length = usize::try_from(r.u64(offset + Slice::<u8>::LENGTH)?)?;
         if length == 0 {
             return Ok(String::new());
         }
-        let text = self.pointed(r, offset, 0)?;
-        let start = usize::try_from(text.base)?;
-        let bytes = text.data.bytes.get(start..start + usize::try_from(length)?).context("a string is too short")?;
+        let text = self.pointed(r, offset + Slice::<u8>::POINTER)?;
+        let bytes = text.data.bytes.get(text.base..text.base + length).context("a string is too short")?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The constant to which the pointer at an offset points, from so many bytes behind it on.
-    pub fn pointed(&mut self, r: &Reader, offset: u64, behind: u64) -> Result<Reader> {
-        let (symbol, addend) = r.address(offset).context("a pointer does not point to a constant")?;
-        self.constant(r.id, &symbol, addend + behind)
+    /// The values of the `Slice<T>` that lies at an offset.
+    fn slice<T: 'static>(&mut self, r: &Reader, offset: usize) -> Result<Vec<Reader>> {
+        let length = usize::try_from(r.u64(offset + Slice::<T>::LENGTH)?)?;
+        if length == 0 {
+            return Ok(Vec::new());
+        }
+        let Reader { id, data, base } = self.pointed(r, offset + Slice::<T>::POINTER)?;
+        Ok((0..length).map(|i| Reader { id, data: data.clone(), base: base + i * size_of::<T>() }).collect())
     }
 
-    /// The constant `symbol`, as module `id` knows it, from byte `base` on.
-    pub fn constant(&mut self, id: ModuleId, symbol: &str, base: u64) -> Result<Reader> {
+    /// What the pointer at an offset points to.
+    fn pointed(&mut self, r: &Reader, offset: usize) -> Result<Reader> {
+        let (symbol, base) = r.address(offset).context("a pointer does not point to a constant")?;
+        Ok(Reader { base, ..self.constant(r.id, &symbol)? })
+    }
+
+    /// The constant `symbol`, as module `id` knows it.
+    pub fn constant(&mut self, id: ModuleId, symbol: &str) -> Result<Reader> {
         let home = self.home(id, symbol)?;
-        Ok(Reader { id: home, data: self.program.module(home)?.constant_data(symbol)?, base })
+        let data = self.program.module(home)?.constant_data(symbol)?;
+        Ok(Reader { id: home, data: Rc::new(data), base: 0 })
     }
 
     /// Where the function of the user's begins that a shim of module `id` calls, by way of others that are not the

@@ -12,7 +12,6 @@
 //!                                                 └▶ augmented, pullback
 //! ```
 
-use super::inputs::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
 use super::nested::Inner;
 use super::opaque;
 use super::policy::demangled;
@@ -22,37 +21,22 @@ use super::resolve::{Callees, is_differentiated, link_part, resolve};
 use crate::diagnostics::{Place, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result, bail};
+use pullback_abi::markers::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
+use pullback_abi::{self as abi, ENTRY, Kept, RuleEntry, RuleKind};
 use pullback_ad::{
     Activity, Argument, Calls, CustomRule, CustomRules, Layouts, Mode, ReverseRule, Role, RuleArgument, Storage,
 };
 use pullback_ir::{FuncId, Function, Type};
 use pullback_llvm::{CallSite, InlinedCall, Linkage, Module, NormaliseOptions, normalise};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::mem::offset_of;
 use std::ops::Bound;
 use std::sync::Arc;
-
-/// What the statics of rules are called.
-pub const ENTRY: &str = "__PULLBACK_RULE";
-
-/// The version of the structures this driver reads.
-const VERSION: u32 = 2;
-
-/// What is added to the kind of an entry that gives way to another one.
-const DEFAULT: u32 = 1 << 8;
-
-/// What an entry says of its function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Forward,
-    Reverse,
-    NotDifferentiable,
-    OptOut,
-}
 
 /// A static that an attribute leaves.
 struct Entry {
     module: ModuleId,
-    kind: Kind,
+    kind: RuleKind,
     /// Whether it gives way to another one.
     default: bool,
     target: String,
@@ -109,7 +93,7 @@ impl Rules {
         }
         // Who opts out of such a function names the one that is seen.
         let opted_out = |target: &String| {
-            rules.by_target.get(target).is_some_and(|entries| entries.iter().any(|e| e.kind == Kind::OptOut))
+            rules.by_target.get(target).is_some_and(|entries| entries.iter().any(|e| e.kind == RuleKind::OptOut))
         };
         let targets: Vec<String> =
             inside.iter().filter(|(seen, _)| opted_out(seen)).map(|(_, target)| target.clone()).collect();
@@ -118,12 +102,12 @@ impl Rules {
         }
         for entries in rules.by_target.values_mut() {
             // Who opts out has no rule; what else is said comes first in reverse mode.
-            if entries.iter().any(|e| e.kind == Kind::OptOut) {
+            if entries.iter().any(|e| e.kind == RuleKind::OptOut) {
                 entries.clear();
             }
-            let said: Vec<Kind> = entries.iter().filter(|e| !e.default).map(|e| e.kind).collect();
-            entries.retain(|e| !(e.default && (said.contains(&e.kind) || said.contains(&Kind::NotDifferentiable))));
-            entries.sort_by_key(|e| e.kind != Kind::Reverse);
+            let said: Vec<RuleKind> = entries.iter().filter(|e| !e.default).map(|e| e.kind).collect();
+            entries.retain(|e| !(e.default && (said.contains(&e.kind) || said.contains(&RuleKind::NonDifferentiable))));
+            entries.sort_by_key(|e| e.kind != RuleKind::Reverse);
         }
         rules.by_target.retain(|_, entries| !entries.is_empty());
         Ok(rules)
@@ -158,7 +142,7 @@ impl Rules {
             let mut entries: Vec<&Entry> = entries.iter().collect();
             entries.sort_by_key(|e| (&e.place.file, e.place.line));
             for (i, entry) in entries.iter().enumerate() {
-                let alone = entry.kind == Kind::NotDifferentiable;
+                let alone = entry.kind == RuleKind::NonDifferentiable;
                 let Some(other) = entries[..i].iter().find(|e| alone || e.kind == entry.kind) else { continue };
                 let Place { file, line, column } = &other.place;
                 found.push(show(
@@ -189,36 +173,27 @@ fn described(call: &CallSite) -> Result<&str> {
 
 fn entry(program: &mut Program, id: ModuleId, symbol: &str) -> Result<Entry> {
     let mut decoder = Decoder::new(program);
-    let r = decoder.constant(id, symbol, 0)?;
-    check_version(&r)?;
-    let default = r.u32(4)? & DEFAULT != 0;
-    let kind = match r.u32(4)? & !DEFAULT {
-        0 => Kind::Forward,
-        1 => Kind::Reverse,
-        2 => Kind::NotDifferentiable,
-        3 => Kind::OptOut,
-        other => bail!("it is of kind {other}"),
-    };
-    let (target, _) = r.address(8).context("it is for no function")?;
-    let wrapper = r.address(16).map(|(symbol, _)| symbol);
-    let name = decoder.string(&r, 24)?;
-    let place = Place { file: decoder.string(&r, 40)?, line: r.u32(56)?, column: r.u32(60)? };
-    Ok(Entry { module: id, kind, default, target, wrapper, name, place })
-}
-
-fn check_version(r: &Reader) -> Result<()> {
-    let version = r.u32(0)?;
-    if version != VERSION {
-        bail!(
-            "it has version {version}, and this driver reads version {VERSION}; use `cargo-pullback` and `pullback` of the same release"
-        );
-    }
-    Ok(())
+    let r = decoder.constant(id, symbol)?;
+    r.check_version(offset_of!(RuleEntry, version))?;
+    let kind = r.u32(offset_of!(RuleEntry, kind))?;
+    Ok(Entry {
+        module: id,
+        kind: RuleKind::try_from(kind & !RuleEntry::DEFAULT)?,
+        default: kind & RuleEntry::DEFAULT != 0,
+        target: r.function(offset_of!(RuleEntry, target)).context("it is for no function")?,
+        wrapper: r.function(offset_of!(RuleEntry, wrapper)),
+        name: decoder.string(&r, offset_of!(RuleEntry, name))?,
+        place: Place {
+            file: decoder.string(&r, offset_of!(RuleEntry, file))?,
+            line: r.u32(offset_of!(RuleEntry, line))?,
+            column: r.u32(offset_of!(RuleEntry, column))?,
+        },
+    })
 }
 
 /// A rule, as its functions are called in the program.
 struct Rule {
-    kind: Kind,
+    kind: RuleKind,
     name: String,
     borrows: bool,
     once: bool,
@@ -250,33 +225,32 @@ fn read(program: &mut Program, entry: &Entry) -> Result<Rule> {
     let calls = program.module(home)?.calls_of(RULE_MARKER);
     let call = calls.into_iter().find(|call| call.caller == *wrapper).context("its wrapper calls no rule")?;
     let mut decoder = Decoder::new(program);
-    let r = decoder.constant(home, described(&call)?, 0)?;
-    check_version(&r)?;
-    let mut args = Vec::new();
-    for i in 0..r.u64(32)? {
-        let arg = decoder.pointed(&r, 24, i * 32)?;
-        args.push(decoder.argument(&arg)?);
-    }
-    let name = decoder.string(&r, 8)?;
-    let function = |at: u64| r.address(at).map(|(symbol, _)| symbol);
+    let r = decoder.constant(home, described(&call)?)?;
+    r.check_version(offset_of!(abi::Rule, version))?;
+    let flags = r.u32(offset_of!(abi::Rule, flags))?;
     Ok(Rule {
         kind: entry.kind,
-        name,
-        borrows: r.u32(4)? & 1 != 0,
-        once: r.u32(4)? & 2 != 0,
-        drops: r.u32(4)? & 4 != 0,
-        args,
+        name: decoder.string(&r, offset_of!(abi::Rule, name))?,
+        borrows: flags & abi::Rule::BORROWS != 0,
+        once: flags & abi::Rule::ONCE != 0,
+        drops: flags & abi::Rule::DROPS != 0,
+        args: decoder.arguments(&r, offset_of!(abi::Rule, args))?,
         layouts: decoder.into_layouts(),
-        stand_in: function(40).context("it has no stand-in")?,
-        augmented: function(48),
-        owning: function(112),
-        view: function(56),
-        pullback: function(64),
-        tangent: function(72),
-        closure: Storage { size: r.u64(80)?, align: r.u64(88)? },
-        view_storage: Storage { size: r.u64(96)?, align: r.u64(104)? },
+        stand_in: r.function(offset_of!(abi::Rule, primal)).context("it has no stand-in")?,
+        augmented: r.function(offset_of!(abi::Rule, augmented)),
+        owning: r.function(offset_of!(abi::Rule, owning)),
+        view: r.function(offset_of!(abi::Rule, view)),
+        pullback: r.function(offset_of!(abi::Rule, pullback)),
+        tangent: r.function(offset_of!(abi::Rule, tangent)),
+        closure: storage(&r, offset_of!(abi::Rule, closure))?,
+        view_storage: storage(&r, offset_of!(abi::Rule, viewed))?,
         module: r.id,
     })
+}
+
+/// The `Kept` that lies at an offset.
+fn storage(r: &Reader, offset: usize) -> Result<Storage> {
+    Ok(Storage { size: r.u64(offset + offset_of!(Kept, size))?, align: r.u64(offset + offset_of!(Kept, align))? })
 }
 
 /// The rules of a working copy.
@@ -326,7 +300,8 @@ impl Applied {
     /// bodies are differentiated.
     pub fn show(&self, w: &mut Module, modes: &[Mode], options: &NormaliseOptions) -> Result<()> {
         for (name, rules) in &self.stand_ins {
-            let has = |mode: &Mode| rules.iter().any(|rule| (rule.kind == Kind::Forward) == (*mode == Mode::Forward));
+            let has =
+                |mode: &Mode| rules.iter().any(|rule| (rule.kind == RuleKind::Forward) == (*mode == Mode::Forward));
             if modes.iter().all(has) || w.find_symbol(name).is_none() {
                 continue;
             }
@@ -449,7 +424,7 @@ fn custom(ir: &mut pullback_ir::Module, rule: &Rule) -> Option<CustomRule> {
         ir.declare(name, || Function::new(name, vec![Type::Ptr; params], None))
     };
     let calls = match rule.kind {
-        Kind::Forward => Calls::Forward(declare(rule.tangent.as_ref()?, 2 * count)),
+        RuleKind::Forward => Calls::Forward(declare(rule.tangent.as_ref()?, 2 * count)),
         _ => Calls::Reverse(ReverseRule {
             augmented: declare(rule.augmented.as_ref()?, 2 + count),
             owning: rule.owning.as_ref().map(|owning| declare(owning, 2 + count)),
@@ -499,7 +474,8 @@ fn call_plainly(module: &mut Module) -> Result<()> {
     let calls = module.calls_of(RULED_MARKER);
     let target = |call: &CallSite| -> Result<String> {
         let entry = module.constant_data(described(call)?)?;
-        Ok(entry.reloc_at(8).context("a rule is for no function")?.symbol.clone())
+        let target = entry.reloc_at(offset_of!(RuleEntry, target) as u64);
+        Ok(target.context("a rule is for no function")?.symbol.clone())
     };
     let targets: Vec<String> = calls.iter().map(target).collect::<Result<_>>()?;
     module.replace_calls(calls.iter().zip(targets.iter().map(|target| Some(target.as_str()))))?;
@@ -532,7 +508,7 @@ pub fn apply(
             let known = inner.rules().iter().find_map(|applied| applied.targets.get(&name));
             let found = known.map_or_else(|| rules.of(&name), |target| rules.by_target.get_key_value(target));
             let Some((target, entries)) = found else { continue };
-            if entries.iter().any(|e| e.kind == Kind::NotDifferentiable) {
+            if entries.iter().any(|e| e.kind == RuleKind::NonDifferentiable) {
                 applied.inactive.insert(name);
             } else if !wrappers.contains_key(target.as_str()) {
                 let wrapped = Wrapped::read(program, target, entries)
@@ -626,10 +602,10 @@ fn put_in(
 /// rules there, and nobody calls a wrapper.
 pub fn replacements(program: &mut Program, id: ModuleId) -> Result<Vec<(CallSite, Option<String>)>> {
     let mut replaced = Vec::new();
-    for (marker, at) in [(RULE_MARKER, 40), (RULED_MARKER, 8)] {
+    for (marker, at) in [(RULE_MARKER, offset_of!(abi::Rule, primal)), (RULED_MARKER, offset_of!(RuleEntry, target))] {
         for call in program.module(id)?.calls_of(marker) {
-            let r = Decoder::new(program).constant(id, described(&call)?, 0)?;
-            let (function, _) = r.address(at).context("a rule lacks a function")?;
+            let r = Decoder::new(program).constant(id, described(&call)?)?;
+            let function = r.function(at).context("a rule lacks a function")?;
             replaced.push((call, Some(function)));
         }
     }

@@ -15,7 +15,6 @@
 //! are shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer
 //! to them; so are functions that ask for derivatives themselves.
 
-use super::inputs::{DISOWNS, LATER, MARKER, RULE_MARKER, RULED_MARKER, SAVES};
 use super::nested::{self, Inner};
 use super::opaque;
 use super::policy::{demangled, is_support, policy};
@@ -29,6 +28,8 @@ use super::{bug, floatless};
 use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
+use pullback_abi::ENTRY;
+use pullback_abi::markers::{self, DISOWNS, LATER, SAVES};
 use pullback_ad::linearise::text::print as linear_text;
 use pullback_ad::rules::rule;
 use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
@@ -497,7 +498,7 @@ fn share_variables(module: &mut Module) -> Result<()> {
 pub fn replace(mut module: Module, calls: &[(CallSite, Option<String>)], joining: Vec<Derived>) -> Result<Vec<u8>> {
     // The statics of rules have been read. They would keep the rules' functions in the program, and ask for what those
     // call.
-    for rule in module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(rules::ENTRY)) {
+    for rule in module.globals().into_iter().filter(|g| !g.is_declaration && g.name.contains(ENTRY)) {
         module.clear_global(&rule.name)?;
     }
     if !calls.is_empty() {
@@ -516,7 +517,7 @@ fn replace_markers(module: &mut Module, replacements: &[(CallSite, Option<String
     module.replace_calls(replacements.iter().map(|(call, symbol)| (call, symbol.as_deref())))?;
     // The markers' declarations must go, or the linker would look for them.
     module.run_passes("strip-dead-prototypes", &TargetOptions::default())?;
-    for marker in [MARKER, LATER, SAVES, DISOWNS, RULE_MARKER, RULED_MARKER] {
+    for marker in markers::ALL {
         anyhow::ensure!(module.find_symbol(marker).is_none(), "`{marker}` is used otherwise than by a call");
     }
     Ok(())
@@ -524,10 +525,7 @@ fn replace_markers(module: &mut Module, replacements: &[(CallSite, Option<String
 
 /// The symbol of a derivative, to be read in a backtrace or a profile.
 fn symbol(asked: &Asked, tag: &str, number: usize) -> String {
-    let mode = match asked.request.mode {
-        Mode::Forward => "forward",
-        Mode::Reverse => "reverse",
-    };
+    let mode = asked.request.mode.word();
     let name: String =
         asked.request.name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
     format!("__pullback_{mode}_{name}.{tag}.{number}")

@@ -20,11 +20,13 @@
 //! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures
 //! nothing, so it is a plain function to the driver.
 
+use super::abi;
 use super::signature::{Passing, Returned, Shadow, Signature};
-use crate::parse::attribute::{Mode, Width};
+use crate::parse::attribute::Width;
 use crate::parse::plan::{Need, Plan, ResultRole, Role};
 use crate::parse::types::as_reference;
 use proc_macro2::{Ident, Span, TokenStream};
+use pullback_abi::{Activity, Mode, Request};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Type, parse_quote};
@@ -400,7 +402,7 @@ impl Body<'_> {
             Mode::Reverse => (
                 quote! {
                     if !#aside.is_empty() {
-                        #(::pullback::__private::Aside::reaches(#reached);)*
+                        #(::pullback::__private::Aside::reaches_bookkeeping(#reached);)*
                         #aside.clear();
                     }
                 },
@@ -440,33 +442,29 @@ impl Body<'_> {
 
     fn request(&self) -> TokenStream {
         let Plan { attribute, function, .. } = self.plan;
-        let mode = match attribute.mode {
-            Mode::Forward => quote!(Forward),
-            Mode::Reverse => quote!(Reverse),
-        };
+        let mode = abi::mode(attribute.mode);
         let width = attribute.width.lanes() as u32;
-        let flags = u32::from(attribute.options.strong_zero);
+        let flags = if attribute.options.strong_zero { Request::STRONG_ZERO } else { 0 };
         let name = function.name.to_string();
         let arguments = function.arguments.iter().zip(&self.plan.roles).map(|(argument, role)| {
             let activity = match role {
-                Role::Const => quote!(Const),
+                Role::Const => Activity::Const,
                 // A caller can still look behind `&`, so the primal is always needed there.
                 Role::Shadowed(Need::Unneeded) | Role::Stacked(Need::Unneeded)
                     if as_reference(&argument.ty).is_none_or(|reference| reference.mutability.is_some()) =>
                 {
-                    quote!(DuplicatedNoNeed)
+                    Activity::DuplicatedNoNeed
                 }
-                _ => quote!(Duplicated),
+                _ => Activity::Duplicated,
             };
-            let activity = quote!(::pullback::__private::Activity::#activity);
-            let arg = self.arg(&argument.label, activity, &argument.ty, *role == Role::Const);
+            let arg = self.arg(&argument.label, abi::activity(activity), &argument.ty, *role == Role::Const);
             let moved = matches!(role, Role::Shadowed(_)) && as_reference(&argument.ty).is_none();
             if moved && attribute.mode == Mode::Reverse { quote!(#arg.by_value()) } else { arg }
         });
         let result_activity = match self.plan.result {
-            ResultRole::Const => quote!(::pullback::__private::Activity::Const),
+            ResultRole::Const => abi::activity(Activity::Const),
             ResultRole::One(Need::Needed) | ResultRole::Seeded(Need::Needed) | ResultRole::Tangent(Need::Needed) => {
-                quote!(::pullback::__private::Activity::Duplicated)
+                abi::activity(Activity::Duplicated)
             }
             _ => {
                 let result = &self.result;
@@ -476,7 +474,7 @@ impl Body<'_> {
         let result = self.arg("return", result_activity, &self.result, self.plan.result == ResultRole::Const);
         quote! {
             &::pullback::__private::Request::new(
-                ::pullback::__private::Mode::#mode,
+                #mode,
                 #width,
                 #flags,
                 #name,

@@ -1,17 +1,15 @@
 //! The derivative's documentation: its signature, and what it takes and returns.
 
 use super::signature::{Returned, Signature};
-use crate::parse::attribute::{Mode, Width};
+use crate::parse::attribute::Width;
 use crate::parse::plan::Plan;
 use crate::parse::pretty;
+use pullback_abi::Mode;
 use quote::ToTokens;
 
 pub fn describe(plan: &Plan, signature: &Signature) -> String {
     let (function, attribute) = (&plan.function, &plan.attribute);
-    let mode = match attribute.mode {
-        Mode::Forward => "forward",
-        Mode::Reverse => "reverse",
-    };
+    let mode = attribute.mode.word();
     let batch = match attribute.width {
         Width::Single => String::new(),
         Width::Batch(lanes) => format!(", {lanes} at a time"),

@@ -28,11 +28,13 @@ pub mod scalar;
 pub mod transpose;
 
 use self::scalar::occurrences;
+use super::abi;
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
 use crate::parse::types::{leaves, lifetimes_in};
 use proc_macro2::{Ident, Span, TokenStream};
+use pullback_abi::{Activity, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{ExprPath, LitStr, Type};
@@ -53,7 +55,7 @@ pub struct Frame<'a> {
     pub attribute: &'a RuleAttribute,
     pub rule: &'a RuleFunction,
     /// `Forward` or `Reverse`.
-    pub kind: Ident,
+    pub kind: RuleKind,
     /// The target's arguments: names and types.
     pub arguments: Vec<(&'a str, &'a Type)>,
     pub result: &'a Type,
@@ -205,7 +207,7 @@ impl Frame<'_> {
     }
 
     fn entry(&self, target: &ExprPath, abi: Option<&LitStr>, instance: &TokenStream, parts: &Parts<'_>) -> TokenStream {
-        let Frame { kind, result, .. } = self;
+        let (result, kind, entry) = (self.result, abi::rule_kind(self.kind), abi::entry_name());
         let name = self.rule.name();
         let turbofish = &self.rule.function.turbofish;
         let types = self.static_types();
@@ -235,8 +237,8 @@ impl Frame<'_> {
                 ::pullback::__private::with_driver! {
                     #wrapper
                     #[used]
-                    static __PULLBACK_RULE: ::pullback::abi::RuleEntry = ::pullback::abi::RuleEntry::new(
-                        ::pullback::abi::RuleKind::#kind,
+                    static #entry: ::pullback::abi::RuleEntry = ::pullback::abi::RuleEntry::new(
+                        #kind,
                         TARGET as *const (),
                         __pullback_wrapper as *const (),
                         #text,
@@ -350,11 +352,11 @@ pub fn assertion(span: Span, holds: TokenStream, message: &str) -> TokenStream {
 
 /// The activity of an argument that is a reference with a shadow.
 pub fn activity_of(access: Access) -> TokenStream {
-    match access {
-        Access::Shared => quote!(::pullback::__private::Activity::Duplicated),
+    abi::activity(match access {
+        Access::Shared => Activity::Duplicated,
         // It may be written.
-        Access::Exclusive => quote!(::pullback::__private::Activity::DuplicatedNoNeed),
-    }
+        Access::Exclusive => Activity::DuplicatedNoNeed,
+    })
 }
 
 /// That there are floats only behind a `&mut`.

@@ -1,11 +1,12 @@
 //! The derivative's signature: the primal's arguments, each followed by its shadows, the seeds, and what is returned.
 
-use crate::parse::attribute::{Family, Mode, Width};
+use crate::parse::attribute::{Family, Width};
 use crate::parse::function::{ArgumentKind, Function};
 use crate::parse::lifetimes::Borrow;
 use crate::parse::plan::{Need, Plan, ResultRole, Role};
 use crate::parse::types::{as_reference, writable};
 use proc_macro2::{Ident, TokenStream};
+use pullback_abi::Mode;
 use quote::{ToTokens, format_ident, quote};
 use syn::visit::Visit;
 use syn::{Generics, Type, TypeReference, parse_quote};

@@ -130,9 +130,9 @@ fn the_seeds_example() {
             unsafe {
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
                 if !aside.is_empty() {
-                    ::pullback::__private::Aside::reaches((&raw mut d0_0).cast::<()>());
-                    ::pullback::__private::Aside::reaches(s1_0);
-                    ::pullback::__private::Aside::reaches((&raw mut d2_0).cast::<()>());
+                    ::pullback::__private::Aside::reaches_bookkeeping((&raw mut d0_0).cast::<()>());
+                    ::pullback::__private::Aside::reaches_bookkeeping(s1_0);
+                    ::pullback::__private::Aside::reaches_bookkeeping((&raw mut d2_0).cast::<()>());
                     aside.clear();
                 }
                 if !::pullback::__private::saves(shim as *const (), const { #request }).is_null() {

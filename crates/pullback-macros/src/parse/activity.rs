@@ -3,9 +3,13 @@
 use super::{error, similar};
 use proc_macro2::{Ident, Span};
 
-/// An activity as the user wrote it.
+/// What the user says of an argument or of the result.
+///
+/// This is more than the [`Activity`](pullback_abi::Activity) of a request: how the derivative takes and returns what
+/// belongs to the argument. `Dual` and `Duplicated` are one activity, and an `Active` argument has a shadow that the
+/// wrapper makes. [`Role`](super::plan::Role) is what a meaning comes to in a mode, for a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Activity {
+pub enum Meaning {
     Active,
     ActiveOnly,
     Duplicated,
@@ -17,24 +21,24 @@ pub enum Activity {
     Const,
 }
 
-const WORDS: [(&str, Activity); 11] = [
-    ("Active", Activity::Active),
-    ("ActiveOnly", Activity::ActiveOnly),
-    ("Duplicated", Activity::Duplicated),
-    ("DuplicatedOnly", Activity::DuplicatedOnly),
-    ("DuplicatedNoNeed", Activity::DuplicatedOnly),
-    ("Dual", Activity::Dual),
-    ("DualOnly", Activity::DualOnly),
-    ("Dualv", Activity::Dualv),
-    ("DualvOnly", Activity::DualvOnly),
-    ("Const", Activity::Const),
-    ("Constant", Activity::Const),
+const WORDS: [(&str, Meaning); 11] = [
+    ("Active", Meaning::Active),
+    ("ActiveOnly", Meaning::ActiveOnly),
+    ("Duplicated", Meaning::Duplicated),
+    ("DuplicatedOnly", Meaning::DuplicatedOnly),
+    ("DuplicatedNoNeed", Meaning::DuplicatedOnly),
+    ("Dual", Meaning::Dual),
+    ("DualOnly", Meaning::DualOnly),
+    ("Dualv", Meaning::Dualv),
+    ("DualvOnly", Meaning::DualvOnly),
+    ("Const", Meaning::Const),
+    ("Constant", Meaning::Const),
 ];
 
-/// An activity, and the word that says so.
+/// A word for an activity, and what it means.
 #[derive(Clone, Debug)]
 pub struct Word {
-    pub activity: Activity,
+    pub meaning: Meaning,
     pub text: String,
     pub span: Span,
 }
@@ -43,7 +47,7 @@ impl Word {
     pub fn new(word: &Ident) -> syn::Result<Self> {
         let text = word.to_string();
         match WORDS.iter().find(|(name, _)| *name == text) {
-            Some(&(_, activity)) => Ok(Word { activity, text, span: word.span() }),
+            Some(&(_, meaning)) => Ok(Word { meaning, text, span: word.span() }),
             None => Err(error(
                 word.span(),
                 format_args!("unknown activity `{text}`"),
@@ -59,7 +63,7 @@ impl Word {
 
     /// What is not named is constant.
     pub fn constant(span: Span) -> Self {
-        Word { activity: Activity::Const, text: "Const".into(), span }
+        Word { meaning: Meaning::Const, text: "Const".into(), span }
     }
 }
 

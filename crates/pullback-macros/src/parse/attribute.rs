@@ -3,6 +3,7 @@
 use super::activity::{Word, is_activity};
 use super::{error, similar};
 use proc_macro2::{Ident, Span};
+use pullback_abi::Mode;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned;
@@ -17,23 +18,6 @@ pub enum Family {
     StdForward,
     /// That of `std::autodiff::autodiff_reverse`.
     StdReverse,
-}
-
-/// The direction of the derivative.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    Forward,
-    Reverse,
-}
-
-impl Mode {
-    /// The word for it.
-    pub fn text(self) -> &'static str {
-        match self {
-            Mode::Forward => "forward",
-            Mode::Reverse => "reverse",
-        }
-    }
 }
 
 /// How many derivatives run side by side.

@@ -1,12 +1,13 @@
 //! An attribute and its function together: what each argument and the result is to the derivative.
 
-use super::activity::{Activity, Word};
-use super::attribute::{Activities, Attribute, Family, Mode, Width};
+use super::activity::{Meaning, Word};
+use super::attribute::{Activities, Attribute, Family, Width};
 use super::function::{Argument, Function};
 use super::lifetimes;
 use super::types::{as_reference, is_inactive, is_slice_reference, path_name};
 use super::{error, pretty, similar};
 use proc_macro2::TokenStream;
+use pullback_abi::Mode;
 use quote::ToTokens;
 use syn::Type;
 use syn::spanned::Spanned;
@@ -146,7 +147,7 @@ fn positional(words: &[Word], function: &Function) -> syn::Result<(Vec<Word>, Op
             "no activity for the result",
             format_args!("`{}` needs {}", function.name, expected(function)),
         )),
-        ([word], None) if word.activity == Activity::Const => Ok((for_arguments.to_vec(), None)),
+        ([word], None) if word.meaning == Meaning::Const => Ok((for_arguments.to_vec(), None)),
         ([word], None) => Err(error(
             word.span,
             format_args!("`{}` for the result, but `{}` returns nothing", word.text, function.name),
@@ -178,7 +179,7 @@ fn named(words: &[(syn::Ident, Word)], function: &Function) -> syn::Result<(Vec<
             return Err(error(name.span(), format_args!("`{name}` is given twice"), "give each argument one activity"));
         }
         if name == "return" {
-            if function.result.is_none() && word.activity != Activity::Const {
+            if function.result.is_none() && word.meaning != Meaning::Const {
                 return Err(error(
                     name.span(),
                     format_args!("`{}` for the result, but `{}` returns nothing", word.text, function.name),
@@ -205,32 +206,32 @@ fn named(words: &[(syn::Ident, Word)], function: &Function) -> syn::Result<(Vec<
 fn role(attribute: &Attribute, argument: &Argument, word: &Word) -> syn::Result<Role> {
     let (name, text, ty) = (&argument.label, &word.text, &argument.ty);
     let shown = pretty(&ty.to_token_stream());
-    if word.activity != Activity::Const && is_inactive(ty) {
+    if word.meaning != Meaning::Const && is_inactive(ty) {
         return Err(error(
             word.span,
             format_args!("`{text}` on `{name}`, but `{shown}` has no derivative"),
             "mark it `Const`",
         ));
     }
-    match (attribute.mode, word.activity) {
-        (_, Activity::Const) => Ok(Role::Const),
-        (Mode::Reverse, Activity::Active) if is_indirect(ty) => Err(error(
+    match (attribute.mode, word.meaning) {
+        (_, Meaning::Const) => Ok(Role::Const),
+        (Mode::Reverse, Meaning::Active) if is_indirect(ty) => Err(error(
             word.span,
             format_args!("`Active` on `{name}`, which is passed by reference"),
             "use `Duplicated`: its gradient is then added to a shadow that you pass",
         )),
-        (Mode::Reverse, Activity::Active) => Ok(Role::Active),
-        (_, Activity::ActiveOnly) => Err(error(
+        (Mode::Reverse, Meaning::Active) => Ok(Role::Active),
+        (_, Meaning::ActiveOnly) => Err(error(
             word.span,
             "`ActiveOnly` is for the result",
             if attribute.mode == Mode::Forward { "use `Dual`" } else { "use `Active`" },
         )),
-        (_, Activity::Duplicated) => Ok(Role::Shadowed(Need::Needed)),
-        (_, Activity::DuplicatedOnly) => Ok(Role::Shadowed(Need::Unneeded)),
-        (Mode::Forward, Activity::Active) => {
+        (_, Meaning::Duplicated) => Ok(Role::Shadowed(Need::Needed)),
+        (_, Meaning::DuplicatedOnly) => Ok(Role::Shadowed(Need::Unneeded)),
+        (Mode::Forward, Meaning::Active) => {
             Err(error(word.span, "`Active` is an activity of reverse mode", "use `Dual` in forward mode"))
         }
-        (Mode::Reverse, Activity::Dual | Activity::DualOnly | Activity::Dualv | Activity::DualvOnly) => Err(error(
+        (Mode::Reverse, Meaning::Dual | Meaning::DualOnly | Meaning::Dualv | Meaning::DualvOnly) => Err(error(
             word.span,
             format_args!("`{text}` is an activity of forward mode"),
             if is_indirect(ty) {
@@ -239,15 +240,15 @@ fn role(attribute: &Attribute, argument: &Argument, word: &Word) -> syn::Result<
                 "use `Active` or `Duplicated` in reverse mode"
             },
         )),
-        (Mode::Forward, Activity::Dual) => Ok(Role::Shadowed(Need::Needed)),
-        (Mode::Forward, Activity::DualOnly) => Ok(Role::Shadowed(Need::Unneeded)),
-        (Mode::Forward, Activity::Dualv | Activity::DualvOnly) if !is_slice_reference(ty) => Err(error(
+        (Mode::Forward, Meaning::Dual) => Ok(Role::Shadowed(Need::Needed)),
+        (Mode::Forward, Meaning::DualOnly) => Ok(Role::Shadowed(Need::Unneeded)),
+        (Mode::Forward, Meaning::Dualv | Meaning::DualvOnly) if !is_slice_reference(ty) => Err(error(
             word.span,
             format_args!("`{text}` on `{name}`, which is not a slice but `{shown}`"),
             "use `Dual`; `Dualv` is for `&[T]` and `&mut [T]`",
         )),
-        (Mode::Forward, Activity::Dualv) => Ok(Role::Stacked(Need::Needed)),
-        (Mode::Forward, Activity::DualvOnly) => Ok(Role::Stacked(Need::Unneeded)),
+        (Mode::Forward, Meaning::Dualv) => Ok(Role::Stacked(Need::Needed)),
+        (Mode::Forward, Meaning::DualvOnly) => Ok(Role::Stacked(Need::Unneeded)),
     }
 }
 
@@ -258,18 +259,18 @@ fn is_indirect(ty: &Type) -> bool {
 
 fn result_role(attribute: &Attribute, ty: &Type, word: &Word) -> syn::Result<ResultRole> {
     let text = &word.text;
-    if word.activity != Activity::Const && is_inactive(ty) {
+    if word.meaning != Meaning::Const && is_inactive(ty) {
         return Err(error(
             word.span,
             format_args!("`{text}` for the result, but `{}` has no derivative", pretty(&ty.to_token_stream())),
             "mark it `Const`",
         ));
     }
-    let needs = match word.activity {
-        Activity::Const => return Ok(ResultRole::Const),
-        Activity::Active | Activity::Duplicated | Activity::Dual => Need::Needed,
-        Activity::ActiveOnly | Activity::DuplicatedOnly | Activity::DualOnly => Need::Unneeded,
-        Activity::Dualv | Activity::DualvOnly => {
+    let needs = match word.meaning {
+        Meaning::Const => return Ok(ResultRole::Const),
+        Meaning::Active | Meaning::Duplicated | Meaning::Dual => Need::Needed,
+        Meaning::ActiveOnly | Meaning::DuplicatedOnly | Meaning::DualOnly => Need::Unneeded,
+        Meaning::Dualv | Meaning::DualvOnly => {
             return Err(error(
                 word.span,
                 format_args!("`{text}` is for arguments"),
@@ -277,14 +278,14 @@ fn result_role(attribute: &Attribute, ty: &Type, word: &Word) -> syn::Result<Res
             ));
         }
     };
-    match (attribute.mode, word.activity) {
-        (Mode::Forward, Activity::Active | Activity::ActiveOnly) => Err(error(
+    match (attribute.mode, word.meaning) {
+        (Mode::Forward, Meaning::Active | Meaning::ActiveOnly) => Err(error(
             word.span,
             format_args!("`{text}` is an activity of reverse mode"),
             format_args!("use `{}` in forward mode", if needs == Need::Needed { "Dual" } else { "DualOnly" }),
         )),
         (Mode::Forward, _) => Ok(ResultRole::Tangent(needs)),
-        (Mode::Reverse, Activity::Dual | Activity::DualOnly) => Err(error(
+        (Mode::Reverse, Meaning::Dual | Meaning::DualOnly) => Err(error(
             word.span,
             format_args!("`{text}` is an activity of forward mode"),
             format_args!("use `{}` in reverse mode", if needs == Need::Needed { "Active" } else { "ActiveOnly" }),
@@ -294,7 +295,7 @@ fn result_role(attribute: &Attribute, ty: &Type, word: &Word) -> syn::Result<Res
             format_args!("`{text}` for a result behind a pointer"),
             "return floats, or write the result through a `&mut` argument that is `Duplicated`",
         )),
-        (Mode::Reverse, Activity::Duplicated) => Ok(ResultRole::Seeded(needs)),
+        (Mode::Reverse, Meaning::Duplicated) => Ok(ResultRole::Seeded(needs)),
         (Mode::Reverse, _) if attribute.family == Family::Pullback && attribute.width == Width::Single => {
             if matches!(ty, Type::Tuple(_) | Type::Array(_)) {
                 return Err(error(

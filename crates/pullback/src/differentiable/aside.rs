@@ -179,13 +179,13 @@ impl Aside {
     #[inline]
     pub fn assert_alone(&self) {
         if self.has_cells() {
-            self.compare_owners();
+            self.compare_owners_bookkeeping();
         }
     }
 
     #[track_caller]
     #[inline(never)]
-    fn compare_owners(&self) {
+    fn compare_owners_bookkeeping(&self) {
         for owners in self.noted.borrow().owners.iter().flat_map(HashMap::values) {
             if let Owners { met, all, guard: Some(mismatch) } = owners
                 && *all != Some(*met)
@@ -199,12 +199,12 @@ impl Aside {
     /// it. Spans are noted behind shared references, and it may think that nobody writes there. A derivative of a
     /// derivative calls this as it is.
     #[inline(never)]
-    pub fn reaches(shadow: *mut ()) {
+    pub fn reaches_bookkeeping(shadow: *mut ()) {
         std::hint::black_box(shadow);
     }
 
     /// Keep what was noted, and set to zero what may be overwritten. Everything that shadows lie in has been told to
-    /// [`reaches`](Self::reaches), if something was noted.
+    /// [`reaches_bookkeeping`](Self::reaches_bookkeeping), if something was noted.
     ///
     /// # Safety
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
@@ -212,13 +212,13 @@ impl Aside {
     pub unsafe fn clear(&mut self) {
         if !self.noted.get_mut().spans.is_empty() {
             // SAFETY: S12, asked of the caller.
-            unsafe { self.put_aside() }
+            unsafe { self.put_aside_bookkeeping() }
         }
     }
 
     /// # Safety: as of [`clear`](Self::clear).
     #[inline(never)]
-    unsafe fn put_aside(&mut self) {
+    unsafe fn put_aside_bookkeeping(&mut self) {
         for &Span { start, length, treatment } in self.noted.get_mut().spans.iter() {
             // SAFETY: S12, asked of the caller.
             unsafe {
@@ -239,7 +239,7 @@ impl Drop for Aside {
     #[inline]
     fn drop(&mut self) {
         if self.noted.get_mut().spans.capacity() > 0 {
-            self.finish();
+            self.finish_bookkeeping();
         }
     }
 }
@@ -248,7 +248,7 @@ impl Aside {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is: nothing
     /// is left to the fields.
     #[inline(never)]
-    fn finish(&mut self) {
+    fn finish_bookkeeping(&mut self) {
         self.put_back();
         // SAFETY: S12, this is dropped once.
         unsafe {
@@ -287,7 +287,7 @@ impl Aside {
 
 /// Whether a value of `layout` may hold itself, in some variant, what is of a kind that `is_meant`.
 fn holds(layout: &Layout, is_meant: impl Fn(Kind) -> bool + Copy) -> bool {
-    layout.fields().iter().any(|field| match (field.kind(), field.layout()) {
+    layout.fields.get().iter().any(|field| match (field.kind, field.layout) {
         (Kind::Nested | Kind::Payload, Some(inner)) => holds(inner(), is_meant),
         (kind, _) => is_meant(kind),
     })
@@ -300,9 +300,9 @@ fn is_float(kind: Kind) -> bool {
 /// Whether a value of `layout` may hold itself, in some variant, a float that is not in a cell: its shadow can be
 /// written, wherever it lies.
 fn has_free_floats(layout: &Layout) -> bool {
-    let is_cell = layout.fields().iter().any(|field| field.kind() == Kind::Cell);
+    let is_cell = layout.fields.get().iter().any(|field| field.kind == Kind::Cell);
     !is_cell
-        && layout.fields().iter().any(|field| match (field.kind(), field.layout()) {
+        && layout.fields.get().iter().any(|field| match (field.kind, field.layout) {
             (Kind::Nested | Kind::Payload, Some(inner)) => has_free_floats(inner()),
             (kind, _) => is_float(kind),
         })
@@ -326,24 +326,24 @@ enum Content {
 /// The ranges of what lies in a value of `layout` at `offset`, and what it is.
 fn find(offset: usize, layout: &Layout, found: &mut Vec<(Range<usize>, Content)>) {
     // An option with a niche has the layout of its content, which is there or not.
-    if layout.name() == "Option" || layout.fields().iter().any(|field| field.kind() == Kind::Opaque) {
+    if layout.name.get() == "Option" || layout.fields.get().iter().any(|field| field.kind == Kind::Opaque) {
         let is_active = |kind| is_float(kind) || kind == Kind::Pointer;
         let content = if holds(layout, is_active) { Content::Enum } else { Content::PlainEnum };
-        return found.push((offset..offset + layout.size(), content));
+        return found.push((offset..offset + layout.size, content));
     }
-    for field in layout.fields() {
-        let start = offset + field.offset();
-        let (size, content) = match field.kind() {
+    for field in layout.fields.get() {
+        let start = offset + field.offset;
+        let (size, content) = match field.kind {
             Kind::F32 => (size_of::<f32>(), Content::Active),
             Kind::F64 => (size_of::<f64>(), Content::Active),
             Kind::Pointer => (size_of::<*const ()>(), Content::Active),
-            Kind::Inactive => (field.count(), Content::Number),
-            Kind::Unknown | Kind::Owners => (field.count(), Content::Skipped),
+            Kind::Inactive => (field.count, Content::Number),
+            Kind::Unknown | Kind::Owners => (field.count, Content::Skipped),
             Kind::Opaque | Kind::Payload | Kind::Cell => continue,
             Kind::Nested => {
-                let inner = field.layout().expect("a nested field has a layout")();
-                for index in 0..field.count() {
-                    find(start + index * inner.size(), inner, found);
+                let inner = field.layout.expect("a nested field has a layout")();
+                for index in 0..field.count {
+                    find(start + index * inner.size, inner, found);
                 }
                 continue;
             }

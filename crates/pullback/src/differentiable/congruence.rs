@@ -136,14 +136,14 @@ impl Congruence {
     #[inline]
     pub fn assert_congruent(&mut self) {
         if !self.is_empty() {
-            self.compare();
+            self.compare_bookkeeping();
         }
     }
 
     /// The comparison, in a function that a derivative of a derivative calls as it is.
     #[track_caller]
     #[inline(never)]
-    fn compare(&mut self) {
+    fn compare_bookkeeping(&mut self) {
         if let Some(message) = self.noted.get_mut().as_ref().and_then(|noted| mismatch(&noted.pieces)) {
             panic!("{message}");
         }
@@ -154,14 +154,14 @@ impl Congruence {
     #[inline]
     pub fn assert_owned(&mut self) {
         if !self.is_empty() {
-            self.compare_owners();
+            self.compare_owners_bookkeeping();
         }
     }
 
     /// The comparison, in a function that a derivative of a derivative calls as it is.
     #[track_caller]
     #[inline(never)]
-    fn compare_owners(&mut self) {
+    fn compare_owners_bookkeeping(&mut self) {
         if let Some(message) = self.noted.get_mut().as_mut().and_then(|noted| hidden_owner(&mut noted.owners)) {
             panic!("{message}");
         }
@@ -179,7 +179,7 @@ impl Drop for Congruence {
     #[inline]
     fn drop(&mut self) {
         if !self.is_empty() {
-            self.finish();
+            self.finish_bookkeeping();
         }
     }
 }
@@ -187,7 +187,7 @@ impl Drop for Congruence {
 impl Congruence {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
-    fn finish(&mut self) {
+    fn finish_bookkeeping(&mut self) {
         // SAFETY: S5, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.noted) };
     }

@@ -95,7 +95,7 @@ impl Constants {
     pub unsafe fn examine<T: Differentiable, S>(name: &str, primal: &T, shadow: *mut S, congruence: &Congruence) {
         if T::CONSTANTS {
             // SAFETY: S19, asked of the caller.
-            unsafe { examine::parts(name, primal, shadow.cast(), congruence) }
+            unsafe { examine::parts_bookkeeping(name, primal, shadow.cast(), congruence) }
         }
     }
 
@@ -104,7 +104,7 @@ impl Constants {
     #[inline]
     pub fn examine_result<T: Differentiable>() {
         if T::CONSTANTS {
-            examine::types(format_args!("the result"), &T::LAYOUT);
+            examine::types_bookkeeping(format_args!("the result"), &T::LAYOUT);
         }
     }
 
@@ -117,13 +117,18 @@ impl Constants {
     pub unsafe fn take<T: Differentiable, S>(&mut self, primal: &T, shadow: *mut S, congruence: &Congruence) {
         if T::CONSTANTS {
             // SAFETY: S19, asked of the caller.
-            unsafe { self.take_parts(primal, shadow.cast(), congruence) }
+            unsafe { self.take_parts_bookkeeping(primal, shadow.cast(), congruence) }
         }
     }
 
     /// # Safety: as of [`take`](Self::take).
     #[inline(never)]
-    unsafe fn take_parts<T: Differentiable>(&mut self, primal: &T, shadow: *mut T, congruence: &Congruence) {
+    unsafe fn take_parts_bookkeeping<T: Differentiable>(
+        &mut self,
+        primal: &T,
+        shadow: *mut T,
+        congruence: &Congruence,
+    ) {
         // SAFETY: S19, asked of the caller.
         unsafe { primal.constants(shadow, &mut Take::new(&mut self.taken, congruence)) };
     }
@@ -137,13 +142,18 @@ impl Constants {
     pub unsafe fn complete<T: Differentiable, S>(&mut self, value: *const T, tangent: *mut S, congruence: &Congruence) {
         if T::CONSTANTS {
             // SAFETY: S19, asked of the caller.
-            unsafe { self.complete_parts(&*value, tangent.cast(), congruence) }
+            unsafe { self.complete_parts_bookkeeping(&*value, tangent.cast(), congruence) }
         }
     }
 
     /// # Safety: as of [`complete`](Self::complete).
     #[inline(never)]
-    unsafe fn complete_parts<T: Differentiable>(&mut self, value: &T, tangent: *mut T, congruence: &Congruence) {
+    unsafe fn complete_parts_bookkeeping<T: Differentiable>(
+        &mut self,
+        value: &T,
+        tangent: *mut T,
+        congruence: &Congruence,
+    ) {
         let taken = self.taken.get_or_insert_with(|| Box::new(Taken::of(congruence)));
         // SAFETY: S19, asked of the caller.
         unsafe { value.constants(tangent, &mut Adopt::result(taken)) };
@@ -155,7 +165,7 @@ impl Drop for Constants {
     #[inline]
     fn drop(&mut self) {
         if self.taken.is_some() {
-            self.finish();
+            self.finish_bookkeeping();
         }
     }
 }
@@ -163,7 +173,7 @@ impl Drop for Constants {
 impl Constants {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is.
     #[inline(never)]
-    fn finish(&mut self) {
+    fn finish_bookkeeping(&mut self) {
         if let Some(taken) = &mut *self.taken {
             let unfinished = Unfinished;
             let borrowed = std::mem::take(&mut taken.borrowed);

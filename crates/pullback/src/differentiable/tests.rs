@@ -11,17 +11,17 @@ use std::sync::Arc;
 /// What a layout says lies where, nested ones unfolded: `(offset, kind)`, with the length of inactive and opaque bytes.
 fn flat<T: Differentiable + ?Sized>() -> Vec<(usize, Kind, usize)> {
     fn unfold(layout: &Layout, base: usize, into: &mut Vec<(usize, Kind, usize)>) {
-        for field in layout.fields() {
-            let at = base + field.offset();
-            match field.kind() {
+        for field in layout.fields.get() {
+            let at = base + field.offset;
+            match field.kind {
                 Kind::Nested => {
-                    let nested = field.layout().unwrap()();
-                    for index in 0..field.count() {
-                        unfold(nested, at + index * nested.size(), into);
+                    let nested = field.layout.unwrap()();
+                    for index in 0..field.count {
+                        unfold(nested, at + index * nested.size, into);
                     }
                 }
                 Kind::Payload => {}
-                kind => into.push((at, kind, field.count())),
+                kind => into.push((at, kind, field.count)),
             }
         }
     }
@@ -48,7 +48,7 @@ fn scalars_and_arrays() {
     assert_eq!(flat::<[f64; 3]>(), [(0, Kind::F64, 1), (8, Kind::F64, 1), (16, Kind::F64, 1)]);
     assert_eq!(flat::<u16>(), [(0, Kind::Inactive, 2)]);
     assert_eq!(flat::<[f32]>(), flat::<f32>());
-    assert_eq!((layout_of::<f32>().size(), layout_of::<f64>().align()), (4, 8));
+    assert_eq!((layout_of::<f32>().size, layout_of::<f64>().align), (4, 8));
 }
 
 #[test]
@@ -86,12 +86,12 @@ fn a_vec_is_three_words_with_its_pointer_where_the_layout_says() {
 #[test]
 fn counted_values_follow_their_counts() {
     let (rc, arc) = (Rc::new(2.5f64), Arc::new([1.0f32; 4]));
-    let field = layout_of::<Rc<f64>>().fields()[0];
-    let value = field.layout().unwrap()().fields()[2];
-    assert_eq!(word(&rc, 0) + value.offset(), Rc::as_ptr(&rc).addr());
-    let field = layout_of::<Arc<[f32; 4]>>().fields()[0];
-    let value = field.layout().unwrap()().fields()[2];
-    assert_eq!(word(&arc, 0) + value.offset(), Arc::as_ptr(&arc).addr());
+    let field = layout_of::<Rc<f64>>().fields.get()[0];
+    let value = field.layout.unwrap()().fields.get()[2];
+    assert_eq!(word(&rc, 0) + value.offset, Rc::as_ptr(&rc).addr());
+    let field = layout_of::<Arc<[f32; 4]>>().fields.get()[0];
+    let value = field.layout.unwrap()().fields.get()[2];
+    assert_eq!(word(&arc, 0) + value.offset, Arc::as_ptr(&arc).addr());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_derived_struct_lies_where_rustc_puts_it() {
     assert!(fields.contains(&(offset((&raw const layer.bias.0).cast()), Kind::F32, 1)));
     assert!(fields.contains(&(offset((&raw const layer.bias.1).cast()), Kind::F64, 1)));
     assert!(fields.contains(&(offset((&raw const layer.label).cast()), Kind::Unknown, 16)));
-    assert_eq!(layout_of::<Layer>().name(), "Layer");
+    assert_eq!(layout_of::<Layer>().name.get(), "Layer");
 }
 
 #[test]

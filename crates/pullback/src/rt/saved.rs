@@ -187,7 +187,7 @@ impl Saved {
     /// Note a pointer; whether it leads somewhere. What a function without derivative has made has no shadow.
     ///
     /// # Safety
-    /// As asked by [`note`].
+    /// As asked by [`note_bookkeeping`].
     unsafe fn pointer_of(&mut self, place: *mut *mut (), kind: Kind) -> bool {
         // SAFETY: S23, asked of the caller.
         let to = unsafe { place.read() };
@@ -204,7 +204,12 @@ impl Saved {
 /// `shadow` is the place of a shadow that fits `primal`; these and `note` stay where they are as long as the tape is
 /// used, and only the derivative touches them.
 #[inline(never)]
-pub unsafe fn note<T: Differentiable>(tape: &mut Tape, note: &mut MaybeUninit<Noted>, primal: &T, shadow: *mut ()) {
+pub unsafe fn note_bookkeeping<T: Differentiable>(
+    tape: &mut Tape,
+    note: &mut MaybeUninit<Noted>,
+    primal: &T,
+    shadow: *mut (),
+) {
     /// # Safety: as above.
     unsafe fn save<T: Differentiable>(primal: *const (), shadow: *mut (), saved: &mut Saved) {
         // SAFETY: S23, asked of the caller.
@@ -218,7 +223,7 @@ impl Tape {
     /// Copy the shadows that were noted.
     ///
     /// # Safety
-    /// As asked by [`note`], and the primal has not begun.
+    /// As asked by [`note_bookkeeping`], and the primal has not begun.
     #[cold]
     unsafe fn save(&mut self) {
         let mut saved = Saved::default();
@@ -232,7 +237,7 @@ impl Tape {
     /// Make the floats zero in shadows of what arguments own, until the derivative is through.
     ///
     /// # Safety
-    /// As asked by [`note`], and the primal has not begun.
+    /// As asked by [`note_bookkeeping`], and the primal has not begun.
     #[cold]
     unsafe fn set_sums_aside(&mut self, nested: bool) {
         let mut owned = Saved { owned_only: true, ..Saved::default() };
@@ -263,21 +268,21 @@ impl Tape {
     /// The derivative is through, and nothing has panicked: what was saved is forgotten, and what was set aside is added.
     pub(super) fn forget_saved(&mut self) {
         for run in self.saved.take().map(|saved| saved.sums).unwrap_or_default() {
-            // SAFETY: S23, as asked by `note`; the bytes were copied from there.
+            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there.
             unsafe { run.add() };
         }
     }
 
     /// What was noted and not yet dropped.
     fn noted(&self) -> impl Iterator<Item = &Noted> {
-        // SAFETY: S23, as asked by `note`.
+        // SAFETY: S23, as asked by `note_bookkeeping`.
         std::iter::successors(unsafe { self.noted.as_ref() }, |noted| unsafe { noted.next.as_ref() })
     }
 
     /// Bring the cotangents in shadows whose pointers have changed to the values they belong to.
     ///
     /// # Safety
-    /// As asked by [`note`]; the primal is through, and the reverse sweep has not begun.
+    /// As asked by [`note_bookkeeping`]; the primal is through, and the reverse sweep has not begun.
     #[cold]
     unsafe fn settle(&mut self, nested: bool) {
         let Some(saved) = self.saved.as_ref() else { return };
@@ -299,11 +304,11 @@ impl Tape {
         );
         // All are taken before one is put where it belongs: that may be where another one was.
         for moved in &moves {
-            // SAFETY: S23, as asked by `note`.
+            // SAFETY: S23, as asked by `note_bookkeeping`.
             unsafe { moved.take() };
         }
         for moved in &moves {
-            // SAFETY: S23, as asked by `note`.
+            // SAFETY: S23, as asked by `note_bookkeeping`.
             unsafe { moved.put() };
         }
         let gone: Vec<Run> = moves.iter().filter_map(paths::Move::kept).collect();
@@ -317,7 +322,7 @@ impl Tape {
         let Some(saved) = self.saved.take() else { return };
         // What is as it was is not written: it may lie where nothing can be.
         for Pointer { place, to, .. } in saved.pointers {
-            // SAFETY: S23, as asked by `note`; it was read from there.
+            // SAFETY: S23, as asked by `note_bookkeeping`; it was read from there.
             unsafe {
                 if place.read() != to {
                     place.write(to);
@@ -325,7 +330,7 @@ impl Tape {
             }
         }
         for Run { place, bytes, .. } in saved.floats.into_iter().chain(saved.sums) {
-            // SAFETY: S23, as asked by `note`; the bytes were copied from there.
+            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there.
             unsafe {
                 if *std::slice::from_raw_parts(place, bytes.len()) != *bytes {
                     place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -338,7 +343,8 @@ impl Tape {
 /// Save the caller's shadows; or, if `keep` is zero, note that the derivative is through, so that they are not put back.
 ///
 /// # Safety
-/// `tape` points to a tape that nobody else uses. What was asked by [`note`] holds; if `keep` is not zero, the primal has not begun.
+/// `tape` points to a tape that nobody else uses. What was asked by [`note_bookkeeping`] holds; if `keep` is not zero,
+/// the primal has not begun.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
     // SAFETY: S23, asked of the caller.
@@ -356,7 +362,8 @@ pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
 /// the derivative is differentiated itself (`nested` is not zero).
 ///
 /// # Safety
-/// `tape` points to a tape that nobody else uses, what was asked by [`note`] holds, and the primal has not begun.
+/// `tape` points to a tape that nobody else uses, what was asked by [`note_bookkeeping`] holds, and the primal has not
+/// begun.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn __pullback_set_sums_aside(tape: *mut Tape, nested: i64) {
     // SAFETY: S23, asked of the caller.
@@ -367,7 +374,8 @@ pub unsafe extern "C-unwind" fn __pullback_set_sums_aside(tape: *mut Tape, neste
 /// Panics if there are any and the derivative is differentiated itself (`nested` is not zero).
 ///
 /// # Safety
-/// `tape` points to a tape that nobody else uses, and what was asked by [`note`] holds. The primal is through.
+/// `tape` points to a tape that nobody else uses, and what was asked by [`note_bookkeeping`] holds. The primal is
+/// through.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn __pullback_settle_shadows(tape: *mut Tape, nested: i64) {
     // SAFETY: S23, asked of the caller.

@@ -330,8 +330,8 @@ fn saved_shadows_are_put_back() {
         let (dx_place, dy_place) = (&raw mut dx, &raw mut dy);
         // SAFETY: the shadows fit, and stay where they are; nobody else uses them while the tape is there.
         unsafe {
-            note(&mut tape, &mut first, &x, dx_place.cast());
-            note(&mut tape, &mut second, &y, dy_place.cast());
+            note_bookkeeping(&mut tape, &mut first, &x, dx_place.cast());
+            note_bookkeeping(&mut tape, &mut second, &y, dy_place.cast());
             __pullback_save_shadows(&mut tape, 1);
             (&mut *dx_place).iter_mut().flatten().for_each(|v| *v = 0.5);
             (*dy_place)[0] = 0.5;
@@ -360,8 +360,8 @@ fn all_shadows_of_a_shared_value_are_put_back() {
     let [a_note, b_note] = &mut notes;
     // SAFETY: the shadows fit, and stay where they are; nobody else uses them while the tape is there.
     unsafe {
-        note(&mut tape, a_note, &x, a_place.cast());
-        note(&mut tape, b_note, &x, b_place.cast());
+        note_bookkeeping(&mut tape, a_note, &x, a_place.cast());
+        note_bookkeeping(&mut tape, b_note, &x, b_place.cast());
         __pullback_save_shadows(&mut tape, 1);
     }
     first.set(0.5);

@@ -58,7 +58,7 @@ pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *
                 panic!("internal error in Pullback: {mismatch}");
             }
             if !(*owned).aside.is_empty() {
-                Aside::reaches((&raw mut (*owned).zero).cast());
+                Aside::reaches_bookkeeping((&raw mut (*owned).zero).cast());
                 (*owned).aside.clear();
             }
         }
@@ -113,7 +113,7 @@ impl<R: MakeZero> Cotangents<R> {
             self.runs.clear();
             let owned = self.zero.cast::<Owned<R>>();
             if !(*owned).aside.is_empty() {
-                Aside::reaches((&raw mut (*owned).zero).cast());
+                Aside::reaches_bookkeeping((&raw mut (*owned).zero).cast());
                 (*owned).aside.clear();
             }
         }

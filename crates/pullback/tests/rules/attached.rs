@@ -93,7 +93,7 @@ fn odd_rrule<const N: usize, T: Copy>(
 fn a_function_with_a_rule_is_what_it_was() {
     assert_eq!(odd((1.0, 2.0), 1.0, [0u8; 3]), 8.0);
     assert_eq!(odd((2.0, 1.0), 1.0, [0u8; 3]), 4.0);
-    assert_eq!(odd_rrule::record::<3, u8>().args().len(), 4);
+    assert_eq!(odd_rrule::record::<3, u8>().args.get().len(), 4);
 }
 
 #[non_differentiable]

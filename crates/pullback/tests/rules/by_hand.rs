@@ -76,20 +76,20 @@ impl Call {
     /// # Safety
     /// The places are those of the rule's arguments and of its result.
     pub unsafe fn forward_sweep(rule: &'static Rule, places: &[Place]) -> Self {
-        assert_eq!(places.len(), rule.args().len());
+        assert_eq!(places.len(), rule.args.get().len());
         let mut call = Call { rule, tape: Tape::new(), closure: Kept([0xaa; 256]), view: Kept([0xaa; 256]) };
         let (tape, closure, view) =
             ((&raw mut call.tape).cast(), (&raw mut call.closure).cast(), (&raw mut call.view).cast());
         let primals = places.iter().map(|place| place.0);
-        call_with_pointers(rule.augmented(), &[tape, closure].into_iter().chain(primals).collect::<Vec<P>>());
-        assert_eq!(rule.view().is_null(), rule.viewed().size == 0);
-        if !rule.view().is_null() {
+        call_with_pointers(rule.augmented, &[tape, closure].into_iter().chain(primals).collect::<Vec<P>>());
+        assert_eq!(rule.view.is_null(), rule.viewed.size == 0);
+        if !rule.view.is_null() {
             let both = places.iter().flat_map(|place| [place.0, place.1]);
-            call_with_pointers(rule.view(), &[tape, view].into_iter().chain(both).collect::<Vec<P>>());
+            call_with_pointers(rule.view, &[tape, view].into_iter().chain(both).collect::<Vec<P>>());
         }
         // Nothing is written beyond what the record says.
-        assert!(call.closure.0[rule.closure().size..].iter().all(|&byte| byte == 0xaa));
-        assert!(call.view.0[rule.viewed().size..].iter().all(|&byte| byte == 0xaa));
+        assert!(call.closure.0[rule.closure.size..].iter().all(|&byte| byte == 0xaa));
+        assert!(call.view.0[rule.viewed.size..].iter().all(|&byte| byte == 0xaa));
         call
     }
 
@@ -100,7 +100,7 @@ impl Call {
     pub unsafe fn reverse_sweep(&mut self, places: &[Place]) {
         let (closure, view) = ((&raw mut self.closure).cast(), (&raw mut self.view).cast());
         let shadows = places.iter().map(|place| place.1);
-        call_with_pointers(self.rule.pullback(), &[closure, view].into_iter().chain(shadows).collect::<Vec<P>>());
+        call_with_pointers(self.rule.pullback, &[closure, view].into_iter().chain(shadows).collect::<Vec<P>>());
     }
 }
 
@@ -109,8 +109,8 @@ impl Call {
 /// # Safety
 /// The places are those of the rule's arguments and of its result.
 pub unsafe fn primal(rule: &'static Rule, places: &[Place]) {
-    assert_eq!(places.len(), rule.args().len());
-    call_with_pointers(rule.primal(), &places.iter().map(|place| place.0).collect::<Vec<P>>());
+    assert_eq!(places.len(), rule.args.get().len());
+    call_with_pointers(rule.primal, &places.iter().map(|place| place.0).collect::<Vec<P>>());
 }
 
 /// Both sweeps.
@@ -127,8 +127,8 @@ pub unsafe fn reverse(rule: &'static Rule, places: &[Place]) {
 /// # Safety
 /// The places are those of the rule's arguments and of its result.
 pub unsafe fn forward(rule: &'static Rule, places: &[Place]) {
-    assert_eq!(places.len(), rule.args().len());
-    call_with_pointers(rule.tangent(), &places.iter().flat_map(|place| [place.0, place.1]).collect::<Vec<P>>());
+    assert_eq!(places.len(), rule.args.get().len());
+    call_with_pointers(rule.tangent, &places.iter().flat_map(|place| [place.0, place.1]).collect::<Vec<P>>());
 }
 
 /// The derivative of `f` at `x` by central differences.

@@ -29,7 +29,7 @@ fn roomy_rrule(x: &[f64], scale: f64) -> (Vec<f64>, impl Fn(&Vec<f64>, &mut [f64
 #[test]
 fn a_vec_as_the_result() {
     for (rule, room) in [(scaled_rrule::record(), 2), (roomy_rrule::record(), 10)] {
-        assert_eq!(rule.viewed().size, 24);
+        assert_eq!(rule.viewed.size, 24);
         let x = [1.0, 2.0];
         let (mut dx, mut scale, mut d_scale) = ([0.0; 2], 3.0, 0.0);
         let (mut x_ref, mut dx_ref) = (&x[..], &mut dx[..]);
@@ -230,7 +230,7 @@ fn scale_in_place_rrule(x: &mut [f64], scale: f64) -> ((), impl Fn(&mut [f64]) -
 #[test]
 fn a_function_that_changes_its_argument() {
     let rule: &Rule = scale_in_place_rrule::record();
-    let activities: Vec<Activity> = rule.args().iter().map(|arg| arg.activity()).collect();
+    let activities: Vec<Activity> = rule.args.get().iter().map(|arg| arg.activity).collect();
     assert_eq!(activities, [Activity::DuplicatedNoNeed, Activity::Duplicated, Activity::Duplicated]);
     let (mut x, mut dx, mut scale, mut d_scale) = ([1.0, 2.0], [10.0, 100.0], 3.0, 0.0);
     let (mut x_ref, mut dx_ref) = (&mut x[..], &mut dx[..]);

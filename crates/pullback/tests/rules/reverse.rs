@@ -20,9 +20,9 @@ fn fast_inv_sqrt_rrule(x: f32) -> (f32, impl FnOnce(f32) -> f32) {
 #[test]
 fn a_scalar() {
     let rule = fast_inv_sqrt_rrule::record();
-    assert_eq!((rule.name(), rule.flags()), ("fast_inv_sqrt_rrule", 0));
-    assert_eq!((rule.closure().size, rule.closure().align, rule.viewed().size), (8, 4, 0));
-    assert_eq!(rule.args().iter().map(|arg| arg.name()).collect::<Vec<_>>(), ["x", "return"]);
+    assert_eq!((rule.name.get(), rule.flags), ("fast_inv_sqrt_rrule", 0));
+    assert_eq!((rule.closure.size, rule.closure.align, rule.viewed.size), (8, 4, 0));
+    assert_eq!(rule.args.get().iter().map(|arg| arg.name.get()).collect::<Vec<_>>(), ["x", "return"]);
     let (mut x, mut dx, mut y, mut dy) = (4.0_f32, 1.0_f32, f32::NAN, 2.0_f32);
     let places = [Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)];
     // SAFETY: the places of `x` and of the result.
@@ -53,8 +53,8 @@ fn dot_rrule<'a>(x: &'a [f64], y: &'a [f64]) -> (f64, impl FnOnce(f64, &mut [f64
 #[test]
 fn slices() {
     let rule = dot_rrule::record();
-    assert_eq!(rule.flags(), Rule::BORROWS);
-    assert_eq!((rule.closure().size, rule.viewed().size, rule.viewed().align), (32, 32, 8));
+    assert_eq!(rule.flags, Rule::BORROWS);
+    assert_eq!((rule.closure.size, rule.viewed.size, rule.viewed.align), (32, 32, 8));
     let (x, y) = ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]);
     let (mut dx, mut dy) = ([0.5; 3], [0.0; 3]);
     let (mut z, mut dz) = (0.0, 10.0);
@@ -142,7 +142,7 @@ fn mixed_rrule<'a>(
 #[test]
 fn several_arguments_and_results() {
     let rule = mixed_rrule::record();
-    let activities: Vec<Activity> = rule.args().iter().map(|arg| arg.activity()).collect();
+    let activities: Vec<Activity> = rule.args.get().iter().map(|arg| arg.activity).collect();
     let (has, none) = (Activity::Duplicated, Activity::Const);
     assert_eq!(activities, [has, has, has, none, none, has, has]);
 
@@ -224,7 +224,7 @@ fn double_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
 #[test]
 fn a_pullback_that_captures_nothing_costs_nothing() {
     let rule = double_rrule::record();
-    assert_eq!((rule.closure().size, rule.viewed().size), (0, 0));
+    assert_eq!((rule.closure.size, rule.viewed.size), (0, 0));
     let (mut x, mut dx, mut y, mut dy) = (3.0, 0.0, 0.0, 1.0);
     // SAFETY: the places of `x` and of the result.
     unsafe { reverse(rule, &[Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)]) };
@@ -259,7 +259,7 @@ fn shared_rrule(x: &[f64]) -> (f64, impl Fn(f64, &mut [f64]) + use<>) {
 
 /// Runs the reverse sweep of a rule for `sum_of_squares` so many times.
 fn run_sum_of_squares(rule: &'static Rule, times: usize) -> [f64; 2] {
-    assert_eq!(rule.closure().size, 8);
+    assert_eq!(rule.closure.size, 8);
     let x = [1.0, 3.0];
     let (mut dx, mut y, mut dy) = ([0.0; 2], 0.0, 0.0);
     let (mut x_ref, mut dx_ref) = (&x[..], &mut dx[..]);
@@ -279,8 +279,8 @@ fn run_sum_of_squares(rule: &'static Rule, times: usize) -> [f64; 2] {
 
 #[test]
 fn a_pullback_that_owns_memory_is_the_tape_s() {
-    assert_eq!(sum_of_squares_rrule::record().flags(), Rule::ONCE | Rule::DROPS);
-    assert_eq!(shared_rrule::record().flags(), Rule::DROPS);
+    assert_eq!(sum_of_squares_rrule::record().flags, Rule::ONCE | Rule::DROPS);
+    assert_eq!(shared_rrule::record().flags, Rule::DROPS);
     assert_eq!(run_sum_of_squares(sum_of_squares_rrule::record(), 0), [0.0, 0.0]);
     assert_eq!(run_sum_of_squares(sum_of_squares_rrule::record(), 1), [2.0, 6.0]);
     assert_eq!(run_sum_of_squares(shared_rrule::record(), 3), [6.0, 18.0]);
@@ -415,7 +415,7 @@ fn methods_of_generic_types() {
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(total_rrule::record::<f32>(), &places) };
     assert_eq!((y, d_scale), (15.0, 3.0));
-    assert_eq!(total_rrule::record::<f64>().closure().size, 8);
+    assert_eq!(total_rrule::record::<f64>().closure.size, 8);
 }
 
 #[test]
@@ -441,5 +441,5 @@ fn methods_foreign_and_generic_functions() {
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(scaled_rrule::record::<f32>(), &places) };
     assert_eq!((y, dx, d_scale), (6.0, [2.0], 3.0));
-    assert_eq!(scaled_rrule::record::<f64>().args()[1].layout()().size(), 8);
+    assert_eq!((scaled_rrule::record::<f64>().args.get()[1].layout)().size, 8);
 }

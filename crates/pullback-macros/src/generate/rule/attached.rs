@@ -15,9 +15,10 @@
 //! `impl`.
 
 use super::{local, places, wrapper_body};
-use crate::parse::attribute::Mode;
+use crate::generate::abi;
 use crate::parse::rule::attached::{Attached, AttachedRule, TAKEN};
 use proc_macro2::{Ident, TokenStream};
+use pullback_abi::{Mode, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Signature, Type};
@@ -28,7 +29,7 @@ pub fn generate(attached: &Attached, item: TokenStream) -> TokenStream {
     if rules.is_empty() && attached.turbofish().is_empty() {
         // It has one address.
         let name = &signature.ident;
-        let entry = super::marks::entries(&format_ident!("{}", attached.said), &[syn::parse_quote!(#name)]);
+        let entry = super::marks::entries(attached.said, &[syn::parse_quote!(#name)]);
         return quote!(#item #entry);
     }
     let names = names(attached);
@@ -140,7 +141,7 @@ fn parameters(attached: &Attached, rule: &AttachedRule) -> TokenStream {
 fn check(attached: &Attached, rule: &AttachedRule) -> TokenStream {
     let Attached { function, result, .. } = attached;
     let AttachedRule { mode, path, .. } = rule;
-    let name = local_name(attached, &format!("{}_rule_fits", mode.text()));
+    let name = local_name(attached, &format!("{}_rule_fits", mode.word()));
     let generics = function.generics.params.iter();
     let where_clause = &function.generics.where_clause;
     let parameters = parameters(attached, rule);
@@ -183,7 +184,7 @@ fn primal(attached: &Attached) -> TokenStream {
 }
 
 fn wrapper_name(rule: &AttachedRule) -> String {
-    format!("{}_wrapper", rule.mode.text())
+    format!("{}_wrapper", rule.mode.word())
 }
 
 /// A function that is differentiated in the place of the body.
@@ -210,15 +211,15 @@ fn wrapper(attached: &Attached, rule: &AttachedRule) -> TokenStream {
 }
 
 fn entry(attached: &Attached, rule: &AttachedRule) -> TokenStream {
-    let kind = match rule.mode {
-        Mode::Forward => quote!(Forward),
-        Mode::Reverse => quote!(Reverse),
-    };
+    let kind = abi::rule_kind(match rule.mode {
+        Mode::Forward => RuleKind::Forward,
+        Mode::Reverse => RuleKind::Reverse,
+    });
     let (plain, wrapper) = (part(attached, "plain"), part(attached, &wrapper_name(rule)));
     let name = attached.function.name.to_string();
     quote! {
         &::pullback::abi::RuleEntry::new(
-            ::pullback::abi::RuleKind::#kind,
+            #kind,
             #plain as *const (),
             #wrapper as *const (),
             #name,
@@ -229,9 +230,10 @@ fn entry(attached: &Attached, rule: &AttachedRule) -> TokenStream {
 
 fn entry_without_rule(attached: &Attached) -> TokenStream {
     let (plain, name) = (part(attached, "plain"), attached.function.name.to_string());
+    let kind = abi::rule_kind(RuleKind::NonDifferentiable);
     quote! {
         &::pullback::abi::RuleEntry::without_wrapper(
-            ::pullback::abi::RuleKind::NonDifferentiable,
+            #kind,
             #plain as *const (),
             #name,
             (::core::file!(), ::core::line!(), ::core::column!()),

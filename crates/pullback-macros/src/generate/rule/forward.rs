@@ -4,12 +4,14 @@ use super::{
     Frame, Parts, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value, places,
     rule_parameter,
 };
+use crate::generate::abi;
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
 use crate::parse::rule::reverse::{Access, access};
 use crate::parse::rule::{inside_option, is_no_tangent};
 use crate::parse::types::{Pointer, as_reference};
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use pullback_abi::{Activity, RuleKind};
+use quote::{quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
@@ -17,7 +19,7 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
     let frame = Frame {
         attribute: &rule.attribute,
         rule: &rule.rule,
-        kind: format_ident!("Forward"),
+        kind: RuleKind::Forward,
         arguments: rule.arguments().map(|argument| (argument.label.as_str(), &argument.ty)).collect(),
         result: &rule.result,
     };
@@ -145,8 +147,8 @@ fn access_of(ty: &Type) -> Access {
 }
 
 fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
-    let active = quote!(::pullback::__private::Activity::Duplicated);
-    let constant = quote!(::pullback::__private::Activity::Const);
+    let active = abi::activity(Activity::Duplicated);
+    let constant = abi::activity(Activity::Const);
     let mut args: Vec<TokenStream> = (frame.arguments.iter().zip(rule.tangents.iter().zip(tangent_types(rule))))
         .map(|(&(label, ty), (way, tangent))| match way {
             TangentWay::Nothing if access_of(ty) == Access::Exclusive => {

@@ -12,11 +12,13 @@ use super::{
     Frame, Parts, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value,
     places, rule_parameter,
 };
+use crate::generate::abi;
 use crate::parse::pretty;
 use crate::parse::rule::is_no_tangent;
 use crate::parse::rule::reverse::{Access, Calls, CotangentParameter, ReverseRule, ShadowParameter, Way};
 use crate::parse::types::{Pointer, has_lifetimes};
 use proc_macro2::{Ident, TokenStream};
+use pullback_abi::{Activity, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
@@ -25,7 +27,7 @@ pub fn generate(rule: &ReverseRule) -> TokenStream {
     let frame = Frame {
         attribute: &rule.attribute,
         rule: &rule.rule,
-        kind: format_ident!("Reverse"),
+        kind: RuleKind::Reverse,
         arguments: rule.rule.arguments().iter().map(|argument| (argument.label.as_str(), &argument.ty)).collect(),
         result: &rule.result,
     };
@@ -428,8 +430,8 @@ impl Reverse<'_> {
     }
 
     fn args(&self) -> Vec<TokenStream> {
-        let active = quote!(::pullback::__private::Activity::Duplicated);
-        let constant = quote!(::pullback::__private::Activity::Const);
+        let active = abi::activity(Activity::Duplicated);
+        let constant = abi::activity(Activity::Const);
         let mut args: Vec<TokenStream> = (self.frame.arguments.iter().zip(&self.rule.arguments))
             .map(|(&(label, ty), way)| match way {
                 Way::Returned(component) if is_no_tangent(component) => arg(label, constant.clone(), ty, true),

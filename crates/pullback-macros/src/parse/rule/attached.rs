@@ -2,10 +2,10 @@
 //! -> Vec<f64>`.
 
 use super::function::name_lifetimes;
-use crate::parse::attribute::Mode;
 use crate::parse::error;
 use crate::parse::function::{ArgumentKind, Function};
 use proc_macro2::{Span, TokenStream};
+use pullback_abi::{Mode, RuleKind};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
@@ -17,8 +17,8 @@ use syn::{
 pub struct Attached {
     /// Its rules.
     pub rules: Vec<AttachedRule>,
-    /// What is said of it, if it has none: the name of a kind of entry.
-    pub said: &'static str,
+    /// What is said of it, if it has none.
+    pub said: RuleKind,
     /// The attributes by which rules after the first are attached.
     pub taken: Vec<Path>,
     pub attributes: Vec<Attribute>,
@@ -67,7 +67,7 @@ impl AttachedRule {
 impl Attached {
     pub fn parse(name: &str, attribute: TokenStream, item: TokenStream) -> syn::Result<Self> {
         let mut rules = Vec::new();
-        let said = if name == "opt_out" { "OptOut" } else { "NonDifferentiable" };
+        let said = if name == "opt_out" { RuleKind::OptOut } else { RuleKind::NonDifferentiable };
         if is_mark(name) {
             super::marks::refuse_options(name, &attribute)?;
         } else {
@@ -117,7 +117,7 @@ fn take_other_rules(
                 if rules.iter().any(|other| other.mode == rule.mode) {
                     return Err(error(
                         rule.path.span(),
-                        format_args!("this function has two rules for {} mode", rule.mode.text()),
+                        format_args!("this function has two rules for {} mode", rule.mode.word()),
                         "leave one of them out",
                     ));
                 }

@@ -12,14 +12,19 @@ use std::mem::needs_drop;
 /// # Safety: as of [`Constants::examine`](super::Constants::examine).
 #[track_caller]
 #[inline(never)]
-pub(super) unsafe fn parts<T: Differentiable>(name: &str, primal: &T, shadow: *mut T, congruence: &Congruence) {
+pub(super) unsafe fn parts_bookkeeping<T: Differentiable>(
+    name: &str,
+    primal: &T,
+    shadow: *mut T,
+    congruence: &Congruence,
+) {
     let mut examine = Examine { congruence, standings: None, met: HashSet::new(), obstacle: None, inside: Vec::new() };
     // SAFETY: S19, asked of the caller. This pass writes nothing.
     unsafe { primal.constants(shadow, &mut examine) };
     if let Some(why) = examine.obstacle {
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
     }
-    types(format_args!("argument `{name}`"), &T::LAYOUT);
+    types_bookkeeping(format_args!("argument `{name}`"), &T::LAYOUT);
 }
 
 /// A type of which the function may make values that can have no tangent.
@@ -35,19 +40,19 @@ enum Unfit {
 impl Unfit {
     /// One in what `layout` owns or borrows mutably.
     fn find(layout: &'static Layout, in_variant: bool, met: &mut Vec<(*const Layout, bool)>) -> Option<Self> {
-        let lent = layout.name().starts_with(['&', '*']) && layout.name() != "&mut";
+        let lent = layout.name.get().starts_with(['&', '*']) && layout.name.get() != "&mut";
         let here = (&raw const *layout, in_variant);
         if lent || met.contains(&here) {
             return None;
         }
         met.push(here);
         // The skipped fields of its variants are fields of an enum's own layout.
-        let in_variant = in_variant || layout.fields().iter().any(|field| field.kind() == Kind::Opaque);
-        layout.fields().iter().find_map(|field| match field.layout() {
+        let in_variant = in_variant || layout.fields.get().iter().any(|field| field.kind == Kind::Opaque);
+        layout.fields.get().iter().find_map(|field| match field.layout {
             Some(inner) => Self::find(inner(), in_variant, met),
-            None if field.is_single() && layout.name() == "Cell" => Some(Unfit::Cell),
-            None if field.is_single() => Some(Unfit::Single(layout.name())),
-            None => (in_variant && field.is_dropped()).then(|| Unfit::Dropped(layout.name())),
+            None if field.is_single() && layout.name.get() == "Cell" => Some(Unfit::Cell),
+            None if field.is_single() => Some(Unfit::Single(layout.name.get())),
+            None => (in_variant && field.is_dropped()).then(|| Unfit::Dropped(layout.name.get())),
         })
     }
 }
@@ -55,7 +60,7 @@ impl Unfit {
 /// What the function makes itself may have parts that no argument has yet.
 #[track_caller]
 #[inline(never)]
-pub(super) fn types(what: Arguments<'_>, layout: &'static Layout) {
+pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout) {
     match Unfit::find(layout, false, &mut Vec::new()) {
         None => {}
         Some(Unfit::Cell) => {

@@ -1,0 +1,137 @@
+//! What the memory of a type looks like.
+
+use crate::{Kind, Slice, Str};
+
+/// A function that returns a layout. Layouts refer to each other through functions, since a recursive type's is cyclic.
+pub type LayoutFn = fn() -> &'static Layout;
+
+/// The memory of a type: which bytes hold what. Bytes that no field covers are padding.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The size in bytes.
+    pub size: usize,
+    /// The alignment in bytes.
+    pub align: usize,
+    /// The fields.
+    pub fields: Slice<Field>,
+    /// The type's name.
+    pub name: Str,
+}
+
+impl Layout {
+    /// The layout of `T`, which messages call `name`.
+    pub const fn new<T>(name: &'static str, fields: &'static [Field]) -> Self {
+        Layout { size: size_of::<T>(), align: align_of::<T>(), fields: Slice::new(fields), name: Str::new(name) }
+    }
+}
+
+/// A part of a [`Layout`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Where it lies, in bytes from the start; of a [`Kind::Payload`] the number of the variant.
+    pub offset: usize,
+    /// What it is.
+    pub kind: Kind,
+    /// For the wrapper, of a skipped field: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED). The driver does not
+    /// read it.
+    pub flags: u32,
+    /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
+    /// [`Kind::Owners`]) or values ([`Kind::Nested`]).
+    pub count: usize,
+    /// The layout of what it holds or points to.
+    pub layout: Option<LayoutFn>,
+}
+
+impl Field {
+    /// The flag of a field of whose type no other value can be made.
+    pub const SINGLE: u32 = 1;
+    /// The flag of a field of a type whose values have to be dropped.
+    pub const DROPPED: u32 = 2;
+
+    const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
+        Field { offset, kind, flags: 0, count, layout }
+    }
+
+    /// An `f32`.
+    pub const fn f32(offset: usize) -> Self {
+        Self::new(offset, Kind::F32, 1, None)
+    }
+
+    /// An `f64`.
+    pub const fn f64(offset: usize) -> Self {
+        Self::new(offset, Kind::F64, 1, None)
+    }
+
+    /// A pointer to values of `layout`.
+    pub const fn pointer(offset: usize, layout: LayoutFn) -> Self {
+        Self::new(offset, Kind::Pointer, 1, Some(layout))
+    }
+
+    /// A pointer to something that carries no derivative.
+    pub const fn inactive_pointer(offset: usize) -> Self {
+        Self::new(offset, Kind::Pointer, 1, None)
+    }
+
+    /// `bytes` bytes that carry no derivative.
+    pub const fn inactive(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Inactive, bytes, None)
+    }
+
+    /// `count` values of `layout` in a row.
+    pub const fn nested(offset: usize, count: usize, layout: LayoutFn) -> Self {
+        Self::new(offset, Kind::Nested, count, Some(layout))
+    }
+
+    /// `bytes` bytes whose content depends on a variant.
+    pub const fn opaque(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Opaque, bytes, None)
+    }
+
+    /// A value of `layout` that the variant of this number has in the opaque bytes. The number stands for the offset.
+    pub const fn payload(variant: usize, layout: LayoutFn) -> Self {
+        Self::new(variant, Kind::Payload, 1, Some(layout))
+    }
+
+    /// `bytes` bytes of a type that takes no part.
+    pub const fn unknown(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Unknown, bytes, None)
+    }
+
+    /// `bytes` bytes that may be written through a shared reference.
+    pub const fn cell(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Cell, bytes, None)
+    }
+
+    /// `bytes` bytes that count owners.
+    pub const fn owners(offset: usize, bytes: usize) -> Self {
+        Self::new(offset, Kind::Owners, bytes, None)
+    }
+
+    /// The same bytes, of a type of which no other value can be made unless it is `Clone`.
+    #[must_use]
+    pub const fn with_clone(mut self, clone: bool) -> Self {
+        self.flags |= if clone { 0 } else { Self::SINGLE };
+        self
+    }
+
+    /// The same bytes, of a type whose values have to be dropped, or not.
+    #[must_use]
+    pub const fn with_drop(mut self, needs_drop: bool) -> Self {
+        self.flags |= if needs_drop { Self::DROPPED } else { 0 };
+        self
+    }
+
+    /// Whether these are bytes of a type of which no other value can be made.
+    #[inline]
+    pub const fn is_single(&self) -> bool {
+        self.flags & Self::SINGLE != 0
+    }
+
+    /// Whether these are bytes of a skipped type whose values have to be dropped.
+    #[inline]
+    pub const fn is_dropped(&self) -> bool {
+        self.flags & Self::DROPPED != 0
+    }
+}
