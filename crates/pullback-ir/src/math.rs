@@ -2,7 +2,7 @@
 //!
 //! A row says what the function is called in the text format, how many operands it has, which LLVM intrinsic and which
 //! C library functions compute it, and how to evaluate it. The derivative rules are in `pullback-ad`, keyed by the same
-//! [`MathFn`].
+//! [`MathFn`]; the textbook derivatives that oracles use are at the end of this file.
 
 use std::fmt;
 
@@ -155,6 +155,75 @@ impl MathFn {
     /// Whether the second operand is an `i32`.
     pub fn takes_int(self) -> bool {
         matches!(self, MathFn::Powi | MathFn::Ldexp)
+    }
+}
+
+impl MathFn {
+    /// The tangent at `x` (the operands), where the function has the value `r`, along `t` (the operands' tangents), in
+    /// double precision and in its textbook form. Integer operands come as floats, with tangent zero.
+    ///
+    /// This is for oracles: it is written apart from the engine's table of rules, so that a wrong rule cannot hide in
+    /// both.
+    pub fn tangent_f64(self, x: &[f64], r: f64, t: &[f64]) -> f64 {
+        use MathFn::*;
+        let a = x[0];
+        match self {
+            Sqrt => t[0] / (2.0 * r),
+            Sin => t[0] * a.cos(),
+            Cos => -t[0] * a.sin(),
+            Tan => t[0] / (a.cos() * a.cos()),
+            Asin => t[0] / (1.0 - a * a).sqrt(),
+            Acos => -t[0] / (1.0 - a * a).sqrt(),
+            Atan => t[0] / (1.0 + a * a),
+            Atan2 => (x[1] * t[0] - a * t[1]) / (a * a + x[1] * x[1]),
+            Sinh => t[0] * a.cosh(),
+            Cosh => t[0] * a.sinh(),
+            Tanh => t[0] / (a.cosh() * a.cosh()),
+            Asinh => t[0] / (1.0 + a * a).sqrt(),
+            Acosh => t[0] / (a * a - 1.0).sqrt(),
+            Atanh => t[0] / (1.0 - a * a),
+            Exp => t[0] * a.exp(),
+            Exp2 => t[0] * a.exp2() * 2f64.ln(),
+            Expm1 => t[0] * a.exp(),
+            Log => t[0] / a,
+            Log2 => t[0] / (a * 2f64.ln()),
+            Log10 => t[0] / (a * 10f64.ln()),
+            Log1p => t[0] / (1.0 + a),
+            Pow => {
+                let base = if x[1] == 0.0 { 0.0 } else { x[1] * a.powf(x[1] - 1.0) };
+                let exponent = if a == 0.0 && x[1] >= 0.0 { 0.0 } else { r * a.ln() };
+                base * t[0] + exponent * t[1]
+            }
+            Powi => {
+                let n = x[1] as i32;
+                if n == 0 { 0.0 } else { x[1] * a.powi(n - 1) * t[0] }
+            }
+            Cbrt => t[0] / (3.0 * a.cbrt().powi(2)),
+            Hypot => (a * t[0] + x[1] * t[1]) / r,
+            Fdim => {
+                if a > x[1] {
+                    t[0] - t[1]
+                } else {
+                    0.0
+                }
+            }
+            Fma | FmulAdd => t[0] * x[1] + a * t[1] + t[2],
+            Fabs if a > 0.0 => t[0],
+            Fabs if a < 0.0 => -t[0],
+            Fabs => 0.0,
+            MinNum | MaxNum | MinimumNum | MaximumNum | Minimum | Maximum => {
+                if a == r {
+                    t[0]
+                } else {
+                    t[1]
+                }
+            }
+            Copysign if a == 0.0 => 0.0,
+            Copysign if a.is_sign_negative() == x[1].is_sign_negative() => t[0],
+            Copysign => -t[0],
+            Floor | Ceil | Trunc | RoundEven | Rint | NearbyInt | Round => 0.0,
+            Ldexp => t[0] * x[1].exp2(),
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! each byte. So a tangent goes wherever the bits of its float go, and nothing needs to be known about types or
 //! activity. The evaluator shares no code with the engine or with the IR's interpreter, and is their judge.
 
-mod math;
 mod memory;
 mod scalar;
 mod tape;

@@ -1,6 +1,6 @@
 //! Arithmetic on scalars and their duals.
 
-use super::{Scalar, Trap, math};
+use super::{Scalar, Trap};
 use pullback_ir::{BinOp, CastOp, FloatPred, IntPred, MathFn, Type};
 
 /// The float these bits are.
@@ -173,7 +173,7 @@ pub fn math(function: MathFn, args: &[Scalar], ty: &Type) -> Scalar {
         Type::F32 => f64::from(function.eval_f32(&x.iter().map(|v| *v as f32).collect::<Vec<_>>())),
         _ => function.eval_f64(&x),
     };
-    Scalar { bits: from_f64(r, ty), dual: from_f64(math::tangent(function, &x, r, &t), ty) }
+    Scalar { bits: from_f64(r, ty), dual: from_f64(function.tangent_f64(&x, r, &t), ty) }
 }
 
 /// The integer intrinsics that generated programs use, on `i64`.
