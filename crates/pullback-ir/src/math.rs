@@ -88,6 +88,8 @@ math_functions! {
     Exp "exp" 1 Intrinsic("exp"), |a| a[0].exp();
     /// 2 to the operand.
     Exp2 "exp2" 1 Intrinsic("exp2"), |a| a[0].exp2();
+    /// 10 to the operand.
+    Exp10 "exp10" 1 Libm("exp10"), |a| [10.0, a[0]][0].powf(a[0]);
     /// e to the operand, minus 1.
     Expm1 "expm1" 1 Libm("expm1"), |a| a[0].exp_m1();
     /// Natural logarithm.
@@ -184,6 +186,7 @@ impl MathFn {
             Atanh => t[0] / (1.0 - a * a),
             Exp => t[0] * a.exp(),
             Exp2 => t[0] * a.exp2() * 2f64.ln(),
+            Exp10 => t[0] * 10f64.powf(a) * 10f64.ln(),
             Expm1 => t[0] * a.exp(),
             Log => t[0] / a,
             Log2 => t[0] / (a * 2f64.ln()),

@@ -14,6 +14,7 @@ mod c {
     pub mod double {
         unsafe extern "C" {
             pub safe fn asinh(x: f64) -> f64;
+            pub safe fn exp10(x: f64) -> f64;
             pub safe fn acosh(x: f64) -> f64;
             pub safe fn atanh(x: f64) -> f64;
         }
@@ -23,6 +24,8 @@ mod c {
         unsafe extern "C" {
             #[link_name = "asinhf"]
             pub safe fn asinh(x: f32) -> f32;
+            #[link_name = "exp10f"]
+            pub safe fn exp10(x: f32) -> f32;
             #[link_name = "acoshf"]
             pub safe fn acosh(x: f32) -> f32;
             #[link_name = "atanhf"]
@@ -108,6 +111,7 @@ functions! {
     powi = x.powi(n);
     exp = x.exp();
     exp2 = x.exp2();
+    exp10 = c::exp10(x);
     expm1 = x.exp_m1();
     log = x.ln();
     log2 = x.log2();

@@ -403,6 +403,15 @@ fn exponentials() -> Vec<Case> {
             (NAN) => (NAN);
             (HUGE) => (INF);
         }
+        exp10 {
+            (0.0) => (named("ln 10", LN_10));
+            (-0.0) => (named("ln 10", LN_10));
+            (1.0) => (named("10·ln 10", 10.0 * LN_10));
+            (INF) => (INF);
+            (-INF) => (0.0);
+            (NAN) => (NAN);
+            (HUGE) => (INF);
+        }
         expm1 {
             (0.0) => (1.0);
             (-0.0) => (1.0);

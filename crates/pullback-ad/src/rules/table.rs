@@ -3,7 +3,7 @@
 use super::coefficient::{Coefficient, Factor, Support};
 use super::expr::{Condition, Emitter, Expr, math};
 use pullback_ir::{Builder, FloatPred, MathFn, Value};
-use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
+use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_E};
 use std::sync::LazyLock;
 
 /// How one float function is differentiated.
@@ -170,6 +170,7 @@ fn rows() -> Vec<Rule> {
         // Exponentials and logarithms.
         rule!(Exp,   |r| [r]),
         rule!(Exp2,  |r| [r * LN_2]),
+        rule!(Exp10, |r| [r * LN_10]),
         rule!(Expm1, |r| [r + 1.0],       "for x far below 0 exact to one ulp of 1"),
         rule!(Log,   |x| [1.0 / x],       "below 0 the value is NaN, the partial is the formula's"),
         rule!(Log2,  |x| [LOG2_E / x],    "below 0 the value is NaN, the partial is the formula's"),
