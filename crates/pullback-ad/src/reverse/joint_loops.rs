@@ -1,7 +1,7 @@
 //! Joint reversal of loops, written: the reverse of each iteration follows the iteration, in the forward sweep.
 
 use crate::reverse::Sweeps;
-use crate::schedule::joint_loops::{Bound, JointLoop};
+use crate::schedule::joint_loops::{Bound, JointLoop, Walk};
 use crate::schedule::known::emit::Emitter;
 use pullback_ir::cfg::Edge;
 use pullback_ir::{BinOp, Block, BlockCall, Builder, Flags, IntPred, Loop, Terminator, Value};
@@ -12,6 +12,16 @@ pub(crate) struct WrittenLoop {
     onward: Block,
     /// In the reverse sweep, instead of the loop.
     past: Block,
+}
+
+/// The cotangent of what an iteration loads for the next one, in slots: it is added to the shadow by the next iteration,
+/// together with what that gives to the same place, or on the way out.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried {
+    /// That of this iteration.
+    pub(crate) coming: Value,
+    /// That of the iteration before.
+    due: Value,
 }
 
 impl Sweeps<'_, '_> {
@@ -46,7 +56,32 @@ impl Sweeps<'_, '_> {
             };
             Builder::new(&mut self.aug.func, latch).terminate(turn);
             self.written_loops.insert(id, WrittenLoop { onward, past });
+            self.carry_along(id, onward);
         }
+    }
+
+    /// Make the slots of what is carried along, and add what is due on the way out of the loop.
+    fn carry_along(&mut self, id: Loop, onward: Block) {
+        let JointLoop { exit, walks, .. } = self.joint_loops.loops[&id].clone();
+        let walks: Vec<(Value, Walk)> = walks.into_iter().filter_map(|walk| Some((walk.loaded?, walk))).collect();
+        if walks.is_empty() {
+            return;
+        }
+        let out = self.aug.func.add_block();
+        let on = BlockCall::new(out, vec![]);
+        let to = std::mem::replace(self.aug.func.block_mut(onward).term.targets_mut()[exit.index], on);
+        self.at = out;
+        for (loaded, walk) in walks {
+            let ty = self.cotangent_type(walk.param);
+            for next in walk.next {
+                let slots = [(); 2].map(|()| self.empty_slot(&ty));
+                let carried = Carried { coming: slots[0], due: slots[1] };
+                let due = self.build().load(ty.clone(), carried.due);
+                self.accumulate_at(next, 0, &ty, due, Flags::NONE, walk.beside);
+                self.carried.entry(loaded).or_default().push(carried);
+            }
+        }
+        self.build().terminate(Terminator::Jump(to));
     }
 
     fn joint_in_order(&self) -> Vec<Loop> {
@@ -103,7 +138,16 @@ impl Sweeps<'_, '_> {
         }
         for walk in walks {
             let ty = self.cotangent_type(walk.param);
-            for (direction, g) in self.take(walk.param).into_iter().enumerate() {
+            for (direction, mut g) in self.take(walk.param).into_iter().enumerate() {
+                if let Some(Carried { coming, due }) = walk.loaded.map(|loaded| self.carried[&loaded][direction]) {
+                    let flags = self.summing();
+                    let mut b = self.build();
+                    let before = b.load(ty.clone(), due);
+                    let now = b.load(ty.clone(), coming);
+                    b.store(due, now);
+                    b.flags = flags;
+                    g = b.fadd(g, before);
+                }
                 let next = self.value(walk.next[direction], Some(id));
                 let place = self.build().offset(next, -walk.step);
                 self.accumulate_at(place, 0, &ty, g, Flags::NONE, walk.beside);

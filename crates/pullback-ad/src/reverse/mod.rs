@@ -34,7 +34,7 @@ use crate::linearise::program::LinearFunction;
 use crate::plan::{self, Decision, Key, Plan};
 use crate::reverse::alias::Origin;
 use crate::reverse::hubs::{Hubs, needs_hub};
-use crate::reverse::joint_loops::WrittenLoop;
+use crate::reverse::joint_loops::{Carried, WrittenLoop};
 use crate::reverse::slots::{Home, Slot, index_type};
 use crate::reverse::transpose::Addition;
 use crate::reverse::unrecorded::Unrecorded;
@@ -94,6 +94,8 @@ pub(crate) struct Sweeps<'s, 'a> {
     pub(crate) written_loops: HashMap<Loop, WrittenLoop>,
     /// For each of them, the cotangents of what an iteration hands on, in each batch direction.
     pub(crate) seeds: HashMap<Loop, Vec<Vec<Value>>>,
+    /// What their iterations carry along, by what is loaded, in each batch direction.
+    pub(crate) carried: HashMap<Value, Vec<Carried>>,
     /// For those of them that may panic, whether they will not.
     pub(crate) no_panic: HashMap<Loop, Value>,
     /// Copies of counted loops, for where there is no memory for their arrays.
@@ -215,6 +217,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             joint_loops,
             written_loops: HashMap::new(),
             seeds: HashMap::new(),
+            carried: HashMap::new(),
             no_panic: HashMap::new(),
             unrecorded: HashMap::new(),
             rev_tape,

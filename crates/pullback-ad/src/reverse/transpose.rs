@@ -33,19 +33,21 @@ impl Sweeps<'_, '_> {
             return slots[direction];
         }
         let ty = self.cotangent_type(value);
-        let mut slots = Vec::new();
-        for _ in 0..self.width() {
-            let mut prologue = std::mem::take(&mut self.rev_prologue);
-            let func = self.rev();
-            let slot = alloca(func, &mut prologue, &ty);
-            let zero = neutral(func, &ty);
-            let store = Op::Store { ptr: slot, value: zero, align: ty.align() };
-            prologue.push(func.make_inst(store, None, Flags::NONE, None));
-            self.rev_prologue = prologue;
-            slots.push(slot);
-        }
+        let slots: Vec<Value> = (0..self.width()).map(|_| self.empty_slot(&ty)).collect();
         let slot = slots[direction];
         self.adjoints.insert(value, slots);
+        slot
+    }
+
+    /// A slot for a cotangent, with nothing in it when the function begins.
+    pub(crate) fn empty_slot(&mut self, ty: &Type) -> Value {
+        let mut prologue = std::mem::take(&mut self.rev_prologue);
+        let func = self.rev();
+        let slot = alloca(func, &mut prologue, ty);
+        let nothing = neutral(func, ty);
+        let store = Op::Store { ptr: slot, value: nothing, align: ty.align() };
+        prologue.push(func.make_inst(store, None, Flags::NONE, None));
+        self.rev_prologue = prologue;
         slot
     }
 
@@ -67,7 +69,7 @@ impl Sweeps<'_, '_> {
     /// What may be done with additions of cotangents. In which order they come is up to us: a sum over a loop may be
     /// several partial sums, as vector code has them. Not where the derivative is differentiated itself, for what may
     /// come out in more than one way cannot be computed again.
-    fn summing(&self) -> Flags {
+    pub(crate) fn summing(&self) -> Flags {
         if self.target.nested { Flags::NONE } else { Flags::REASSOC }
     }
 
@@ -158,6 +160,10 @@ impl Sweeps<'_, '_> {
             Linear::Load(result, shadow, beside) => {
                 let ty = self.cotangent_type(*result);
                 for (direction, g) in self.take(*result).into_iter().enumerate() {
+                    if let Some(carried) = self.carried.get(result).map(|all| all[direction]) {
+                        self.build().store(carried.coming, g);
+                        continue;
+                    }
                     let place = self.value(shadow[direction], level);
                     match &mut self.waiting {
                         Some(waiting) => waiting.push(Addition { place, ty: ty.clone(), g, flags, beside: *beside }),

@@ -58,6 +58,8 @@ pub struct JointLoops {
 pub struct JointLoop {
     /// The way into it.
     pub entry: Edge,
+    /// The way out of it, from the latch.
+    pub exit: Edge,
     /// The block that goes round, and out.
     pub latch: Block,
     /// What an iteration hands on.
@@ -95,6 +97,9 @@ pub struct Sum {
 pub struct Walk {
     /// The parameter.
     pub param: Value,
+    /// What is loaded for the next iteration's parameter, once in each iteration. Its cotangent is carried along, to be
+    /// added together with that of the parameter.
+    pub loaded: Option<Value>,
     /// The shadow of the place from which the next iteration's parameter is loaded, in each batch direction.
     pub next: Vec<Value>,
     /// How far that is from this iteration's place.
@@ -131,7 +136,7 @@ pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
             let (entry, back) = counted::ways(&aug.func, cfg, loops, id)?;
             let live: Vec<&Edge> = data.exits.iter().filter(|exit| cfg.can_return(exit.to)).collect();
             match live[..] {
-                [exit] if exit.from == back.from => Some(Ways { id, entry, back, exit: exit.to }),
+                [exit] if exit.from == back.from => Some(Ways { id, entry, back, exit: *exit }),
                 _ => None,
             }
         })
@@ -156,8 +161,7 @@ struct Ways {
     id: Loop,
     entry: Edge,
     back: Edge,
-    /// The block to which it is left.
-    exit: Block,
+    exit: Edge,
 }
 
 struct Search<'a> {
@@ -206,7 +210,7 @@ impl Search<'_> {
         let Ways { id, entry, back, exit } = ways;
         let data = self.loops.get(id);
         let memory = self.memory(id).filter(Memory::is_apart)?;
-        let after = self.reached_from(exit);
+        let after = self.reached_from(exit.to);
         let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
         if !inside
             || !after
@@ -241,7 +245,7 @@ impl Search<'_> {
             sums.push(Sum { param, init, seed });
         }
         let good = !seeds.is_empty() || !memory.written.is_empty();
-        good.then_some(JointLoop { entry, latch: back.from, seeds, sums, walks, bounds })
+        good.then_some(JointLoop { entry, exit, latch: back.from, seeds, sums, walks, bounds })
     }
 
     /// The values of a loop that get a cotangent of what comes after one of its iterations.
@@ -367,11 +371,12 @@ impl Search<'_> {
     /// A header parameter that is a load, handed on from the iteration before.
     fn walk(&self, param: Value) -> Option<Walk> {
         let (Affine { step: Step::Constant(step), .. }, _) = self.walks.walk(param)? else { return None };
-        let (_, _, next) = self.counted.recurrence(param)?;
+        let (id, _, next) = self.counted.recurrence(param)?;
         let inst = self.aug.func.def_inst(next)?;
         let [Linear::Load(_, shadow, _)] = self.aug.linear.at(inst) else { return None };
         let beside =
             self.session.beside(*self.aug.places.get(&shadow[0]).map(|(object, _)| object)?, &Offsets::any(), None);
-        Some(Walk { param, next: shadow.clone(), step, beside })
+        let once = self.counted.block(next).is_some_and(|block| self.loops.innermost(block) == Some(id));
+        Some(Walk { param, loaded: once.then_some(next), next: shadow.clone(), step, beside })
     }
 }
