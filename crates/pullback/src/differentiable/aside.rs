@@ -98,11 +98,14 @@ impl Aside {
     /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
     pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, in_cell: bool) {
         // Where there are no floats, nothing is added. Most have no numbers, which takes less to see.
-        let is_number = |kind| matches!(kind, Kind::Inactive | Kind::Unknown | Kind::Opaque);
-        let has_numbers = || parts.iter().any(|part| holds((part.layout)(), is_number));
+        // Long lists come by here with each of their elements: a mask is one test for three kinds.
+        const NUMBERS: u32 = (1 << Kind::Inactive as u32) | (1 << Kind::Unknown as u32) | (1 << Kind::Opaque as u32);
+        let has_numbers = |part: &Part| holds((part.layout)(), |kind| (NUMBERS >> kind as u32) & 1 == 1);
+        if access == Access::Shared && !(parts.iter().any(has_numbers) && holds(layout_of::<T>(), is_float)) {
+            return;
+        }
         let treatment = match access {
             Access::Exclusive => Treatment::Cleared,
-            Access::Shared if !has_numbers() || !holds(layout_of::<T>(), is_float) => return,
             Access::Shared if has_free_floats(layout_of::<T>()) => Treatment::Kept,
             Access::Shared => Treatment::Compared,
         };
