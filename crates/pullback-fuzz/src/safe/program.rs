@@ -778,20 +778,25 @@ impl World {
             .chain(self.of_kind("t", |argument| argument.activity == Activity::Active))
             .collect();
         let shadows = duplicated("d").join(", ");
-        format!(
-            "fn form{number}(fuse: usize, expected: &Expected) {{\n{}{}{}    let before = eye(&[{shadows}]);\n    \
-             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {path}({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n    \
-             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {});\n}}\n",
-            self.begin(),
-            self.second_world("d", "Zero", self.aliased),
-            self.second_world("t", "Tangent", false),
+        let call = format!(
+            "    let before = eye(&[{shadows}]);\n    let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {}({});\n        \
+             (eye(&[{value}]), eye(&[{}]))\n    }}));\n",
+            self.path(function, "df"),
             given.join(", "),
             active.join(", "),
+        );
+        let compared = self.compared(function.trust);
+        format!(
+            "fn form{}(fuse: usize, expected: &Expected) {{\n{begin}{}{}{call}    \
+             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {compared});\n    {{\n{begin}{}{call}    \
+             judge_shadows(\"reverse with cotangents\", &end, (&before, &eye(&[{shadows}])), expected, {compared});\n    }}\n}}\n",
+            function.number,
+            self.second_world("d", "Zero", self.aliased),
+            self.second_world("t", "Tangent", false),
             self.after(),
             tangents.join(", "),
-            self.compared(function.trust),
-            path = self.path(function, "df"),
-            number = function.number,
+            self.second_world("d", "Tangent", self.aliased),
+            begin = self.begin(),
         )
     }
 
