@@ -267,6 +267,35 @@ b2:
     assert_joint(&text.replace("v5 = load f64 v3\n", "v30 = ptradd v3, 8:i64\n  v5 = load f64 v30\n"), false);
 }
 
+/// One value is handed on to two parameters: its cotangent is carried along once.
+#[test]
+fn a_neighbour_that_is_handed_on_twice() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  v5 = load f64 v3
+  v6 = load f64 v3
+  jump b1(0:i64, v5, v6, 0.0f64)
+b1(v7: i64, v8: f64, v9: f64, v10: f64):
+  v11 = add nuw v7, 1:i64
+  v12 = shl v11, 3:i64
+  v13 = ptradd v3, v12
+  v14 = load f64 v13
+  v15 = fmul v14, v8
+  v16 = fsub v15, v9
+  v17 = math.exp v16
+  v18 = fadd v10, v17
+  v19 = icmp eq v11, v4
+  branch v19, b2, b1(v11, v14, v14, v18)
+b2:
+  store v2, v18
+  return
+}";
+    assert_joint(text, true);
+}
+
 /// `out[i·by] = exp(x[i])²`.
 fn fill(by: i64) -> String {
     format!(

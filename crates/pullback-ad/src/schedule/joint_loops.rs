@@ -234,7 +234,10 @@ impl Search<'_> {
             if !self.aug.linear.active.contains(&param) {
                 continue;
             }
-            if let Some(walk) = self.walk(param) {
+            if let Some(mut walk) = self.walk(param) {
+                // What is handed on to two parameters is carried along for one of them.
+                walk.loaded =
+                    walk.loaded.filter(|loaded| walks.iter().all(|other: &Walk| other.loaded != Some(*loaded)));
                 walks.push(walk);
                 continue;
             }
