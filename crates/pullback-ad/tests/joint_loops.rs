@@ -267,6 +267,58 @@ b2:
     assert_joint(&text.replace("v5 = load f64 v3\n", "v30 = ptradd v3, 8:i64\n  v5 = load f64 v30\n"), false);
 }
 
+/// Two sums over neighbours, from the front and from the back; what the last iteration has loaded is used after the
+/// loop; a neighbour that is loaded again for itself.
+#[test]
+fn what_is_carried_along_gets_to_its_place() {
+    let text = "
+fn @f(v0: ptr, v1: ptr, v2: ptr) {
+b0:
+  v3 = load ptr v0
+  v4 = load i64 v1
+  v5 = load f64 v3
+  jump b1(0:i64, v5, 0.0f64)
+b1(v6: i64, v7: f64, v8: f64):
+  v9 = add nuw v6, 1:i64
+  v10 = shl v9, 3:i64
+  v11 = ptradd v3, v10
+  v12 = load f64 v11
+  v13 = fmul v12, v7
+  v14 = math.exp v13
+  v15 = fadd v8, v14
+  v16 = icmp eq v9, v4
+  branch v16, b2, b1(v9, v12, v15)
+b2:
+  v17 = shl v4, 3:i64
+  v18 = ptradd v3, v17
+  v19 = load f64 v18
+  jump b3(0:i64, v18, v19, v15)
+b3(v20: i64, v21: ptr, v22: f64, v23: f64):
+  v24 = ptradd v21, -8:i64
+  v25 = load f64 v24
+  v26 = fsub v25, v22
+  v27 = math.exp v26
+  v28 = fadd v23, v27
+  v29 = add nuw v20, 1:i64
+  v30 = icmp eq v29, v4
+  branch v30, b4, b3(v29, v24, v25, v28)
+b4:
+  store v2, v28
+  return
+}";
+    assert_joint(text, true);
+    let again =
+        text.replace("  v13 = fmul v12, v7", "  v40 = load f64 v11\n  v41 = fmul v40, v7\n  v13 = fmul v12, v41");
+    assert_joint(&again, true);
+    // The last of those that are loaded goes on: its cotangent is not known in the loop.
+    let used = text.replace("  store v2, v28", "  v40 = fmul v25, v25\n  v41 = fadd v28, v40\n  store v2, v41");
+    assert_joint(&used, false);
+    for n in [1, 2] {
+        let args = [Arg::floats(&points(n + 1)), Arg::Number(n), Arg::float(0.0)];
+        Program::new(text, &args).check(2);
+    }
+}
+
 /// One value is handed on to two parameters: its cotangent is carried along once.
 #[test]
 fn a_neighbour_that_is_handed_on_twice() {
