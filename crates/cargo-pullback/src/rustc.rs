@@ -85,10 +85,9 @@ pub fn add_flags(line: &mut CommandLine) -> Result<Option<String>> {
         leave_calls(line);
     }
     // Crates have copies of generic functions, and without optimisation of `#[inline]` functions, each under a symbol
-    // of its own. These tell that they are one function.
-    if line.codegen("symbol-mangling-version").is_none() {
-        line.push("-Csymbol-mangling-version=v0");
-    }
+    // of its own. These tell that they are one function, and which types it is for: the other mangling hides that, so
+    // it is not taken even where it is asked for.
+    line.push("-Csymbol-mangling-version=v0");
     // Errors point at source lines. Where the profile has no debug information, cargo strips what we add.
     if matches!(line.codegen("debuginfo").as_deref(), None | Some("0" | "none")) {
         line.push("-Cdebuginfo=line-tables-only");

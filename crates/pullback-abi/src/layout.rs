@@ -34,8 +34,8 @@ pub struct Field {
     pub offset: usize,
     /// What it is.
     pub kind: Kind,
-    /// For the wrapper, of a skipped field: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED). The driver does not
-    /// read it.
+    /// For the wrapper: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL). The driver
+    /// does not read it.
     pub flags: u32,
     /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
     /// [`Kind::Owners`]) or values ([`Kind::Nested`]).
@@ -45,10 +45,12 @@ pub struct Field {
 }
 
 impl Field {
-    /// The flag of a field of whose type no other value can be made.
+    /// The flag of a skipped field of whose type no other value can be made.
     pub const SINGLE: u32 = 1;
-    /// The flag of a field of a type whose values have to be dropped.
+    /// The flag of a skipped field of a type whose values have to be dropped.
     pub const DROPPED: u32 = 2;
+    /// The flag of what is there or not.
+    pub const OPTIONAL: u32 = 4;
 
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
         Field { offset, kind, flags: 0, count, layout }
@@ -121,6 +123,19 @@ impl Field {
     pub const fn with_drop(mut self, needs_drop: bool) -> Self {
         self.flags |= if needs_drop { Self::DROPPED } else { 0 };
         self
+    }
+
+    /// The same, which is there or not: a niche in it tells.
+    #[must_use]
+    pub const fn optional(mut self) -> Self {
+        self.flags |= Self::OPTIONAL;
+        self
+    }
+
+    /// Whether this is there or not.
+    #[inline]
+    pub const fn is_optional(&self) -> bool {
+        self.flags & Self::OPTIONAL != 0
     }
 
     /// Whether these are bytes of a type of which no other value can be made.

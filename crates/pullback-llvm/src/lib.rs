@@ -52,7 +52,7 @@ pub use context::{Context, Llvm};
 pub use debug_info::InlinedCall;
 pub use error::{Error, Result};
 pub use ffi::OPTIONS;
-pub use import::{Imported, Policy, import_functions};
+pub use import::{Imported, Policy, import_functions, is_known};
 pub use module::Module;
 pub use normalise::{NormaliseOptions, normalise};
 pub use symbols::{Linkage, Symbol, Visibility};

@@ -71,6 +71,44 @@ fn enums_within_enums_behind_a_shared_reference() {
     assert_eq!((to, d_by), (Nested::Floats(3.0, 4.0), Nested::Floats(11.0, 21.0)));
 }
 
+/// A user's types may have the names of those of the standard library.
+mod types_with_names_of_others {
+    use pullback::{Differentiable, autodiff};
+
+    #[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
+    struct Option {
+        strike: f64,
+        shares: u64,
+    }
+
+    #[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
+    enum Asset {
+        Cash(f64, f64),
+        Right(Option),
+    }
+
+    #[autodiff(d_sold, Reverse, Duplicated, Duplicated)]
+    fn sold(to: &mut Asset, by: &Asset) {
+        *to = *by;
+    }
+
+    #[test]
+    fn are_what_they_are() {
+        let option = |strike, shares| Asset::Right(Option { strike, shares });
+        for shares in super::NUMBERS {
+            let (mut to, mut d_to) = (Asset::Cash(1.0, 2.0), Asset::Cash(10.0, 20.0));
+            let (by, mut d_by) = (option(3.0, 7), option(0.5, shares));
+            d_sold(&mut to, &mut d_to, &by, &mut d_by);
+            assert!(to == by && matches!(d_by, Asset::Right(option) if option.shares == shares), "{d_by:?}");
+
+            let (mut to, mut d_to) = (option(1.0, 2), option(10.0, 2));
+            let (by, mut d_by) = (option(3.0, 7), option(0.5, shares));
+            d_sold(&mut to, &mut d_to, &by, &mut d_by);
+            assert_eq!((to, d_by), (by, option(10.5, shares)), "{shares:x}");
+        }
+    }
+}
+
 /// An option with a niche that is empty, beside a float in an enum: its bytes are uninitialised. (Under valgrind they
 /// are not looked at.)
 #[derive(Clone, PartialEq, Debug, Differentiable)]

@@ -1301,6 +1301,63 @@ mod parts_that_borrow {
     }
 }
 
+/// Types of blocks of one function have one name, and so have those of two versions of a crate.
+mod types_of_one_name {
+    use pullback::{Differentiable, autodiff};
+    use std::fmt::Debug;
+
+    #[derive(Differentiable, Debug, PartialEq)]
+    struct Noted<N: Clone> {
+        x: f64,
+        #[pullback(skip)]
+        note: N,
+    }
+
+    #[derive(Differentiable, Debug, PartialEq)]
+    struct Both<A: Clone, B: Clone> {
+        first: Noted<A>,
+        others: Vec<Noted<B>>,
+    }
+
+    #[autodiff(t_added, Forward, Dual)]
+    fn added<A: Clone, B: Clone + Default>(both: &mut Both<A, B>) {
+        let x = both.first.x;
+        both.others.push(Noted { x: x * x, note: B::default() });
+    }
+
+    fn check<A, B>(note: A, other: B)
+    where
+        A: Differentiable + Clone + Debug + PartialEq,
+        B: Differentiable + Clone + Debug + PartialEq + Default,
+    {
+        assert_eq!(std::any::type_name::<A>(), std::any::type_name::<B>());
+        let both = |x: f64, others| Both { first: Noted { x, note: note.clone() }, others };
+        let other = |x: f64| Noted { x, note: other.clone() };
+        let (mut of, mut tangent) = (both(3.0, vec![other(2.0)]), both(1.0, vec![other(5.0)]));
+        t_added(&mut of, &mut tangent);
+        let added = |x: f64| Noted { x, note: B::default() };
+        assert_eq!(of, both(3.0, vec![other(2.0), added(9.0)]));
+        assert_eq!(tangent.first, both(1.0, vec![]).first);
+        assert_eq!([tangent.others[0].x, tangent.others[1].x], [5.0, 6.0]);
+        assert_eq!(tangent.others[0], other(5.0));
+    }
+
+    #[test]
+    fn are_told_apart() {
+        let number = {
+            #[derive(Differentiable, Clone, Debug, PartialEq)]
+            struct Note([usize; 3]);
+            Note([1 << 40; 3])
+        };
+        let text = {
+            #[derive(Differentiable, Clone, Debug, PartialEq, Default)]
+            struct Note(String);
+            Note("text".to_owned())
+        };
+        check(number, text);
+    }
+}
+
 /// Values without a size lie where others do.
 mod parts_without_a_size {
     use super::message;

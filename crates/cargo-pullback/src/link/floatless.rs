@@ -3,7 +3,7 @@
 //! A type without floats may stand beside others, and in an instance of a generic function all of one argument may be
 //! without: it is the arguments with a shadow, taken together, that have to reach a float.
 
-use super::policy::demangled;
+use super::path::demangled;
 use super::requests::Asked;
 use crate::diagnostics::{CLOSURE, asked_for, show};
 use crate::report::Rendered;

@@ -30,6 +30,7 @@ mod line;
 mod native;
 mod nested;
 mod opaque;
+mod path;
 mod policy;
 mod prelink;
 mod program;

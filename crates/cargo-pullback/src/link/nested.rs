@@ -10,7 +10,8 @@
 //! `inner_tape`). What else it calls of the run-time support is replaced by plain code (`pullback::rt::nested`), which
 //! is differentiated too.
 
-use super::policy::{demangled, is_bookkeeping};
+use super::path::demangled;
+use super::policy::is_bookkeeping;
 use super::program::Program;
 use super::requests::{Asked, requests};
 use super::resolve::{Callees, link_part};

@@ -5,7 +5,8 @@
 //! `io::Write`. Such functions, and those that the program calls not differentiable, are imported by themselves, and
 //! their bodies are looked at.
 
-use super::policy::{demangled, policy};
+use super::path::{Home, demangled, names_program};
+use super::policy::policy;
 use super::program::{ModuleId, Program};
 use super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rules::Applied;
@@ -19,20 +20,13 @@ use std::sync::Arc;
 /// where nothing is differentiated.
 pub fn is_run_by_std(symbol: &str) -> bool {
     let path = demangled(symbol);
-    (path.contains(" as core::fmt::") || path.contains(" as std::io::")) && names_program(&path)
+    let runs = |of_trait: &str| of_trait.starts_with("core::fmt::") || of_trait.starts_with("std::io::");
+    matches!(Home::of(&path), Some(Home::Impl { of_trait, .. }) if runs(of_trait)) && names_program(&path)
 }
 
 /// Whether this is a function without derivative that may run code of the program's.
 pub fn runs_program(symbol: &str) -> bool {
     policy(symbol) == Policy::Inactive && names_program(&demangled(symbol)) || is_run_by_std(symbol)
-}
-
-/// Whether a path names something that is neither the standard library's nor Pullback's.
-fn names_program(path: &str) -> bool {
-    let words = path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
-    words
-        .filter_map(|word| word.split_once("::"))
-        .any(|(first, _)| !first.is_empty() && !matches!(first, "core" | "alloc" | "std" | "pullback" | "pullback_abi"))
 }
 
 /// Bring the bodies of functions without derivative that run code of the program's, and of all that those call, to a

@@ -1,33 +1,26 @@
 //! Which functions are differentiated with their bodies, which are left alone, and which carry no derivative by their
 //! nature.
 //!
-//! The decision is by the demangled name. A function is only called inactive here if nothing that comes out of it can
-//! depend on a float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the
-//! user's (a thread, say) is never in the list, since a derivative would be lost without a word.
+//! The decision is by the demangled name, and by [who wrote the function](Home), not by what it is instantiated with. A
+//! function is only called inactive here if nothing that comes out of it can depend on a float's derivative: printing
+//! and formatting, panics, clocks, the environment. What runs a closure of the user's (a thread, say) is never in the
+//! list, since a derivative would be lost without a word.
 
+use super::path::{Home, demangled, names_program};
 use pullback_abi::markers::BOOKKEEPING;
-use pullback_llvm::Policy;
+use pullback_llvm::{Policy, is_known};
 
-/// Paths whose functions carry no derivative. A path that ends in `::` stands for all that is below it.
-const INACTIVE: &[&str] = &[
-    // Formatting and printing.
+/// Paths whose functions carry no derivative, whatever types they are for: they format, or they do not return. A path
+/// that ends in `::` stands for all that is below it.
+const FORMATS_OR_PANICS: &[&str] = &[
     "core::fmt::",
     "alloc::fmt::",
-    "std::io::",
-    "core::num::flt2dec::",
-    "core::num::dec2flt::",
-    "core::num::imp::flt2dec::",
-    "core::num::imp::dec2flt::",
-    "core::unicode::",
-    "alloc::str::",
-    // Panics.
+    "std::io::stdio::",
     "core::panicking::",
     "core::panic::panic_info::",
     "std::panicking::",
-    "std::process::",
     "std::backtrace::",
     "std::backtrace_rs::",
-    "std::alloc::",
     "alloc::alloc::handle_alloc_error",
     "alloc::raw_vec::handle_error",
     "alloc::raw_vec::capacity_overflow",
@@ -38,13 +31,24 @@ const INACTIVE: &[&str] = &[
     "core::cell::panic_already_mutably_borrowed",
     "core::str::slice_error_fail",
     "core::slice::copy_from_slice_impl::len_mismatch_fail",
-    // The world outside.
+];
+
+/// Paths whose functions carry no derivative, unless they are for types that may.
+const OUTSIDE: &[&str] = &[
+    "core::num::flt2dec::",
+    "core::num::dec2flt::",
+    "core::num::imp::flt2dec::",
+    "core::num::imp::dec2flt::",
+    "core::unicode::",
+    "alloc::str::",
+    "std::alloc::",
     "std::env::",
-    "std::time::",
     "std::fs::",
+    "std::io::",
     "std::net::",
     "std::os::",
     "std::path::",
+    "std::process::",
     "std::sys::pal::",
     "std::sys::random::",
     "std::sys::stdio::",
@@ -55,25 +59,38 @@ const INACTIVE: &[&str] = &[
     "std::thread::id::",
     "std::thread::functions::sleep",
     "std::thread::functions::yield_now",
+    "std::time::",
 ];
 
-/// Parts of a path, below those of [`INACTIVE`], whose functions run a closure of the user's.
+/// The methods of the traits of `std::io` that give back counts and errors. (Others move what they are for.)
+const TRANSFERS: &[&str] = &[
+    "write",
+    "write_all",
+    "write_fmt",
+    "write_vectored",
+    "is_write_vectored",
+    "flush",
+    "read",
+    "read_exact",
+    "read_to_end",
+    "read_to_string",
+    "read_vectored",
+    "is_read_vectored",
+    "read_until",
+    "read_line",
+    "skip_until",
+    "seek",
+    "seek_relative",
+    "rewind",
+    "stream_position",
+];
+
+/// Parts of a path, below those of the lists, whose functions run a closure of the user's.
 const RUNS_CLOSURES: &[&str] =
     &["std::panicking::catch_unwind", "std::panicking::try", "::once::", "::try_with", "::with"];
 
-/// Paths below those of [`INACTIVE`] whose functions move values of any type.
+/// Paths below those of the lists whose functions move values.
 const MOVES: &[&str] = &["std::io::cursor::"];
-
-/// Functions whose bodies are not to be looked into: the importer knows what they do.
-const KNOWN: &[&str] = &[
-    "__rust_alloc",
-    "__rust_alloc_zeroed",
-    "__rust_realloc",
-    "__rust_dealloc",
-    "__rust_no_alloc_shim_is_unstable",
-    "__rust_no_alloc_shim_is_unstable_v2",
-    "rust_eh_personality",
-];
 
 /// What becomes of a function of the program.
 pub fn policy(symbol: &str) -> Policy {
@@ -83,11 +100,11 @@ pub fn policy(symbol: &str) -> Policy {
     if is_support(symbol) {
         return Policy::Declare;
     }
-    let path = demangled(symbol);
-    if KNOWN.iter().any(|name| path == *name || path.ends_with(&format!("::{name}"))) {
+    // Their bodies are not looked into: the importer knows what they do.
+    if is_known(symbol) {
         return Policy::Declare;
     }
-    if is_inactive(&path) { Policy::Inactive } else { Policy::Import }
+    if is_inactive(&demangled(symbol)) { Policy::Inactive } else { Policy::Import }
 }
 
 /// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are
@@ -105,7 +122,11 @@ pub fn is_bookkeeping(symbol: &str) -> bool {
 /// Whether a path is that of a function of `pullback` that is marked, or of something inside of one. The types that a
 /// function is instantiated with do not matter.
 fn is_marked(path: &str) -> bool {
-    path.trim_start_matches(['<', '&']).starts_with("pullback::")
+    let is_ours = match Home::of(path) {
+        Some(Home::Impl { of_trait, .. }) if names_program(of_trait) => false,
+        _ => path.trim_start_matches(['<', '&']).starts_with("pullback::"),
+    };
+    is_ours
         && path.match_indices(BOOKKEEPING).any(|(at, mark)| {
             let (before, after) = (&path[..at], &path[at + mark.len()..]);
             let closed = before.matches('>').count() - before.matches("->").count();
@@ -114,29 +135,47 @@ fn is_marked(path: &str) -> bool {
         })
 }
 
-/// A symbol's path in the source, without hash.
-pub fn demangled(symbol: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(symbol))
+fn is_inactive(path: &str) -> bool {
+    is_marked(path) || is_inactive_in_std(path)
 }
 
-fn is_inactive(path: &str) -> bool {
-    if is_marked(path) {
-        return true;
+fn is_inactive_in_std(path: &str) -> bool {
+    match Home::of(path) {
+        // Whoever implements a formatting trait, for whatever type.
+        Some(Home::Impl { of_trait, .. }) if of_trait.starts_with("core::fmt::") => true,
+        _ if RUNS_CLOSURES.iter().any(|part| path.contains(part)) => false,
+        // A trait of the program's, or one of std's with a type of the program's, is implemented by the program.
+        Some(Home::Impl { of_trait, .. }) if names_program(of_trait) => false,
+        Some(Home::Impl { for_type, of_trait, name }) if of_trait.starts_with("std::io::") => {
+            is_below_any(for_type.trim_start_matches('&'), OUTSIDE) && TRANSFERS.contains(&name) && !moves(for_type)
+        }
+        Some(Home::Impl { for_type, .. }) => is_inactive_in_std(for_type.trim_start_matches('&')) && !may_carry(path),
+        Some(Home::Type(for_type)) => {
+            is_inactive_in_std(for_type) && (is_below_any(for_type, FORMATS_OR_PANICS) || !may_carry(path))
+        }
+        Some(Home::Module(path)) => {
+            // `core::slice::index::slice_index_fail` and its relations.
+            let is_failure = path.starts_with("core::slice::index::") && path.ends_with("_fail");
+            let is_outside = || is_below_any(path, OUTSIDE) && !may_carry(path);
+            is_failure || !moves(path) && (is_below_any(path, FORMATS_OR_PANICS) || is_outside())
+        }
+        None => false,
     }
-    // The implementation of a formatting trait, wherever it is: `<app::Point as core::fmt::Debug>::fmt`.
-    if path.contains(" as core::fmt::") {
-        return true;
-    }
-    // `core::slice::index::slice_index_fail` and its relations.
-    if path.starts_with("core::slice::index::") && path.ends_with("_fail") {
-        return true;
-    }
-    // An inherent method's path begins with its type: `<core::fmt::Formatter>::pad`, `<&str as std::io::Write>::write`.
-    let start = path.trim_start_matches(['<', '&']);
-    if RUNS_CLOSURES.iter().any(|part| start.contains(part)) || MOVES.iter().any(|entry| start.starts_with(entry)) {
-        return false;
-    }
-    INACTIVE.iter().any(|entry| is_below(start, entry))
+}
+
+fn moves(path: &str) -> bool {
+    MOVES.iter().any(|entry| path.starts_with(entry))
+}
+
+/// Whether something that a path names may carry a derivative, or run code that does: floats, functions, what is
+/// behind a trait object, and all of the program's.
+fn may_carry(path: &str) -> bool {
+    let mut words = path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '#'));
+    names_program(path) || words.any(|word| matches!(word, "f16" | "f32" | "f64" | "f128" | "fn" | "dyn"))
+}
+
+fn is_below_any(path: &str, entries: &[&str]) -> bool {
+    entries.iter().any(|entry| is_below(path, entry))
 }
 
 /// Whether a path is that of an entry, or below it.
@@ -186,9 +225,33 @@ mod tests {
     }
 
     #[test]
+    fn what_the_program_writes_is_differentiated_whatever_types_it_is_for() {
+        for path in [
+            "<std::time::Instant as app::Scaled>::scaled",
+            "<&std::io::stdio::Stdout as app::Scaled>::scaled",
+            "<core::fmt::Error as core::ops::arith::Mul<app::Local>>::mul",
+            "app::apply::<<f64 as core::fmt::Debug>::fmt>",
+            "app::apply::<core::fmt::Error>",
+            "<app::Sum<core::fmt::Error>>::add",
+            "<app::Marked<'>'> as app::Scaled>::scaled::<core::fmt::Error>",
+        ] {
+            assert!(!is_inactive(path), "{path}");
+        }
+        for path in [
+            "<<core::fmt::Formatter>::pad::{closure#0} as core::ops::function::FnOnce<(&str,)>>::call_once",
+            "<std::io::stdio::Stdout as std::io::Write>::write_all",
+            "<app::Marked<'>'> as core::fmt::Debug>::fmt",
+        ] {
+            assert!(is_inactive(path), "{path}");
+        }
+    }
+
+    #[test]
     fn the_allocator_is_known_under_any_mangling() {
         assert_eq!(policy("_RNvCs7CeidQFm3AF_7___rustc12___rust_alloc"), Policy::Declare);
         assert_eq!(policy("__rust_dealloc"), Policy::Declare);
+        // Not the program's own.
+        assert_eq!(policy("_RNvNtCsaqyhErTKQiF_3app1m12___rust_alloc"), Policy::Import);
         assert_eq!(policy("sin"), Policy::Import);
     }
 
@@ -221,6 +284,7 @@ mod tests {
             "pullback::rt::saved::note",
             "app::close_bookkeeping",
             "<app::pullback::Books>::close_bookkeeping",
+            "<pullback::Dual as app::Books>::close_bookkeeping",
             // It is differentiated, whatever it is given.
             "<core::iter::Map<_, <pullback::rt::Tape>::mark_bookkeeping::{closure#0}> as core::iter::Iterator>::next",
             "pullback::functional::shim::<f64, fn(f64) -> f64, app::close_bookkeeping::{closure#0}>",

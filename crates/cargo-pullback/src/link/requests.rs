@@ -4,7 +4,7 @@
 //! their layouts by functions, `fn() -> &'static Layout`; function and constant may lie in another module of the
 //! program than the request, since `f64`'s layout is compiled with the `pullback` crate.
 
-use super::policy::demangled;
+use super::path::demangled;
 use super::program::{ModuleId, Program};
 use crate::diagnostics::{CLOSURE, Place, is_users_own};
 use anyhow::{Context, Result, bail};

@@ -14,7 +14,7 @@
 
 use super::nested::Inner;
 use super::opaque;
-use super::policy::demangled;
+use super::path::demangled;
 use super::program::{ModuleId, Program};
 use super::requests::{Decoder, Reader};
 use super::resolve::{Callees, is_differentiated, link_part, resolve};

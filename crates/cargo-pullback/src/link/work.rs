@@ -17,7 +17,8 @@
 
 use super::nested::{self, Inner};
 use super::opaque;
-use super::policy::{demangled, is_support, policy};
+use super::path::demangled;
+use super::policy::{is_support, policy};
 use super::program::{ModuleId, Program, tag};
 use super::progress::Subject;
 use super::requests::{Asked, requests};

@@ -34,13 +34,12 @@ pub(crate) enum Allocator {
 }
 
 impl Allocator {
-    /// Which function of the allocator a symbol is, by its demangled name.
+    /// Which function of the allocator a symbol is.
     pub fn of(symbol: &str) -> Option<Allocator> {
         if !symbol.contains("__rust_") {
             return None;
         }
-        let name = demangle(symbol);
-        Some(match name.rsplit("::").next()? {
+        Some(match internal(symbol)?.as_str() {
             "__rust_alloc" => Allocator::Alloc,
             "__rust_alloc_zeroed" => Allocator::AllocZeroed,
             "__rust_realloc" => Allocator::Realloc,
@@ -49,6 +48,20 @@ impl Allocator {
             _ => return None,
         })
     }
+}
+
+/// The name of a symbol that the compiler makes itself, in a crate of its own or outside of all.
+fn internal(symbol: &str) -> Option<String> {
+    let name = demangle(symbol);
+    let name = name.strip_prefix("__rustc::").unwrap_or(&name);
+    (!name.contains("::")).then(|| name.to_owned())
+}
+
+/// Whether the importer knows what a function of the run time does, which each Rust program has: the allocator's, and
+/// the one that is asked where a panic has to stop.
+pub fn is_known(symbol: &str) -> bool {
+    Allocator::of(symbol).is_some()
+        || symbol.contains("rust_eh_personality") && internal(symbol).is_some_and(|name| name == "rust_eh_personality")
 }
 
 impl Body<'_, '_> {

@@ -17,6 +17,7 @@ mod math;
 mod types;
 
 pub(crate) use calls::Allocator;
+pub use calls::is_known;
 
 use crate::error::{Error, Result};
 use crate::ffi::{BlockRef, MetadataRef, TypeRef, ValueRef, llvm};

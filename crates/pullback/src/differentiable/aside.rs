@@ -328,8 +328,7 @@ enum Content {
 
 /// The ranges of what lies in a value of `layout` at `offset`, and what it is.
 fn find(offset: usize, layout: &Layout, found: &mut Vec<(Range<usize>, Content)>) {
-    // An option with a niche has the layout of its content, which is there or not.
-    if layout.name.get() == "Option" || layout.fields.get().iter().any(|field| field.kind == Kind::Opaque) {
+    if layout.fields.get().iter().any(|field| field.kind == Kind::Opaque || field.is_optional()) {
         let is_active = |kind| is_float(kind) || kind == Kind::Pointer;
         let content = if holds(layout, is_active) { Content::Enum } else { Content::PlainEnum };
         return found.push((offset..offset + layout.size, content));

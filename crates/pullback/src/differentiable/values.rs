@@ -314,7 +314,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
         "Option",
         const {
             if size_of::<Self>() == size_of::<T>() {
-                &[Field::nested(0, 1, layout_fn::<T>())]
+                &[Field::nested(0, 1, layout_fn::<T>()).optional()]
             } else {
                 &[Field::opaque(0, size_of::<Self>()), Field::payload(1, layout_fn::<T>())]
             }

@@ -7,8 +7,9 @@
 
 use super::super::pointers::address_comes_first;
 use std::alloc::Layout;
-use std::any::type_name;
+use std::any::TypeId;
 use std::collections::HashMap;
+use std::marker::PhantomData;
 
 /// The parts that were taken out of shadows, which may borrow.
 #[derive(Default)]
@@ -26,7 +27,7 @@ struct Part {
     /// Drops the box; its content, too, if that is still there.
     free: unsafe fn(*mut (), bool),
     /// The type, but for lifetimes.
-    name: &'static str,
+    ty: TypeId,
     is_back: bool,
 }
 
@@ -50,7 +51,7 @@ impl Own {
         // SAFETY: S19, asked of the caller.
         let value = Box::into_raw(Box::new(unsafe { place.read() })).cast();
         self.places.insert(place.addr(), self.parts.len());
-        self.parts.push(Part { value, free: free::<T>, name: type_name::<T>(), is_back: false });
+        self.parts.push(Part { value, free: free::<T>, ty: erased::<T>(), is_back: false });
     }
 
     /// Keep a reference of a shadow.
@@ -66,10 +67,10 @@ impl Own {
     /// Put the part back that was in this place; whether there was one.
     ///
     /// # Safety
-    /// What is in the place is no value, and what was there was a `T`, but for lifetimes, if its name was that of `T`.
+    /// What is in the place is no value, and a `T` for other lifetimes, if that was there, may be put there.
     pub(super) unsafe fn put_back<T>(&mut self, place: *mut T) -> bool {
         let Some(part) = self.places.get(&place.addr()).map(|number| &mut self.parts[*number]) else { return false };
-        if part.name != type_name::<T>() || part.is_back {
+        if part.ty != erased::<T>() || part.is_back {
             return false;
         }
         // SAFETY: S19, asked of the caller; the content of the box is moved out.
@@ -88,7 +89,7 @@ impl Own {
     pub(super) unsafe fn reference<'a, T: ?Sized>(&self, primal: &T) -> Option<&'a T> {
         let part = &self.parts[*self.targets.get(&target(primal))?];
         // SAFETY: S19, asked of the caller. References are not put back, so it is in its box.
-        (part.name == type_name::<&T>()).then(|| unsafe { *part.value.cast::<&'a T>() })
+        (part.ty == erased::<&T>()).then(|| unsafe { *part.value.cast::<&'a T>() })
     }
 
     /// The reference that was in this place.
@@ -98,12 +99,12 @@ impl Own {
     pub(super) unsafe fn at<'a, T: ?Sized>(&self, place: *mut &'a T) -> Option<&'a T> {
         let part = &self.parts[*self.places.get(&place.addr())?];
         // SAFETY: S19, asked of the caller. References are not put back, so it is in its box.
-        (part.name == type_name::<&T>()).then(|| unsafe { *part.value.cast::<&'a T>() })
+        (part.ty == erased::<&T>()).then(|| unsafe { *part.value.cast::<&'a T>() })
     }
 
     /// Any part of this type.
     pub(super) fn any<T>(&self) -> Option<*const T> {
-        let part = self.parts.iter().find(|part| part.name == type_name::<T>())?;
+        let part = self.parts.iter().find(|part| part.ty == erased::<T>())?;
         Some(part.value.cast_const().cast())
     }
 
@@ -111,6 +112,27 @@ impl Own {
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
+}
+
+/// Which type this is, but for lifetimes. (Types of one name may be different ones.)
+fn erased<T>() -> TypeId {
+    trait Erased {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<T> Erased for PhantomData<T> {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<T>()
+        }
+    }
+    let probe: &(dyn Erased + '_) = &PhantomData::<T>;
+    // SAFETY: S19, there is no `T` in it, so nothing that could be used for too long. The compiler makes one function
+    // for all lifetimes.
+    unsafe { std::mem::transmute::<&(dyn Erased + '_), &(dyn Erased + 'static)>(probe) }.id()
 }
 
 /// A copy for ever of what a reference leads to.

@@ -1,0 +1,136 @@
+//! What a function is called says nothing of what it computes: not the types that it is for, nor its own name.
+
+use pullback::autodiff;
+use std::fmt;
+use std::io::Write;
+use std::path::{Component, Path};
+use std::time::Instant;
+
+/// A function of the program's, for a function of std's that formats.
+#[inline(never)]
+fn besides<F: Fn(&f64, &mut fmt::Formatter<'_>) -> fmt::Result>(x: f64, _: F) -> f64 {
+    x * x
+}
+
+#[autodiff(d_besides_formatting, Reverse, Active, Active)]
+#[autodiff(t_besides_formatting, Forward, Dual, DualOnly)]
+fn besides_formatting(x: f64) -> f64 {
+    besides(x, <f64 as fmt::Debug>::fmt)
+}
+
+/// A trait of the program's, for a type of std's.
+trait Scaled {
+    fn scaled(&self, x: f64) -> f64;
+
+    #[inline(never)]
+    fn twice(&self, x: f64) -> f64 {
+        2.0 * self.scaled(x)
+    }
+}
+
+impl Scaled for Instant {
+    #[inline(never)]
+    fn scaled(&self, x: f64) -> f64 {
+        x * x * x
+    }
+}
+
+#[autodiff(d_traits, Reverse, Const, Active, Active)]
+#[autodiff(t_traits, Forward, Const, Dual, DualOnly)]
+fn traits(at: Instant, x: f64) -> f64 {
+    at.scaled(x) + at.twice(x)
+}
+
+/// A trait of std's with a type of the program's, for a type of std's.
+struct Factor(f64);
+
+impl std::ops::Mul<Factor> for fmt::Error {
+    type Output = f64;
+
+    #[inline(never)]
+    fn mul(self, by: Factor) -> f64 {
+        2.0 * by.0 * by.0
+    }
+}
+
+#[autodiff(d_operators, Reverse, Active, Active)]
+#[autodiff(t_operators, Forward, Dual, DualOnly)]
+fn operators(x: f64) -> f64 {
+    fmt::Error * Factor(x)
+}
+
+/// A method of std's that runs a function of the program's.
+#[autodiff(d_folded, Reverse, Const, Active, Active)]
+#[autodiff(t_folded, Forward, Const, Dual, DualOnly)]
+fn folded(path: &Path, x: f64) -> f64 {
+    path.components().fold(x, |product, _| product * x)
+}
+
+#[inline(never)]
+fn squared(x: f64, _: Component<'_>) -> f64 {
+    x * x
+}
+
+#[autodiff(d_folded_by_pointer, Reverse, Const, Active, Active)]
+#[autodiff(t_folded_by_pointer, Forward, Const, Dual, DualOnly)]
+fn folded_by_pointer(path: &Path, x: f64) -> f64 {
+    path.components().fold(x, squared as fn(f64, Component<'_>) -> f64)
+}
+
+/// Names of the run time.
+mod own {
+    #[inline(never)]
+    pub fn __rust_alloc(x: f64, _: usize) -> f64 {
+        x * x
+    }
+
+    #[inline(never)]
+    pub fn __rust_no_alloc_shim_is_unstable(x: f64) -> f64 {
+        x * x
+    }
+
+    #[inline(never)]
+    pub fn rust_eh_personality(x: f64) -> f64 {
+        x * x
+    }
+}
+
+#[autodiff(d_run_time, Reverse, Active, Active)]
+#[autodiff(t_run_time, Forward, Dual, DualOnly)]
+fn run_time(x: f64) -> f64 {
+    own::__rust_alloc(x, 8) + own::__rust_no_alloc_shim_is_unstable(x) + own::rust_eh_personality(x)
+}
+
+#[test]
+fn what_the_program_computes_is_differentiated() {
+    assert_eq!((d_besides_formatting(3.0), t_besides_formatting(3.0, 1.0)), ((6.0, 9.0), 6.0));
+    let now = Instant::now();
+    assert_eq!((d_traits(now, 3.0), t_traits(now, 3.0, 1.0)), ((81.0, 81.0), 81.0));
+    assert_eq!((d_operators(3.0), t_operators(3.0, 1.0)), ((12.0, 18.0), 12.0));
+    let path = Path::new("a/b");
+    assert_eq!((d_folded(path, 3.0), t_folded(path, 3.0, 1.0)), ((27.0, 27.0), 27.0));
+    assert_eq!((d_folded_by_pointer(path, 3.0), t_folded_by_pointer(path, 3.0, 1.0)), ((108.0, 81.0), 108.0));
+    assert_eq!((d_run_time(3.0), t_run_time(3.0, 1.0)), ((18.0, 27.0), 18.0));
+}
+
+/// What std does to the world outside is left as it is.
+#[autodiff(d_outside, Reverse, Const, Active, Active)]
+#[autodiff(t_outside, Forward, Const, Dual, DualOnly)]
+fn outside(words: &[String], x: f64) -> f64 {
+    let mut text: Vec<u8> = Vec::new();
+    let mut writer = std::io::BufWriter::with_capacity(0, &mut text);
+    writer.write_all(words[0].as_bytes()).unwrap();
+    let first = writer.get_ref().len();
+    writeln!(writer, "{x} {:?}", words[1]).unwrap();
+    let second = writer.get_ref().len();
+    writeln!(std::io::BufWriter::new(std::io::sink()), "{:?}", Instant::now().elapsed()).unwrap();
+    let unset = std::env::var("E2E_IS_NOT_SET").map_or(1, |value| value.len());
+    assert_eq!(Some(x), Some(x), "{words:?}");
+    x * x * first as f64 + x * (second - first) as f64 * unset as f64
+}
+
+#[test]
+fn the_world_outside_carries_no_derivative() {
+    let words = ["abc".to_owned(), "de".to_owned()];
+    assert_eq!((d_outside(&words, 3.0), t_outside(&words, 3.0, 1.0)), ((25.0, 48.0), 25.0));
+}
