@@ -778,25 +778,34 @@ impl World {
             .chain(self.of_kind("t", |argument| argument.activity == Activity::Active))
             .collect();
         let shadows = duplicated("d").join(", ");
+        let stays = |prefix: &str, stays: bool| {
+            let names =
+                self.of_kind(prefix, |argument| argument.activity == Activity::Duplicated && argument.stays() == stays);
+            names.join(", ")
+        };
         let call = format!(
-            "    let before = eye(&[{shadows}]);\n    let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {}({});\n        \
-             (eye(&[{value}]), eye(&[{}]))\n    }}));\n",
+            "    let before = eye(&[{shadows}]);\n    let kept = eye(&[{}]);\n    let moved = (eye(&[{}]), eye(&[{}]));\n    \
+             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {}({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n",
+            stays("d", true),
+            stays("d", false),
+            stays("t", false),
             self.path(function, "df"),
             given.join(", "),
             active.join(", "),
         );
         let compared = self.compared(function.trust);
         format!(
-            "fn form{}(fuse: usize, expected: &Expected) {{\n{begin}{}{}{call}    \
-             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{}]), expected, {compared});\n    {{\n{begin}{}{call}    \
-             judge_shadows(\"reverse with cotangents\", &end, (&before, &eye(&[{shadows}])), expected, {compared});\n    }}\n}}\n",
+            "fn form{}(fuse: usize, expected: &Expected) {{\n{begin}{zero}{tangent}{call}    \
+             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{tangents}]), expected, {compared});\n    {{\n{begin}{}{tangent}{call}    \
+             let given = Given {{ shadows: (before, eye(&[{shadows}])), kept, moved }};\n    \
+             judge_cotangents(\"reverse with cotangents\", &end, &given, &eye(&[{tangents}]), expected, {compared});\n    }}\n}}\n",
             function.number,
-            self.second_world("d", "Zero", self.aliased),
-            self.second_world("t", "Tangent", false),
             self.after(),
-            tangents.join(", "),
             self.second_world("d", "Tangent", self.aliased),
             begin = self.begin(),
+            zero = self.second_world("d", "Zero", self.aliased),
+            tangent = self.second_world("t", "Tangent", false),
+            tangents = tangents.join(", "),
         )
     }
 
