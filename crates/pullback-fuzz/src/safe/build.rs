@@ -10,7 +10,7 @@
 //! its number before and after it; where one brings the process down, the rest runs in another one.
 
 use super::program::{FUNCTIONS, World};
-use crate::process::{End, run};
+use crate::process::{End, Ran, run};
 use crate::rust::build::Profile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,6 +43,9 @@ pub struct Outcome {
     pub ran: u64,
     /// Programs that are not as they should be.
     pub faults: Vec<Fault>,
+    /// Programs whose functions decide, as LLVM compiles them, by memory that was never written: no derivative is
+    /// needed for that. (It may take a decision early whose outcome is not used.)
+    pub speculated: u64,
     /// Programs that rustc does not take, for whatever the generator did: no derivative is asked for.
     pub invalid: u64,
     /// Programs that do not build, by what is said.
@@ -61,10 +64,11 @@ impl fmt::Display for Outcome {
         write!(
             f,
             "{} programs in both profiles: {} ran, {refused} did not build; {values} calls returned, {panics} panicked as the function does, \
-             {refusals} refused; {} invalid; {} faults",
+             {refusals} refused; {} invalid, {} speculated; {} faults",
             (self.ran + refused as u64) / 2,
             self.ran,
             self.invalid,
+            self.speculated,
             self.faults.len()
         )
     }
@@ -75,6 +79,7 @@ impl Outcome {
     pub fn add(&mut self, other: Outcome) {
         self.ran += other.ran;
         self.invalid += other.invalid;
+        self.speculated += other.speculated;
         self.faults.extend(other.faults);
         for (text, programs) in other.refused {
             self.refused.entry(text).or_default().extend(programs);
@@ -204,16 +209,9 @@ impl Workshop {
             }
             let modules: Vec<(u64, String)> =
                 worlds.iter().map(|(seed, of)| (*seed, World::new(*seed).real(of))).collect();
-            self.write("programs", &modules, "harness::run(&[", "], pullback::rt::release_spare)")?;
-            let mut command = Command::new(&self.driver);
-            command.args(["pullback", "build", "--quiet", "--package", "programs"]).env_remove("CARGO_TARGET_DIR");
-            command.current_dir(&self.directory);
-            if profile == Profile::Release {
-                command.arg("--release");
-            }
-            let built = run(command, BUILD_LIMIT)?;
+            let built = self.build(&modules, profile)?;
             if built.end == End::Code(0) {
-                return self.run(profile, outcome);
+                return self.judge(profile, outcome);
             }
             let mut progress = false;
             for (program, error) in refusals(&built.error, &modules) {
@@ -256,6 +254,49 @@ impl Workshop {
             return self.attempt(&second, profile, outcome);
         }
         Ok(())
+    }
+
+    /// Build programs with derivatives.
+    fn build(&self, modules: &[(u64, String)], profile: Profile) -> io::Result<Ran> {
+        self.write("programs", modules, "harness::run(&[", "], pullback::rt::release_spare)")?;
+        let mut command = Command::new(&self.driver);
+        command.args(["pullback", "build", "--quiet", "--package", "programs"]).env_remove("CARGO_TARGET_DIR");
+        command.current_dir(&self.directory);
+        if profile == Profile::Release {
+            command.arg("--release");
+        }
+        run(command, BUILD_LIMIT)
+    }
+
+    /// Run what was built. Where a decision depends on memory that was never written, the function alone has a second
+    /// look.
+    fn judge(&self, profile: Profile, outcome: &mut Outcome) -> io::Result<()> {
+        let start = outcome.faults.len();
+        self.run(profile, outcome)?;
+        for fault in outcome.faults.split_off(start) {
+            let is_speculated = match fault.number {
+                Some(number) if decides_by_nothing(&fault.text) => self.is_speculated(fault.seed, number, profile)?,
+                _ => false,
+            };
+            if is_speculated {
+                outcome.speculated += 1;
+            } else {
+                outcome.faults.push(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a function, without derivative, makes valgrind say that a decision depends on memory that was never
+    /// written. It is safe code, so nothing comes of the decision.
+    fn is_speculated(&self, seed: u64, number: usize, profile: Profile) -> io::Result<bool> {
+        let built = self.build(&[(seed, World::new(seed).primal(number))], profile)?;
+        if built.end != End::Code(0) {
+            return Err(io::Error::other(format!("the function alone does not build\n{}", built.error)));
+        }
+        let mut alone = Outcome::default();
+        self.run(profile, &mut alone)?;
+        Ok(alone.faults.iter().any(|fault| decides_by_nothing(&fault.text)))
     }
 
     /// Write the modules of a crate, and a `main` that calls them.
@@ -302,6 +343,11 @@ impl Workshop {
             first = at + 1;
         }
     }
+}
+
+/// Whether valgrind says of a program that a decision depends on memory that was never written, and nothing else.
+fn decides_by_nothing(said: &str) -> bool {
+    said.contains("Conditional jump or move depends on uninitialised value") && !said.contains("WRONG")
 }
 
 /// Read what programs say; the one that began and did not end is returned: its position, world and number.

@@ -535,6 +535,16 @@ impl World {
         text + &programs("fn(usize, &Expected)", "form", &functions)
     }
 
+    /// The module in which one of the functions is called, and no derivative is taken.
+    pub fn primal(&self, number: usize) -> String {
+        let functions: Vec<&Function> = self.functions.iter().filter(|f| f.number == number).collect();
+        let text = self.real(&BTreeSet::from([number]));
+        let end = text.find(&functions[0].form.1).expect("it has a form");
+        let calls: String = functions.iter().map(|function| self.outcome(function)).collect();
+        let form = format!("fn form{number}(fuse: usize, _: &Expected) {{\n    outcome{number}(fuse);\n}}\n");
+        format!("{}{calls}{form}{}", &text[..end], programs("fn(usize, &Expected)", "form", &functions))
+    }
+
     /// The module of the oracle: `PROGRAMS` take a fuse, and say what happens.
     pub fn dual(&self) -> String {
         let functions: Vec<&Function> = self.functions.iter().collect();
@@ -778,9 +788,12 @@ impl World {
             .chain(self.of_kind("t", |argument| argument.activity == Activity::Active))
             .collect();
         let shadows = duplicated("d").join(", ");
+        // What others own, too, is neither.
         let stays = |prefix: &str, stays: bool| {
-            let names =
-                self.of_kind(prefix, |argument| argument.activity == Activity::Duplicated && argument.stays() == stays);
+            let names = self.of_kind(prefix, |argument| {
+                let has_owners = || argument.ty.any(&self.writer.structs, &|ty| matches!(ty, Ty::Rc(_)));
+                argument.activity == Activity::Duplicated && argument.stays() == stays && (stays || !has_owners())
+            });
             names.join(", ")
         };
         let call = format!(
