@@ -829,3 +829,43 @@ mod rows_cloned_and_replaced {
         check(function, reverse, forward, &[3.0, 1.0, 2.0, 0.5, 4.0]);
     }
 }
+
+/// Two floats of single precision in an enum are read as one number of 64 bits, of which a half goes where floats lie.
+mod halves_of_words {
+    use pullback::{autodiff, jvp};
+    use std::cell::Cell;
+
+    #[autodiff(d_cell, Reverse, Const, Duplicated, Active)]
+    fn cell(indices: &[usize], of: &Option<Cell<[f32; 2]>>) -> f32 {
+        let [low, high] = of.as_ref().unwrap().get();
+        let all = vec![1.5, low, high];
+        indices.iter().map(|index| all[*index] * all[*index]).sum()
+    }
+
+    #[autodiff(d_one_half, Reverse, Const, Duplicated, Active)]
+    fn one_half(indices: &[usize], of: &Option<Cell<[f32; 2]>>) -> f32 {
+        let all = vec![1.5, of.as_ref().unwrap().get()[1], 3.0];
+        indices.iter().map(|index| all[*index] * all[*index]).sum()
+    }
+
+    #[autodiff(d_written, Reverse, Duplicated, Duplicated)]
+    fn written(to: &mut [f32], of: &Option<Cell<[f32; 2]>>) {
+        to[1] = of.as_ref().unwrap().get()[1];
+        to[2] = of.as_ref().unwrap().get()[0];
+    }
+
+    #[test]
+    fn in_a_cell() {
+        let of = Some(Cell::new([3.0, 2.0]));
+        let mut shadow = Some(Cell::new([0.0; 2]));
+        assert_eq!(d_cell(&[0, 1, 2], &of, &mut shadow), 15.25);
+        assert_eq!(shadow, Some(Cell::new([6.0, 4.0])));
+        assert_eq!(d_one_half(&[0, 1], &of, &mut shadow), 6.25);
+        assert_eq!(shadow, Some(Cell::new([6.0, 8.0])));
+        let (mut to, mut d_to) = ([0.0; 3], [10.0, 20.0, 30.0]);
+        d_written(&mut to, &mut d_to, &of, &mut shadow);
+        assert_eq!((to, d_to, shadow), ([0.0, 2.0, 3.0], [10.0, 0.0, 0.0], Some(Cell::new([36.0, 28.0]))));
+        let direction = Some(Cell::new([1.0, 10.0]));
+        assert_eq!(jvp(|of: &Option<Cell<[f32; 2]>>| one_half(&[0, 1], of), &of, &direction), (6.25, 40.0));
+    }
+}

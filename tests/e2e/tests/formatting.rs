@@ -135,3 +135,66 @@ fn code_of_the_program_that_only_reads() {
     let (value, tangent) = jvp(observed, &x[..], &[1.0, 0.0][..]);
     assert_eq!((value, tangent), (observed(&x), 35.0));
 }
+
+/// A log that has a shadow, without floats.
+#[derive(pullback::Differentiable, Clone, Debug, PartialEq)]
+struct Journal {
+    x: f64,
+    bytes: Vec<u8>,
+    text: String,
+}
+
+impl Journal {
+    fn new(x: f64) -> Self {
+        Journal { x, bytes: vec![1, 2], text: "ab".to_owned() }
+    }
+}
+
+/// (In forward mode the tangent's vector would have to grow, too, which std does not know: that is an error.)
+#[autodiff(d_in_bytes, Reverse, Duplicated, Active)]
+fn in_bytes(of: &mut Journal) -> f64 {
+    io::Write::write_fmt(&mut of.bytes, format_args!("x = {}, and more than there is room for", of.x)).unwrap();
+    of.bytes.push(b'!');
+    let length = of.bytes.len();
+    of.bytes.extend_from_slice(&[3; 40]);
+    of.x * of.x * length as f64
+}
+
+#[autodiff(d_in_text, Reverse, Duplicated, Active)]
+#[autodiff(t_in_text, Forward, Dual, Dual)]
+fn in_text(of: &mut Journal) -> f64 {
+    write!(of.text, "x = {}, and more than there is room for", of.x).unwrap();
+    of.text.push('!');
+    let length = of.text.len();
+    of.text.push_str("and more and more and more");
+    of.x * of.x * length as f64
+}
+
+/// Which element is read depends on what was written.
+#[autodiff(d_by_text, Reverse, Duplicated, Duplicated, Active)]
+fn by_text(x: &[f64], log: &mut Vec<u8>) -> f64 {
+    let mut sum = 0.0;
+    for i in 0..3 {
+        io::Write::write_fmt(log, format_args!("{i}")).unwrap();
+        sum += x[usize::from(log[log.len() - 1] - b'0')] * x[log.len() % 2];
+    }
+    log.clear();
+    io::Write::write_fmt(log, format_args!("{:>100}", "another text that needs more room")).unwrap();
+    sum
+}
+
+#[test]
+fn into_what_has_a_shadow() {
+    let (mut of, mut shadow) = (Journal::new(3.0), Journal::new(0.0));
+    assert_eq!(d_in_bytes(&mut of, &mut shadow), 9.0 * 41.0);
+    assert_eq!((of.bytes.len(), shadow), (81, Journal::new(6.0 * 41.0)));
+    let (mut of, mut shadow) = (Journal::new(3.0), Journal::new(0.0));
+    assert_eq!(d_in_text(&mut of, &mut shadow), 9.0 * 41.0);
+    assert_eq!((of.text.len(), shadow), (67, Journal::new(6.0 * 41.0)));
+    let (mut of, mut tangent) = (Journal::new(3.0), Journal::new(1.0));
+    assert_eq!(t_in_text(&mut of, &mut tangent), (9.0 * 41.0, 6.0 * 41.0));
+    assert_eq!((&of.text, of.x, tangent.x), (&tangent.text, 3.0, 1.0));
+    let (mut log, mut shadow, mut gradient) = (Vec::new(), Vec::new(), [0.0; 3]);
+    assert_eq!(d_by_text(&[1.0, 2.0, 3.0], &mut gradient, &mut log, &mut shadow), 10.0);
+    assert_eq!((gradient, log.len(), shadow.len()), ([4.0, 5.0, 2.0], 100, 0));
+}

@@ -12,7 +12,7 @@ use super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rules::Applied;
 use anyhow::Result;
 use pullback_ad::{CustomRules, Effects};
-use pullback_llvm::{Imported, Module, NormaliseOptions, Policy, import_functions, normalise};
+use pullback_llvm::{Imported, Linkage, Module, NormaliseOptions, Policy, import_functions, normalise};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -24,14 +24,30 @@ pub fn is_run_by_std(symbol: &str) -> bool {
     matches!(Home::of(&path), Some(Home::Impl { of_trait, .. }) if runs(of_trait)) && names_program(&path)
 }
 
-/// Whether this is a function without derivative that may run code of the program's.
+/// Whether this is a function of the standard library's own that writes text to a place that it is given: a vector, a
+/// string. (Those that format hand it on to another one; what goes to the console is not in the program's memory.)
+fn is_writer(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    let Some(Home::Impl { for_type, of_trait, .. }) = Home::of(&path) else { return false };
+    let is_elsewhere = ["core::fmt::", "std::io::stdio::"].iter().any(|entry| for_type.starts_with(entry));
+    (of_trait == "core::fmt::Write" || of_trait == "std::io::Write") && !is_elsewhere
+}
+
+/// Whether this is a function without derivative that may run code of the program's, or write to its memory.
 pub fn runs_program(symbol: &str) -> bool {
-    policy(symbol) == Policy::Inactive && names_program(&demangled(symbol)) || is_run_by_std(symbol)
+    policy(symbol) == Policy::Inactive && names_program(&demangled(symbol))
+        || is_run_by_std(symbol)
+        || is_writer(symbol)
 }
 
 /// Bring the bodies of functions without derivative that run code of the program's, and of all that those call, to a
 /// copy of a working copy that is only looked at.
 pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
+    // What the copy has, others that come may call.
+    let internal = copy.functions().into_iter().filter(|f| !f.is_declaration && f.linkage == Linkage::Internal);
+    for function in internal.collect::<Vec<_>>() {
+        copy.set_linkage(&function.name, Linkage::External)?;
+    }
     let mut tried: HashSet<String> = HashSet::new();
     loop {
         // All that come from one module come together.
@@ -61,7 +77,7 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
     let mut own: HashMap<String, Effects> = HashMap::new();
     let mut effects = |name: &str| -> Result<Arc<Effects>> {
         let mut named = run_by_std_for(bodies, name)?;
-        let is_programs = applied.is_inactive(name) || is_run_by_std(name) || moves(name);
+        let is_programs = applied.is_inactive(name) || is_run_by_std(name) || is_writer(name) || moves(name);
         named.extend(is_programs.then(|| name.to_owned()));
         for name in &named {
             if !own.contains_key(name) {
@@ -95,8 +111,8 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
             continue;
         }
         let mut all = Effects::default();
-        for name in imported.module().references(&global.name)?.iter().filter(|name| is_run_by_std(name)) {
-            all.changes.extend(effects(name)?.changes.iter().cloned());
+        for name in methods(imported.module(), &global.name)? {
+            all.changes.extend(effects(&name)?.changes.iter().cloned());
         }
         if !all.is_empty() {
             rules.add_table(id, Arc::new(all));
@@ -115,6 +131,20 @@ fn moves(symbol: &str) -> bool {
 /// Whether this is a function of std's that writes what it is told to format to its first argument.
 fn formats(symbol: &str) -> bool {
     demangled(symbol).contains("write_fmt")
+}
+
+/// The functions in a table that std may run, but for those that hand the place on with the table.
+fn methods(module: &Module, table: &str) -> Result<Vec<String>> {
+    let runs = |name: &String| (is_run_by_std(name) || is_writer(name)) && !hands_itself_on(name);
+    Ok(module.references(table)?.into_iter().filter(runs).collect())
+}
+
+/// Whether this is the method of std's that formats to a place, with the methods that this place has: where the trait
+/// is implemented, there is no other one.
+fn hands_itself_on(symbol: &str) -> bool {
+    const DEFAULT: &str = "_RNvY";
+    let path = demangled(symbol);
+    symbol.starts_with(DEFAULT) && matches!(Home::of(&path), Some(Home::Impl { name: "write_fmt", .. }))
 }
 
 /// The functions that std may run among all that another one names.
@@ -136,17 +166,19 @@ fn run_by_std_for(bodies: &Module, name: &str) -> Result<Vec<String>> {
 fn of(bodies: &Module, applied: &Applied, name: &str, options: &NormaliseOptions) -> Result<Effects> {
     let mut part = bodies.clone_module();
     part.retain_reachable(&[name])?;
-    let looked_at = |symbol: &str| applied.is_inactive(symbol) || is_run_by_std(symbol);
+    let looked_at = |symbol: &str| applied.is_inactive(symbol) || is_run_by_std(symbol) || is_writer(symbol);
     let keep = options.keep.iter().filter(|symbol| !looked_at(symbol)).cloned().collect();
     normalise(&mut part, &[name], &NormaliseOptions { keep, ..options.clone() })?;
     let policy = |symbol: &str| if looked_at(symbol) { Policy::Import } else { policy(symbol) };
-    let imported = import_functions(part, &[name], &policy);
     // What cannot be looked at may do anything.
-    Ok(match imported {
-        Ok(imported) => match imported.ir.find(name) {
-            Some(id) => Effects::of(&imported.ir, id),
-            None => Effects::anything(),
-        },
-        Err(_) => Effects::anything(),
-    })
+    let Ok(imported) = import_functions(part, &[name], &policy) else { return Ok(Effects::anything()) };
+    let Some(id) = imported.ir.find(name) else { return Ok(Effects::anything()) };
+    let mut tables = HashSet::new();
+    for (id, global) in imported.ir.globals().filter(|(_, global)| global.constant) {
+        let is_there = imported.module().find_symbol(&global.name).is_some_and(|symbol| !symbol.is_declaration);
+        if is_there && !methods(imported.module(), &global.name)?.is_empty() {
+            tables.insert(id);
+        }
+    }
+    Ok(Effects::of(&imported.ir, id, &tables))
 }

@@ -15,7 +15,6 @@ use pullback_llvm::{Policy, is_known};
 const FORMATS_OR_PANICS: &[&str] = &[
     "core::fmt::",
     "alloc::fmt::",
-    "std::io::stdio::",
     "core::panicking::",
     "core::panic::panic_info::",
     "std::panicking::",
@@ -62,7 +61,11 @@ const OUTSIDE: &[&str] = &[
     "std::time::",
 ];
 
-/// The methods of the traits of `std::io` that give back counts and errors. (Others move what they are for.)
+/// The methods of `core::fmt::Write` that let `core::fmt` write to a place.
+const HANDS_ON: &[&str] = &["write_fmt", "spec_write_fmt"];
+
+/// The methods of the traits of `std::io` that give back counts and errors. (Others move what they are for, or make grow
+/// what they are given.)
 const TRANSFERS: &[&str] = &[
     "write",
     "write_all",
@@ -72,12 +75,8 @@ const TRANSFERS: &[&str] = &[
     "flush",
     "read",
     "read_exact",
-    "read_to_end",
-    "read_to_string",
     "read_vectored",
     "is_read_vectored",
-    "read_until",
-    "read_line",
     "skip_until",
     "seek",
     "seek_relative",
@@ -89,8 +88,8 @@ const TRANSFERS: &[&str] = &[
 const RUNS_CLOSURES: &[&str] =
     &["std::panicking::catch_unwind", "std::panicking::try", "::once::", "::try_with", "::with"];
 
-/// Paths below those of the lists whose functions move values.
-const MOVES: &[&str] = &["std::io::cursor::"];
+/// Paths below those of the lists whose functions move values, or make them grow.
+const MOVES: &[&str] = &["std::io::cursor::", "std::io::stdio::Stdin"];
 
 /// What becomes of a function of the program.
 pub fn policy(symbol: &str) -> Policy {
@@ -141,6 +140,12 @@ fn is_inactive(path: &str) -> bool {
 
 fn is_inactive_in_std(path: &str) -> bool {
     match Home::of(path) {
+        // It hands a place on, together with what writes there.
+        Some(Home::Impl { of_trait, name, .. })
+            if of_trait.starts_with("core::fmt::Write") && HANDS_ON.contains(&name) =>
+        {
+            false
+        }
         // Whoever implements a formatting trait, for whatever type.
         Some(Home::Impl { of_trait, .. }) if of_trait.starts_with("core::fmt::") => true,
         _ if RUNS_CLOSURES.iter().any(|part| path.contains(part)) => false,
@@ -164,7 +169,8 @@ fn is_inactive_in_std(path: &str) -> bool {
 }
 
 fn moves(path: &str) -> bool {
-    MOVES.iter().any(|entry| path.starts_with(entry))
+    let is_generic = || path.starts_with("std::io::") && path.contains("::<");
+    MOVES.iter().any(|entry| path.starts_with(entry)) || is_generic()
 }
 
 /// Whether something that a path names may carry a derivative, or run code that does: floats, functions, what is
@@ -196,6 +202,7 @@ mod tests {
             "core::fmt::write",
             "<core::fmt::Formatter>::pad",
             "<f64 as core::fmt::Display>::fmt",
+            "<alloc::string::String as core::fmt::Write>::write_str",
             "<app::Point as core::fmt::Debug>::fmt",
             "core::panicking::panic_bounds_check",
             "core::slice::index::slice_end_index_len_fail",
@@ -213,11 +220,16 @@ mod tests {
             "alloc::raw_vec::RawVecInner<A>::finish_grow",
             "<alloc::raw_vec::RawVecInner>::grow_amortized",
             "std::thread::spawn",
+            "<alloc::string::String as core::fmt::Write>::write_fmt",
+            "<&mut alloc::string::String as core::fmt::Write::write_fmt::SpecWriteFmt>::spec_write_fmt",
             "std::panicking::catch_unwind::do_call",
             "std::sys::sync::once::futex::Once::call",
             "app::loss",
             "core::slice::sort::stable::driftsort_main",
             "<std::io::cursor::Cursor<[f64; 2]>>::new",
+            "std::io::default_write_fmt::<alloc::vec::Vec<u8>>",
+            "<std::fs::File as std::io::Read>::read_to_end",
+            "<std::io::stdio::Stdin>::read_line",
             "core::slice::index::range",
         ] {
             assert!(!is_inactive(path), "{path}");

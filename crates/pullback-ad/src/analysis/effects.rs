@@ -16,7 +16,8 @@ use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::computed::Numbers;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
-use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Terminator, Type, Value};
+use pullback_ir::{Callee, Constant, FuncId, Function, GlobalId, MemoryEffects, Module, Op, Terminator, Type, Value};
+use std::collections::HashSet;
 
 /// What a function does to memory that it is given.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,9 +42,9 @@ pub struct Change {
 pub enum Place {
     /// So many bytes that far from where the parameter points to; an unknown number where there is none.
     At(Offsets, Option<u64>),
-    /// Somewhere behind the pointer that lies that far from there.
-    Behind(Strided),
-    /// Anywhere.
+    /// In what the pointer leads to that lies that far from there.
+    Through(Strided, Box<Place>),
+    /// Anywhere in it, or behind.
     Anywhere,
 }
 
@@ -68,8 +69,9 @@ impl Effects {
         Effects { changes: (0..MOST_PARAMETERS).map(change).collect() }
     }
 
-    /// What `function` does, whose body is in the module.
-    pub fn of(module: &Module, function: FuncId) -> Effects {
+    /// What `function` does, whose body is in the module. By way of these tables of functions others may do anything to
+    /// what is given to them together with one.
+    pub fn of(module: &Module, function: FuncId, tables: &HashSet<GlobalId>) -> Effects {
         let func = module.func(function);
         if func.is_declaration() {
             return Effects::anything();
@@ -82,7 +84,7 @@ impl Effects {
             ..Request::new(Mode::Reverse, (0..func.params.len()).map(argument).collect(), layouts)
         };
         let facts = flow::analyse(module, function, &request, OnPanic::Free);
-        let mut search = Search { module, facts: &facts, root: function, found: Vec::new() };
+        let mut search = Search { module, facts: &facts, root: function, tables, found: Vec::new() };
         for id in &facts.functions {
             search.function(*id);
         }
@@ -107,10 +109,14 @@ impl Effects {
     }
 }
 
+/// Over how many pointers a place is followed: a vector's memory behind a reference in a structure that is borrowed.
+const MOST_STEPS: usize = 3;
+
 struct Search<'a> {
     module: &'a Module,
     facts: &'a Facts,
     root: FuncId,
+    tables: &'a HashSet<GlobalId>,
     found: Vec<Change>,
 }
 
@@ -137,6 +143,11 @@ impl Search<'_> {
                     let attrs = &self.module.func(*callee).attrs;
                     if !attrs.inactive && attrs.memory == MemoryEffects::Any && !attrs.noreturn {
                         self.given(id, func, args);
+                    } else if attrs.inactive {
+                        let is_table = |v: &Value| matches!(func.as_const(*v), Some(Constant::Global(g)) if self.tables.contains(g));
+                        let with_table: Vec<Value> =
+                            args.windows(2).filter(|w| is_table(&w[1])).map(|w| w[0]).collect();
+                        self.given(id, func, &with_table);
                     }
                 }
                 Op::Call(Callee::Indirect(_), args, _) => self.given(id, func, args),
@@ -209,22 +220,35 @@ impl Search<'_> {
     /// Something is done to an object: at a place in it, if that is known.
     fn object(&mut self, object: ObjId, at: Option<(Offsets, Option<u64>)>, deed: Deed) {
         let params = self.module.func(self.root).param_values().to_vec();
+        let place = at.map_or(Place::Anywhere, |(offsets, width)| Place::At(offsets, width));
         for (param, value) in params.into_iter().enumerate() {
             let Some(root) = self.facts.object(self.root, value) else { continue };
-            if root == object {
-                let place = at.clone().map_or(Place::Anywhere, |(offsets, width)| Place::At(offsets, width));
+            // Of numbers nobody looks further.
+            let steps = if deed == Deed::Counts { 0 } else { MOST_STEPS };
+            for place in self.ways(root, object, &place, steps) {
                 self.note(Change { param, place, deed });
             }
-            if deed == Deed::Counts {
+        }
+    }
+
+    /// A place in `object` as it is found from another object, over so many pointers at most.
+    fn ways(&self, from: ObjId, object: ObjId, place: &Place, steps: usize) -> Vec<Place> {
+        let objects = &self.facts.objects;
+        let mut ways: Vec<Place> = (from == object).then(|| place.clone()).into_iter().collect();
+        for cell in objects.cells(from).iter().filter(|_| steps > 0) {
+            let Some((target, offset)) = objects.pointee(cell.content) else { continue };
+            if !reached(self.facts, target).contains(&object) {
                 continue;
             }
-            for cell in self.facts.objects.cells(root).to_vec() {
-                let Some((target, _)) = self.facts.objects.pointee(cell.content) else { continue };
-                if reached(self.facts, target).contains(&object) {
-                    self.note(Change { param, place: Place::Behind(cell.at), deed });
-                }
-            }
+            // Places are counted from where a pointer points to.
+            let is_start = offset == Offsets::from(Strided::exact(0));
+            let further = match steps {
+                2.. if is_start => self.ways(target, object, place, steps - 1),
+                _ => vec![Place::Anywhere],
+            };
+            ways.extend(further.into_iter().map(|place| Place::Through(cell.at, Box::new(place))));
         }
+        ways
     }
 
     fn note(&mut self, change: Change) {

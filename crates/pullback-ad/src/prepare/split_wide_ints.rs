@@ -11,6 +11,7 @@
 //! ```
 //! Where the whole integer is still wanted it is put together again, and the meaning of the program does not change.
 
+use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
@@ -49,6 +50,11 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
             if matches!(data.op, Op::Store { .. }) && is_wide(func.ty(value)) && holds_half_float(func, value) {
                 wide.insert(value);
             }
+            if matches!(data.op, Op::Store { .. })
+                && is_float_place(facts, facts.object(id, ptr), &at, func.ty(value).size())
+            {
+                wide.extend(halved(func, value));
+            }
             if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), &at, func.ty(value).size()) {
                 wide.insert(value);
             }
@@ -60,11 +66,15 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
     wide
 }
 
-/// The wide integer of which an instruction takes a half to be a float: where the memory behind it says nothing, as in
-/// an enum that is passed in.
+/// The wide integer of which an instruction takes a half to be a float.
 fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
-    let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
     let Op::Cast(CastOp::Bitcast, bits) = func.inst(inst).op else { return None };
+    halved(func, bits)
+}
+
+/// The wide integer of which this is a half: where the memory behind it says nothing, as in an enum that is passed in.
+fn halved(func: &Function, bits: Value) -> Option<Value> {
+    let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
     let half = func.ty(bits);
     let Some(Op::Cast(CastOp::Trunc, from)) = made_by(bits) else { return None };
     let wide = match made_by(*from) {
@@ -73,6 +83,11 @@ fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
     };
     let is_load = matches!(made_by(wide), Some(Op::Load { .. }));
     (is_load && is_wide(func.ty(wide)) && func.ty(wide).size() == 2 * half.size()).then_some(wide)
+}
+
+/// Whether what is stored may be read as a float.
+fn is_float_place(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64) -> bool {
+    object.is_some_and(|object| float_cells(facts, object, at, width))
 }
 
 /// Whether a wide integer is put together of halves of which one may be a float's bits.

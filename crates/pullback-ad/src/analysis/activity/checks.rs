@@ -4,7 +4,7 @@ use super::errors::*;
 use super::{Analysis, holds_float, reached};
 use crate::analysis::effects::{Change, Deed, Place};
 use crate::analysis::points_to::facts::may_carry;
-use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::scope::{OnPanic, Scope};
@@ -329,7 +329,7 @@ impl Analysis<'_> {
             && self.request.rule(*callee).is_none()
             && let Some(effects) = rules.effects(*callee)
         {
-            let name = format!("{:#}", rustc_demangle::demangle(&self.module.func(*callee).name));
+            let name = self.quoted(*callee);
             for change in &effects.changes {
                 let found = args.get(change.param).and_then(|arg| self.spoiled(id, *arg, change));
                 if let Some(deed) = found {
@@ -342,7 +342,7 @@ impl Analysis<'_> {
                 continue;
             };
             let name = match func.as_const(operand) {
-                Some(Constant::Func(f)) => format!("{:#}", rustc_demangle::demangle(&self.module.func(*f).name)),
+                Some(Constant::Func(f)) => self.quoted(*f),
                 _ => "a method of this value".to_owned(),
             };
             let found = effects.changes.iter().filter(|change| change.param == 0);
@@ -362,6 +362,11 @@ impl Analysis<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The name of a function, for a message.
+    fn quoted(&self, function: FuncId) -> String {
+        format!("`{:#}`", rustc_demangle::demangle(&self.module.func(function).name))
     }
 
     /// The pointer that goes with an address of a function, or a table of them, where that is an operand: the one
@@ -386,39 +391,44 @@ impl Analysis<'_> {
 
     /// Whether a change behind a pointer spoils a shadow: what is done then.
     fn spoiled(&self, id: FuncId, pointer: Value, change: &Change) -> Option<Deed> {
+        let (object, offset) = (self.facts.object(id, pointer)?, self.facts.offset(id, pointer));
+        self.is_spoiled(object, &offset, &change.place, change.deed).then_some(change.deed)
+    }
+
+    /// Whether a change at a place, seen from a pointer into an object, spoils a shadow.
+    fn is_spoiled(&self, object: ObjId, base: &Offsets, place: &Place, deed: Deed) -> bool {
         let (objects, active) = (&self.facts.objects, &self.active);
-        let object = self.facts.object(id, pointer).filter(|o| active.is_shadowed(*o))?;
-        let base = self.facts.offset(id, pointer);
         // In forward mode every shadow goes where its primal goes, also one without floats. What only such functions
         // have made has none: a place for a result is filled, not changed.
-        let follows = self.request.mode == Mode::Forward && change.deed == Deed::Replaces;
+        let follows = self.request.mode == Mode::Forward && deed == Deed::Replaces;
         let result = self.request.args.len() - 1;
         let is_known = |o: ObjId| objects.origins(o).local || objects.origins(o).args.iter().any(|arg| *arg != result);
         let reaches =
             |o: ObjId| active.is_shadowed(o) && (follows && is_known(o) || active.reaches_active(self.facts, o));
-        let pointee = |c: &crate::analysis::points_to::objects::Cell| objects.pointee(c.content).map(|(o, _)| o);
-        let bad = match &change.place {
-            Place::At(at, width) if change.deed != Deed::HandsBack => {
+        // What takes no part, the text of a string say, has nothing in a shadow that follows it.
+        let touched = |at: Offsets, width: u64| {
+            let cells = objects.cells(object).iter();
+            cells.filter(move |c| at.overlaps(width, &c.at.into(), c.width) && !objects.is_inert(object, c))
+        };
+        match place {
+            Place::At(at, width) if deed != Deed::HandsBack => {
                 let (at, width) = match width {
                     Some(width) => (base.plus(at), *width),
                     None => (Offsets::any(), 1),
                 };
-                let touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width));
-                let spoils = |c: &crate::analysis::points_to::objects::Cell| {
+                let spoils = |c: &Cell| {
                     let kinds = objects.kinds(c.content);
                     let float = kinds.has_float() && active.is_active_object(object);
-                    float || kinds.contains(Kinds::PTR) && pointee(c).is_some_and(reaches)
+                    let pointee = || objects.pointee(c.content).map(|(o, _)| o);
+                    float || kinds.contains(Kinds::PTR) && pointee().is_some_and(reaches)
                 };
-                touched.into_iter().any(spoils)
+                active.is_shadowed(object) && touched(at, width).any(spoils)
             }
-            Place::Behind(at) => {
-                let at = base.plus(&Offsets::from(*at));
-                let touched = objects.cells(object).iter().filter(|c| at.overlaps(8, &c.at.into(), c.width));
-                touched.filter_map(pointee).any(reaches)
-            }
-            Place::At(..) | Place::Anywhere => change.deed != Deed::Counts && reaches(object),
-        };
-        bad.then_some(change.deed)
+            Place::Through(at, place) => touched(base.plus(&Offsets::from(*at)), 8)
+                .filter_map(|c| objects.pointee(c.content))
+                .any(|(object, offset)| self.is_spoiled(object, &offset, place, deed)),
+            Place::At(..) | Place::Anywhere => deed != Deed::Counts && reaches(object),
+        }
     }
 
     /// What cannot be differentiated is an error at its place.

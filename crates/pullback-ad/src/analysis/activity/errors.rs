@@ -36,7 +36,7 @@ pub(super) fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
             "its shadow would not fit it any more, if it is given back or grows",
         ),
     };
-    Error::new(ErrorKind::Unsupported, format!("`{name}` carries no derivative, and {does}"))
+    Error::new(ErrorKind::Unsupported, format!("{name} carries no derivative, and {does}"))
         .at(loc)
         .label("given such memory here")
         .note(why)

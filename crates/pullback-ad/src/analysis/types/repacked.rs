@@ -143,7 +143,7 @@ impl Search<'_> {
 
     /// What may lie in the place of `value` by its layout, which does not say where, if that may be an active float.
     fn unseen_floats(&self, ptr: Value, align: u64, value: Value) -> Option<Kinds> {
-        let object = self.facts.object(self.id, ptr).filter(|object| self.active.is_active_object(*object))?;
+        let object = self.facts.object(self.id, ptr).filter(|object| self.active.is_shadowed(*object))?;
         let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
         let opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
         let there = opaque.filter(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes));
