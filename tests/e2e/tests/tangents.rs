@@ -1301,6 +1301,38 @@ mod parts_that_borrow {
     }
 }
 
+/// A skipped field may borrow without a word of it.
+mod skipped_fields_of_the_type_itself {
+    use pullback::{Differentiable, autodiff};
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Linked<'a, r#Note: Clone> {
+        x: f64,
+        #[pullback(skip)]
+        name: &'a str,
+        #[pullback(skip)]
+        note: Option<Note>,
+        #[pullback(skip)]
+        next: Option<Box<Self>>,
+    }
+
+    #[autodiff(t_squared, Forward, Dual)]
+    fn squared(of: &mut Linked<'_, &str>) {
+        of.x *= of.x;
+    }
+
+    #[test]
+    fn stay_those_of_the_shadow() {
+        let mut tangent = Linked { x: 1.0, name: "tangent", note: None, next: None };
+        {
+            let text = String::from("of the primal, which goes");
+            let last = Linked { x: 2.0, name: &text, note: Some(&*text), next: None };
+            t_squared(&mut Linked { x: 3.0, next: Some(Box::new(last.clone())), ..last }, &mut tangent);
+        }
+        assert_eq!(tangent, Linked { x: 6.0, name: "tangent", note: None, next: None });
+    }
+}
+
 /// Types of blocks of one function have one name, and so have those of two versions of a crate.
 mod types_of_one_name {
     use pullback::{Differentiable, autodiff};

@@ -45,8 +45,9 @@ pub fn runs_program(symbol: &str) -> bool {
 pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
     // What the copy has, others that come may call.
     let internal = copy.functions().into_iter().filter(|f| !f.is_declaration && f.linkage == Linkage::Internal);
-    for function in internal.collect::<Vec<_>>() {
-        copy.set_linkage(&function.name, Linkage::External)?;
+    let internal: Vec<String> = internal.map(|f| f.name).collect();
+    for name in &internal {
+        copy.set_linkage(name, Linkage::External)?;
     }
     let mut tried: HashSet<String> = HashSet::new();
     loop {
@@ -68,7 +69,11 @@ pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
             link_part(copy, part, &names, Callees::Bodies)?;
         }
     }
-    resolve(program, copy, Callees::Bodies, is_differentiated)
+    resolve(program, copy, Callees::Bodies, is_differentiated)?;
+    for name in &internal {
+        copy.set_linkage(name, Linkage::Internal)?;
+    }
+    Ok(())
 }
 
 /// Tell the engine what opaque functions do that the program's differentiated code names.

@@ -10,9 +10,9 @@ use super::path::{Home, demangled, names_program};
 use pullback_abi::markers::BOOKKEEPING;
 use pullback_llvm::{Policy, is_known};
 
-/// Paths whose functions carry no derivative, whatever types they are for: they format, or they do not return. A path
-/// that ends in `::` stands for all that is below it.
-const FORMATS_OR_PANICS: &[&str] = &[
+/// Paths whose functions carry no derivative, whatever types they are for: they format, do not return, or are what the
+/// run time does. A path that ends in `::` stands for all that is below it.
+const FOR_ALL_TYPES: &[&str] = &[
     "core::fmt::",
     "alloc::fmt::",
     "core::panicking::",
@@ -30,6 +30,14 @@ const FORMATS_OR_PANICS: &[&str] = &[
     "core::cell::panic_already_mutably_borrowed",
     "core::str::slice_error_fail",
     "core::slice::copy_from_slice_impl::len_mismatch_fail",
+    "std::sys::pal::",
+    "std::sys::random::",
+    "std::sys::stdio::",
+    "std::sys::sync::",
+    "std::sys::thread_local::",
+    "std::sys::time::",
+    "std::thread::current::",
+    "std::thread::id::",
 ];
 
 /// Paths whose functions carry no derivative, unless they are for types that may.
@@ -48,14 +56,6 @@ const OUTSIDE: &[&str] = &[
     "std::os::",
     "std::path::",
     "std::process::",
-    "std::sys::pal::",
-    "std::sys::random::",
-    "std::sys::stdio::",
-    "std::sys::sync::",
-    "std::sys::thread_local::",
-    "std::sys::time::",
-    "std::thread::current::",
-    "std::thread::id::",
     "std::thread::functions::sleep",
     "std::thread::functions::yield_now",
     "std::time::",
@@ -156,13 +156,13 @@ fn is_inactive_in_std(path: &str) -> bool {
         }
         Some(Home::Impl { for_type, .. }) => is_inactive_in_std(for_type.trim_start_matches('&')) && !may_carry(path),
         Some(Home::Type(for_type)) => {
-            is_inactive_in_std(for_type) && (is_below_any(for_type, FORMATS_OR_PANICS) || !may_carry(path))
+            is_inactive_in_std(for_type) && (is_below_any(for_type, FOR_ALL_TYPES) || !may_carry(path))
         }
         Some(Home::Module(path)) => {
             // `core::slice::index::slice_index_fail` and its relations.
             let is_failure = path.starts_with("core::slice::index::") && path.ends_with("_fail");
             let is_outside = || is_below_any(path, OUTSIDE) && !may_carry(path);
-            is_failure || !moves(path) && (is_below_any(path, FORMATS_OR_PANICS) || is_outside())
+            is_failure || !moves(path) && (is_below_any(path, FOR_ALL_TYPES) || is_outside())
         }
         None => false,
     }

@@ -8,6 +8,7 @@
 use crate::parse::type_def::{Field, FieldRole, Shape, TypeDef, Variant};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Generics, Lifetime, Member, Type, TypeMacro, parse_quote};
@@ -420,7 +421,13 @@ fn may_borrow(ty: &Type, definition: &TypeDef) -> bool {
     }
     impl Visit<'_> for Search<'_> {
         fn visit_lifetime(&mut self, lifetime: &Lifetime) {
-            self.found |= self.definition.generics.lifetimes().any(|known| known.lifetime == *lifetime);
+            let name = lifetime.ident.unraw();
+            self.found |= self.definition.generics.lifetimes().any(|known| known.lifetime.ident.unraw() == name);
+        }
+
+        // The type itself, with all its parameters.
+        fn visit_ident(&mut self, word: &Ident) {
+            self.found |= word == "Self" && !self.definition.generics.params.is_empty();
         }
 
         // Nobody sees what it stands for.
@@ -437,11 +444,11 @@ fn parameters_in<'a>(ty: &Type, definition: &'a TypeDef) -> Vec<&'a Ident> {
     struct Words(Vec<Ident>);
     impl Visit<'_> for Words {
         fn visit_ident(&mut self, word: &Ident) {
-            self.0.push(word.clone());
+            self.0.push(word.unraw());
         }
     }
     let mut words = Words(Vec::new());
     words.visit_type(ty);
     let parameters = definition.generics.type_params().map(|parameter| &parameter.ident);
-    parameters.filter(|parameter| words.0.contains(parameter)).collect()
+    parameters.filter(|parameter| words.0.contains(&parameter.unraw())).collect()
 }
