@@ -4,7 +4,23 @@
 use super::body::{Array, Body};
 use pullback_ir::{BinOp, BlockCall, IntPred, Type, Value};
 
+/// Neighbours in an array that a loop hands on from one iteration to the next, where they are one further.
+struct Window {
+    array: Array,
+    lane: (u64, Type),
+    width: i64,
+    /// The last one is handed on to two parameters.
+    last_twice: bool,
+}
+
 impl Body<'_> {
+    /// A window that fits a loop over an array.
+    fn window(&mut self, array: Array, trips: i64) -> Option<Window> {
+        let lane = array.elem.lanes().iter().find(|(_, ty)| ty.is_float()).cloned()?;
+        let width = self.rng.between(1, 3.min(array.cap as usize - trips as usize)) as i64;
+        Some(Window { array, lane, width, last_twice: self.rng.chance(25) })
+    }
+
     /// Add things up, and make the result of the sums.
     pub fn sum_up(&mut self) {
         let Some(result) = self.result.clone() else { return };
@@ -55,16 +71,18 @@ impl Body<'_> {
         let count = self.rng.between(1, 2);
         let over = self.array(|a| a.cap > 1);
         let trips = over.as_ref().map_or(3, |a| self.rng.between(1, a.cap as usize) as i64);
-        let before = over.as_ref().filter(|a| trips < a.cap as i64).cloned().filter(|_| self.rng.chance(40));
-        let float = |(_, of): &&(u64, Type)| of.is_float();
-        let lane = before.as_ref().and_then(|a| a.elem.lanes().iter().find(float).cloned());
-        let handed_on = before.zip(lane);
+        let neighbours = over.as_ref().filter(|a| trips < a.cap as i64).cloned().filter(|_| self.rng.chance(40));
+        let window = neighbours.and_then(|array| self.window(array, trips));
 
         let zero = self.func.i64(0);
         let mut start = vec![zero];
         start.extend((0..count).map(|_| self.float(ty)));
-        if let Some((array, lane)) = &handed_on {
-            start.push(self.load_lane(array, zero, lane.clone()));
+        if let Some(window) = &window {
+            for at in 0..window.width {
+                let index = self.func.i64(at);
+                start.push(self.load_lane(&window.array, index, window.lane.clone()));
+            }
+            start.extend(start.last().copied().filter(|_| window.last_twice));
         }
         let header = self.func.add_block();
         let params: Vec<Value> = start
@@ -87,10 +105,17 @@ impl Body<'_> {
             self.load_lane(array, params[0], lane);
         }
         let mut again = vec![next];
-        let after = handed_on.map(|(array, lane)| {
-            self.env.floats.push(params[count + 1]);
-            self.load_lane(&array, next, lane)
-        });
+        let mut after = Vec::new();
+        if let Some(window) = window {
+            let carried = &params[count + 1..];
+            self.env.floats.extend(carried);
+            let last = self.func.i64(window.width - 1);
+            let index = if window.width > 1 { self.b().add(next, last) } else { next };
+            let entering = self.load_lane(&window.array, index, window.lane);
+            after.extend(&carried[1..window.width as usize]);
+            after.push(entering);
+            after.extend(Some(entering).filter(|_| window.last_twice));
+        }
         if self.rng.chance(50) {
             self.some_statements(3);
         }
