@@ -1,6 +1,6 @@
 //! What a function is called says nothing of what it computes: not the types that it is for, nor its own name.
 
-use pullback::autodiff;
+use pullback::{Differentiable, autodiff, make_zero};
 use std::fmt;
 use std::io::Write;
 use std::path::{Component, Path};
@@ -133,4 +133,29 @@ fn outside(words: &[String], x: f64) -> f64 {
 fn the_world_outside_carries_no_derivative() {
     let words = ["abc".to_owned(), "de".to_owned()];
     assert_eq!((d_outside(&words, 3.0), t_outside(&words, 3.0, 1.0)), ((25.0, 48.0), 25.0));
+}
+
+/// Names that the macros have use for themselves.
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+enum Taken<__Visit, Visitor> {
+    Some { visit: __Visit, shadow: Visitor, path: f64, sharing: f64, r#type: f64 },
+    None,
+}
+
+#[autodiff(d_taken, Reverse, Active, Duplicated, Active)]
+fn taken(tape: f64, seed: &Taken<f64, f64>) -> f64 {
+    match seed {
+        Taken::Some { visit, shadow, path, sharing, r#type } => tape * visit * shadow * path * sharing * r#type,
+        Taken::None => tape,
+    }
+}
+
+#[test]
+fn names_of_the_macros() {
+    let seed = Taken::Some { visit: 2.0, shadow: 3.0, path: 5.0, sharing: 7.0, r#type: 11.0 };
+    let mut shadow = make_zero(&seed);
+    assert_eq!(d_taken(1.0, &seed, &mut shadow), (2310.0, 2310.0));
+    let gradient = Taken::Some { visit: 1155.0, shadow: 770.0, path: 462.0, sharing: 330.0, r#type: 210.0 };
+    assert_eq!(shadow, gradient);
+    assert_eq!(d_taken(1.0, &Taken::None, &mut Taken::None), (1.0, 1.0));
 }

@@ -77,16 +77,16 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
             }
 
             #[allow(unused_variables, clippy::all)]
-            unsafe fn floats<Visitor: ::pullback::__private::VisitFloats>(&self, shadow: *mut Self, visit: &mut Visitor) {
+            unsafe fn floats<__Visitor: ::pullback::__private::VisitFloats>(&self, shadow: *mut Self, visit: &mut __Visitor) {
                 // SAFETY: S36, asked of the caller.
                 unsafe { #floats }
             }
 
             #[allow(unused_variables, unused_imports, unreachable_code, clippy::all)]
-            unsafe fn constants<Visitor: ::pullback::__private::VisitConstants>(
+            unsafe fn constants<__Visitor: ::pullback::__private::VisitConstants>(
                 &self,
                 shadow: *mut Self,
-                visit: &mut Visitor,
+                visit: &mut __Visitor,
             ) {
                 use ::pullback::__private::NoClone as _;
                 // SAFETY: S36, asked of the caller.
