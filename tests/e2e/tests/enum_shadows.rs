@@ -428,3 +428,79 @@ fn a_tangent_has_the_numbers_of_its_primal() {
     d_count(&mut reading, &mut tangent, 0.5, 1.0);
     assert_eq!((reading, tangent), (Reading::Both(0.25, 8), Reading::Both(1.0, 8)));
 }
+
+/// Who has the only `Rc` has what is in it: its enums become others, and its vectors grow.
+mod in_an_rc {
+    use pullback::{autodiff, make_zero};
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    type Content = Rc<Option<Cell<(f32, usize)>>>;
+
+    #[autodiff(d_by_value, Reverse, Active, Duplicated, Active)]
+    fn by_value(x: f32, mut of: Content) -> f32 {
+        replaced(x, &mut of)
+    }
+
+    #[autodiff(d_replaced, Reverse, Active, Duplicated, Active)]
+    fn replaced(x: f32, of: &mut Content) -> f32 {
+        let value = of.as_ref().as_ref().map_or(1.0, |cell| cell.get().0) * x;
+        *Rc::make_mut(of) = Some(Cell::new((x + value, 7)));
+        value
+    }
+
+    fn content(value: f32, number: usize) -> Content {
+        Rc::new(Some(Cell::new((value, number))))
+    }
+
+    #[test]
+    fn that_is_replaced() {
+        let (mut of, mut shadow) = (content(3.0, 1), content(0.5, 2));
+        assert_eq!(d_replaced(2.0, &mut of, &mut shadow), (5.0, 6.0));
+        assert_eq!((of, &shadow), (content(8.0, 7), &content(3.0, 2)));
+        // What an argument by value owns, others may own, too.
+        assert_eq!(d_by_value(2.0, content(3.0, 1), &mut shadow), (15.0, 6.0));
+        assert_eq!(shadow, content(8.0, 2));
+        // Of what is not there, nothing is known.
+        let (mut of, mut shadow) = (Content::default(), Content::default());
+        assert_eq!(d_replaced(2.0, &mut of, &mut shadow), (1.0, 2.0));
+        assert_eq!((of, shadow), (content(4.0, 7), Content::default()));
+    }
+
+    /// Where the primal has other owners, it is copied; where the shadow has, they would see an enum of no variant.
+    #[test]
+    fn that_others_own() {
+        let mut of = content(3.0, 1);
+        let (other, mut shadow) = (of.clone(), content(0.5, 2));
+        assert_eq!(d_replaced(2.0, &mut of, &mut shadow).1, 6.0);
+        assert_eq!((of, other), (content(8.0, 7), content(3.0, 1)));
+        let (mut of, mut shadow) = (content(3.0, 1), content(0.5, 2));
+        let other = shadow.clone();
+        assert!(catch_unwind(AssertUnwindSafe(|| d_replaced(2.0, &mut of, &mut shadow))).is_err());
+        assert_eq!((of, shadow, other), (content(3.0, 1), content(0.5, 2), content(0.5, 2)));
+    }
+
+    #[autodiff(d_grown, Reverse, Active, Duplicated, Active)]
+    fn grown(x: f64, of: &mut Rc<Vec<Cell<f64>>>) -> f64 {
+        if let Some(of) = Rc::get_mut(of) {
+            of.extend([Cell::new(x * x), Cell::new(x)]);
+        }
+        of.iter().map(|value| value.get() * value.get()).sum()
+    }
+
+    #[test]
+    fn that_grows() {
+        let mut values = Vec::with_capacity(100);
+        values.push(Cell::new(3.0));
+        let mut of = Rc::new(values);
+        let mut shadow = make_zero(&of);
+        assert_eq!(d_grown(2.0, &mut of, &mut shadow), (36.0, 29.0));
+        assert_eq!((of.len(), &*shadow), (3, &vec![Cell::new(6.0)]));
+        // The shadow has no room for what is pushed.
+        let mut shadow = Rc::new(vec![Cell::new(0.0); 3]);
+        let said = catch_unwind(AssertUnwindSafe(|| d_grown(2.0, &mut of, &mut shadow))).unwrap_err();
+        assert!(said.downcast_ref::<String>().unwrap().contains("capacity"));
+        assert_eq!((of.len(), &*shadow), (3, &vec![Cell::new(0.0); 3]));
+    }
+}

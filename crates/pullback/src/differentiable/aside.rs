@@ -13,15 +13,16 @@
 //! in memory that cannot be written, and there only numbers that have changed are put back.
 //!
 //! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has
-//! the shadow to itself. In a cell it need not: another `Rc` may lead there, even the primal's. So where something is
-//! noted in a cell, a second walk finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its
-//! owners in the shadows, and no `&` is on the way; else that is a mismatch.
+//! the shadow to itself. In a cell it need not: another `Rc` may lead there, even the primal's. Nor need it in an `Rc`,
+//! whose content the primal may write if it has it to itself (`Rc::get_mut`). So where something is noted in a cell or
+//! an `Rc`, a second walk finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its owners in the
+//! shadows, and no `&` is on the way; else that is a mismatch.
 
 use super::path::{Access, Mismatch, Path};
 use super::{Differentiable, layout_of};
 use crate::abi::{Field, Kind, Layout, LayoutFn};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 
@@ -45,10 +46,18 @@ struct Noted {
 /// How many owners of a shared value there are.
 #[derive(Debug)]
 struct Owners {
-    /// In all shadows.
-    met: usize,
+    /// Where those in the shadows are.
+    met: HashSet<*const ()>,
     /// All in all, if that can be told.
     all: Option<usize>,
+    /// Whether the walk has been there.
+    is_walked: bool,
+    /// Whether it has been there on a way on which the primal may have the value to itself.
+    is_walked_exclusively: bool,
+    /// The shared values in which owners of it are.
+    around: Vec<*const ()>,
+    /// Whether a reference leads to one of its owners.
+    is_lent: bool,
     /// What is said if there are others, if there may not be any.
     guard: Option<Mismatch>,
 }
@@ -96,7 +105,7 @@ fn skipped_layout<T>() -> &'static Layout {
 
 impl Aside {
     /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
-    pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, in_cell: bool) {
+    pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, may_have_owners: bool) {
         // Where there are no floats, nothing is added. Most have no numbers, which takes less to see.
         // Long lists come by here with each of their elements: a mask is one test for three kinds.
         const NUMBERS: u32 = (1 << Kind::Inactive as u32) | (1 << Kind::Unknown as u32) | (1 << Kind::Opaque as u32);
@@ -111,7 +120,7 @@ impl Aside {
         };
         let start = (&raw const *shadow).cast::<u8>().cast_mut();
         let mut noted = self.noted.borrow_mut();
-        if in_cell {
+        if may_have_owners && access == Access::Exclusive {
             noted.owners.get_or_insert_default();
         }
         let mut note = |bytes: Range<usize>| {
@@ -159,17 +168,31 @@ impl Aside {
         unsafe { (*self.noted.as_ptr()).owners.is_some() }
     }
 
-    /// A shadow owns the shared value at `address`, which has so many owners, if that can be told. Whether it is met
-    /// for the first time.
-    pub(super) fn meet(&self, address: *const (), all: Option<usize>) -> bool {
+    /// The `owner` to which `path` leads has the shared value at `address`, which has so many owners, if that can be told.
+    /// Whether it is met for the first time, or for the first time in this way.
+    pub(super) fn meet(&self, address: *const (), owner: *const (), all: Option<usize>, path: &Path<'_>) -> bool {
         let mut noted = self.noted.borrow_mut();
-        let owners = noted.owners.get_or_insert_default().entry(address).or_insert(Owners { met: 0, all, guard: None });
-        owners.met += 1;
-        owners.met == 1
+        let new = || Owners {
+            met: HashSet::new(),
+            all,
+            is_walked: false,
+            is_walked_exclusively: false,
+            around: Vec::new(),
+            is_lent: false,
+            guard: None,
+        };
+        let owners = noted.owners.get_or_insert_default().entry(address).or_insert_with(new);
+        let (around, is_lent) = path.owner_of_it();
+        owners.around.extend(around);
+        owners.is_lent |= is_lent;
+        owners.met.insert(owner);
+        let is_new_way = path.access() == Access::Exclusive && !owners.is_walked_exclusively;
+        let is_first = !std::mem::replace(&mut owners.is_walked, true);
+        owners.is_walked_exclusively |= is_new_way;
+        is_first || is_new_way
     }
 
-    /// Nothing but shadows may own the shared value at `address`, which is met: it holds the cell to which `path`
-    /// leads.
+    /// Nothing but shadows may own the shared value at `address`, which is met: it holds that to which `path` leads.
     pub(super) fn guard(&self, address: *const (), path: &Path<'_>) {
         let mut noted = self.noted.borrow_mut();
         if let Some(owners) = noted.owners.get_or_insert_default().get_mut(&address) {
@@ -189,12 +212,18 @@ impl Aside {
     #[track_caller]
     #[inline(never)]
     fn compare_owners_bookkeeping(&self) {
-        for owners in self.noted.borrow().owners.iter().flat_map(HashMap::values) {
-            if let Owners { met, all, guard: Some(mismatch) } = owners
-                && *all != Some(*met)
-            {
+        let noted = self.noted.borrow();
+        let Some(all) = &noted.owners else { return };
+        let guarded = all.iter().filter_map(|(address, owners)| Some((*address, owners.guard.as_ref()?)));
+        let mut open: Vec<(*const (), &Mismatch)> = guarded.collect();
+        let mut seen: HashSet<*const ()> = HashSet::new();
+        while let Some((address, mismatch)) = open.pop() {
+            let Some(owners) = all.get(&address).filter(|_| seen.insert(address)) else { continue };
+            if owners.all != Some(owners.met.len()) || owners.is_lent {
                 panic!("{mismatch}");
             }
+            // Who owns an owner reaches the value, too.
+            open.extend(owners.around.iter().map(|around| (*around, mismatch)));
         }
     }
 

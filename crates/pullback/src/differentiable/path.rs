@@ -24,6 +24,8 @@ pub struct Path<'a> {
     access: Access,
     /// Whether it leads through a cell.
     in_cell: bool,
+    /// Whether it leads to a shared value, by one of its owners.
+    in_counted: bool,
     /// Whether it leads through an enum, in which nobody knows where things lie.
     in_variant: bool,
     /// Whether the memory around what it leads to is noted as one piece.
@@ -62,7 +64,7 @@ enum Task<'a> {
     Nothing,
     /// Note the enums that may be overwritten.
     Note(&'a Aside),
-    /// Find out who owns the cells that are put aside. The shadow is compared with itself.
+    /// Find out who owns the cells, and the shared values, of which something is put aside. The shadow is compared with itself.
     FindOwners(&'a Aside),
 }
 
@@ -87,6 +89,7 @@ impl<'a> Path<'a> {
             step: Step::Argument(name),
             access: Access::Exclusive,
             in_cell: false,
+            in_counted: false,
             in_variant: false,
             is_noted: false,
             task: Task::Nothing,
@@ -241,10 +244,9 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The same way, on which the walk finds out who owns the cells of which `aside` has noted something. Nothing is written: that the
-    /// primal may change the shape of what is there is not said again.
+    /// The same way, on which the walk finds out who owns what `aside` has noted something of. Nothing is written but spare capacity.
     pub(crate) const fn finding_owners(self, aside: &'a Aside) -> Self {
-        Path { task: Task::FindOwners(aside), access: Access::Shared, ..self }
+        Path { task: Task::FindOwners(aside), ..self }
     }
 
     /// A field, or a variant, of what `self` leads to.
@@ -262,17 +264,18 @@ impl<'a> Path<'a> {
         self.step(Step::Borrowed, Access::Shared)
     }
 
-    /// The shared value at `address` that the `Rc` or `Arc` that `self` leads to points to; the primal's is at `value`. There are `owners` of
+    /// The shared value at `address` that the `Rc` or `Arc` `owner` of the shadow, to which `self` leads, points to; the primal's is at `value`. There are `owners` of
     /// it, or it cannot be told. `can_end`: the primal can find out that it has the only one. `None` if the walk has been there.
     pub(super) fn counted(
         &'a self,
+        owner: *const (),
         address: *const (),
         value: *const (),
         owners: Option<usize>,
         can_end: bool,
     ) -> Option<Self> {
         match (self.task, self.names) {
-            (Task::FindOwners(aside), _) if !aside.meet(address, owners) => return None,
+            (Task::FindOwners(aside), _) if !aside.meet(address, owner, owners, self) => return None,
             // A value may have more owners than memory has room for the ways to it.
             (Task::Nothing, Some(names)) => {
                 let way = [self.access == Access::Exclusive, self.in_cell, self.in_variant, self.is_noted];
@@ -283,37 +286,45 @@ impl<'a> Path<'a> {
             _ => {}
         }
         // Who has the only owner has the value: `Rc::get_mut`, or `try_unwrap`.
-        let access = if can_end && self.is_mirrored() { self.access } else { Access::Shared };
-        Some(self.step(Step::Counted(address, value.addr()), access))
+        let access = if can_end { self.access } else { Access::Shared };
+        Some(Path { in_counted: true, ..self.step(Step::Counted(address, value.addr()), access) })
     }
 
     /// What the cell that `self` leads to holds. Fails if `variants`, which an enum in it may have, are put aside, and something else
     /// than the shadow refers to the cell: it would see an enum of no variant.
     pub(super) fn cell(&'a self, variants: bool) -> Result<Self, Mismatch> {
-        let access = match self.task {
-            Task::FindOwners(aside) => {
-                if variants {
-                    self.guard(aside)?;
-                }
-                Access::Shared
-            }
-            Task::Nothing | Task::Note(_) => Access::Exclusive,
-        };
-        Ok(Path { in_cell: true, ..self.step(Step::Deref, access) })
+        if let Task::FindOwners(aside) = self.task
+            && variants
+        {
+            self.guard(aside)?;
+        }
+        Ok(Path { in_cell: true, ..self.step(Step::Deref, Access::Exclusive) })
     }
 
-    /// The shadow owns all that is on the way to what `self` leads to.
+    /// The shadow has what `self` leads to for itself: no reference is on the way, from the shared value around it, which nobody else
+    /// owns.
     fn guard(&self, aside: &Aside) -> Result<(), Mismatch> {
-        let mut way = Some(self);
-        while let Some(path) = way {
-            match path.step {
-                Step::Borrowed => return Err(self.not_alone()),
-                Step::Counted(address, _) => aside.guard(address, self),
-                _ => {}
-            }
-            way = path.parent;
+        let (owner, is_lent) = self.owner_of_it();
+        if is_lent {
+            return Err(self.not_alone());
+        }
+        if let Some(owner) = owner {
+            aside.guard(owner, self);
         }
         Ok(())
+    }
+
+    /// The shared value in which is what `self` leads to, and whether a reference is on the way from there.
+    pub(super) fn owner_of_it(&self) -> (Option<*const ()>, bool) {
+        let mut is_lent = false;
+        for path in std::iter::successors(Some(self), |path| path.parent) {
+            match path.step {
+                Step::Counted(address, _) => return (Some(address), is_lent),
+                Step::Borrowed => is_lent = true,
+                _ => {}
+            }
+        }
+        (None, is_lent)
     }
 
     const fn step(&'a self, step: Step<'a>, access: Access) -> Self {
@@ -323,8 +334,15 @@ impl<'a> Path<'a> {
     /// `shadow` is an enum, and `parts` are the fields of its variant.
     #[inline]
     pub fn variant<T: Differentiable>(&self, shadow: &T, parts: &[Part]) {
-        if let Task::Note(aside) = self.task {
-            aside.note(shadow, parts, self.access, self.in_cell);
+        match self.task {
+            Task::Nothing => {}
+            Task::Note(aside) => aside.note(shadow, parts, self.access, self.in_cell || self.in_counted),
+            Task::FindOwners(aside) if self.access == Access::Exclusive && !self.in_cell => {
+                if let (Some(owner), _) = self.owner_of_it() {
+                    aside.guard(owner, self);
+                }
+            }
+            Task::FindOwners(_) => {}
         }
     }
 

@@ -96,7 +96,8 @@ macro_rules! counted {
                     )?;
                 }
                 let owners = if $P::weak_count(shadow) == 0 { Some($P::strong_count(shadow)) } else { None };
-                match path.counted($P::as_ptr(shadow).cast(), ours.cast_const().cast(), owners, $plain) {
+                let owner = (&raw const *shadow).cast();
+                match path.counted(owner, $P::as_ptr(shadow).cast(), ours.cast_const().cast(), owners, $plain) {
                     Some(path) => T::check_shadow(self, shadow, &path),
                     None => Ok(()),
                 }
