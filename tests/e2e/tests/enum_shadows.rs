@@ -477,7 +477,9 @@ mod in_an_rc {
         assert_eq!((of, other), (content(8.0, 7), content(3.0, 1)));
         let (mut of, mut shadow) = (content(3.0, 1), content(0.5, 2));
         let other = shadow.clone();
-        assert!(catch_unwind(AssertUnwindSafe(|| d_replaced(2.0, &mut of, &mut shadow))).is_err());
+        let said = catch_unwind(AssertUnwindSafe(|| d_replaced(2.0, &mut of, &mut shadow))).unwrap_err();
+        let said = said.downcast_ref::<String>().unwrap();
+        assert!(said.contains("holds an enum, and something that is no shadow may refer to it"), "{said}");
         assert_eq!((of, shadow, other), (content(3.0, 1), content(0.5, 2), content(0.5, 2)));
     }
 

@@ -249,8 +249,9 @@ impl World {
         self.aliased = self.writer.rng.chance(12);
         self.capacities = self.writer.rng.chance(30);
         self.owners = match self.writer.rng.below(10) {
-            0 => Owners::Fewer,
-            1 => Owners::More,
+            // With others than the shadows, what is in an `Rc` cannot be put aside.
+            0..3 => Owners::Fewer,
+            3 => Owners::More,
             _ => Owners::Same,
         };
     }

@@ -192,11 +192,11 @@ impl Aside {
         is_first || is_new_way
     }
 
-    /// Nothing but shadows may own the shared value at `address`, which is met: it holds that to which `path` leads.
-    pub(super) fn guard(&self, address: *const (), path: &Path<'_>) {
+    /// Nothing but shadows may own the shared value at `address`, which is met, or this is said.
+    pub(super) fn guard(&self, address: *const (), mismatch: impl FnOnce() -> Mismatch) {
         let mut noted = self.noted.borrow_mut();
         if let Some(owners) = noted.owners.get_or_insert_default().get_mut(&address) {
-            owners.guard.get_or_insert_with(|| path.not_alone());
+            owners.guard.get_or_insert_with(mismatch);
         }
     }
 

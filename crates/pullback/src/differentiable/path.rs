@@ -306,10 +306,10 @@ impl<'a> Path<'a> {
     fn guard(&self, aside: &Aside) -> Result<(), Mismatch> {
         let (owner, is_lent) = self.owner_of_it();
         if is_lent {
-            return Err(self.not_alone());
+            return Err(self.not_alone("cell"));
         }
         if let Some(owner) = owner {
-            aside.guard(owner, self);
+            aside.guard(owner, || self.not_alone("cell"));
         }
         Ok(())
     }
@@ -339,7 +339,7 @@ impl<'a> Path<'a> {
             Task::Note(aside) => aside.note(shadow, parts, self.access, self.in_cell || self.in_counted),
             Task::FindOwners(aside) if self.access == Access::Exclusive && !self.in_cell => {
                 if let (Some(owner), _) = self.owner_of_it() {
-                    aside.guard(owner, self);
+                    aside.guard(owner, || self.not_alone("`Rc`"));
                 }
             }
             Task::FindOwners(_) => {}
@@ -377,11 +377,12 @@ impl<'a> Path<'a> {
 
     /// Fails: the shadow shares a cell.
     #[cold]
-    pub(super) fn not_alone(&self) -> Mismatch {
+    fn not_alone(&self, what: &str) -> Mismatch {
         let message = format!(
-            "shadow of argument `{}` does not fit: the cell `{self}` holds an enum, and something that is no shadow may refer to it\n\
+            "shadow of argument `{}` does not fit: the {} `{self}` holds an enum, and something that is no shadow may refer to it\n\
              help: let the shadow own its cells, with no `&` on the way and no further owner of an `Rc`; `pullback::make_zero` makes one",
-            self.argument_name()
+            self.argument_name(),
+            what,
         );
         Mismatch(message.into_boxed_str())
     }
