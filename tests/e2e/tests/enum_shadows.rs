@@ -229,6 +229,34 @@ fn in_a_cell_with_several_owners() {
     }
 }
 
+type Twofold = Rc<Rc<Cell<Option<f64>>>>;
+
+#[autodiff(d_twofold, Reverse, Duplicated, Duplicated, Active, Active)]
+fn twofold(first: &Twofold, second: &Twofold, x: f64) -> f64 {
+    first.set(Some(second.get().unwrap_or(1.0) * x));
+    second.get().unwrap_or(0.0) * x
+}
+
+/// The cell has two owners, both of them shadows. Who owns one of these, reaches it.
+#[test]
+fn in_a_cell_with_owners_that_others_own() {
+    let both = |content| {
+        let cell = Rc::new(Cell::new(content));
+        (Rc::new(cell.clone()), Rc::new(cell))
+    };
+    let (primals, mut shadows) = (both(None), both(None));
+    assert_eq!(d_twofold(&primals.0, &mut shadows.0, &primals.1, &mut shadows.1, 3.0), (6.0, 9.0));
+    assert_eq!(shadows.0.get(), None);
+    for other in [0, 1] {
+        let (primals, mut shadows) = (both(None), both(None));
+        let _other = if other == 0 { shadows.0.clone() } else { shadows.1.clone() };
+        let call = || d_twofold(&primals.0, &mut shadows.0, &primals.1, &mut shadows.1, 3.0);
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).unwrap_err();
+        let said = said.downcast_ref::<String>().unwrap();
+        assert!(said.contains("holds an enum, and something that is no shadow may refer to it"), "{said}");
+    }
+}
+
 /// No variant of it is all zeros.
 #[derive(Clone, Copy, PartialEq, Debug, Differentiable)]
 #[repr(u8)]
