@@ -1,10 +1,10 @@
 //! Which functions are differentiated with their bodies, which are left alone, and which carry no derivative by their
 //! nature.
 //!
-//! The decision is by the demangled name, and by [who wrote the function](Home), not by what it is instantiated with. A
-//! function is only called inactive here if nothing that comes out of it can depend on a float's derivative: printing
-//! and formatting, panics, clocks, the environment. What runs a closure of the user's (a thread, say) is never in the
-//! list, since a derivative would be lost without a word.
+//! The decision is by the demangled name: by [who wrote the function](Home), and by whether the types that it is for
+//! may carry a derivative. A function is only called inactive here if nothing that comes out of it can depend on a
+//! float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the user's (a
+//! thread, say) is never in the list, since a derivative would be lost without a word.
 
 use super::path::{Home, demangled, names_program};
 use pullback_abi::markers::BOOKKEEPING;
