@@ -13,7 +13,7 @@
 use crate::analysis::activity::{ActiveSet, float_cells};
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Kinds;
-use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value, ValueDef};
 use std::collections::HashMap;
 
 /// What an integer has of the bits of a float.
@@ -130,7 +130,32 @@ impl Search<'_> {
                 Some(if *func.ty(*from) == Type::F64 { Bits::Double } else { Bits::Narrow })
             }
             Op::Load { ptr, align } => of_kinds(self.unseen_floats(*ptr, *align, value)?),
+            // A word that is a pointer in another variant is loaded as one.
+            Op::Cast(CastOp::PtrToInt, from) => {
+                self.is_float_as_pointer(*from, &mut Vec::new()).then_some(Bits::Repacked)
+            }
             _ => None,
+        }
+    }
+
+    /// Whether a pointer may be the bits of an active float, as it was loaded on some way here.
+    fn is_float_as_pointer(&self, pointer: Value, seen: &mut Vec<Value>) -> bool {
+        if seen.contains(&pointer) {
+            return false;
+        }
+        seen.push(pointer);
+        match &self.func.value(pointer).def {
+            ValueDef::Inst(inst) => match &self.func.inst(*inst).op {
+                Op::Load { ptr, align } => self.unseen_floats(*ptr, *align, pointer).is_some(),
+                Op::Select(_, a, b) => self.is_float_as_pointer(*a, seen) || self.is_float_as_pointer(*b, seen),
+                Op::Freeze(a) => self.is_float_as_pointer(*a, seen),
+                _ => false,
+            },
+            ValueDef::Param(block, index) if *block != self.func.entry() => {
+                let passed: Vec<Value> = self.func.passed_to(*block, *index).collect();
+                passed.into_iter().any(|value| self.is_float_as_pointer(value, seen))
+            }
+            _ => false,
         }
     }
 
