@@ -12,7 +12,17 @@ fn unwrapped(x: f64, of: Rc<Option<Cell<(f64, usize)>>>) -> f64 {
     }
 }
 
+#[autodiff(d_moved, Reverse, Duplicated, Duplicated)]
+fn moved(out: &mut Option<Cell<(f64, usize)>>, of: Rc<Option<Cell<(f64, usize)>>>) {
+    *out = match Rc::try_unwrap(of) {
+        Ok(content) => content,
+        Err(_) => None,
+    }
+}
+
 fn main() {
     let content = |value| Rc::new(Some(Cell::new((value, 4))));
     println!("{:?}", d_unwrapped(2.0, content(3.0), &mut content(0.0)));
+    let (mut out, mut d_out) = (None, Some(Cell::new((1.0, 4))));
+    d_moved(&mut out, &mut d_out, content(3.0), &mut content(0.0));
 }

@@ -122,6 +122,11 @@ fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bo
     }
 }
 
+/// Whether an intrinsic takes its result out of two integers side by side. LLVM exchanges the halves of one so.
+pub(crate) fn is_funnel_shift(name: &str) -> bool {
+    name.starts_with("llvm.fshl.") || name.starts_with("llvm.fshr.")
+}
+
 fn is_wide(ty: &Type) -> bool {
     matches!(ty, Type::Int(64 | 128))
 }
@@ -322,6 +327,10 @@ impl Pass<'_> {
                     let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
                     return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
                 }
+                // The halves of one beside those of the other, of which the two in the middle are taken.
+                Op::Intrinsic(name, args) if is_funnel_shift(&name) && self.func.as_int(args[2]) == Some(bits) => {
+                    return [self.parts_of(block, args[1])[1], self.parts_of(block, args[0])[0]];
+                }
                 _ => {}
             }
         }
@@ -383,6 +392,33 @@ b0:
   v12 = ptradd v1, 4:i64
   store v1, v5 align 8
   store v12, v6
+  return",
+        );
+    }
+
+    #[test]
+    fn the_halves_of_a_word_are_exchanged() {
+        check(
+            PAIR,
+            "
+b0:
+  v2 = load i64 v0
+  v3 = intrinsic i64 \"llvm.fshl.i64\"(v2, v2, 32:i64)
+  store v1, v3
+  return",
+            "
+b0:
+  v6 = ptradd v0, 4:i64
+  v7 = load i32 v0 align 8
+  v8 = load i32 v6
+  v9 = zext i64 v7
+  v10 = zext i64 v8
+  v11 = shl v10, 32:i64
+  v12 = or v11, v9
+  v3 = intrinsic i64 \"llvm.fshl.i64\"(v12, v12, 32:i64)
+  v14 = ptradd v1, 4:i64
+  store v1, v8 align 8
+  store v14, v7
   return",
         );
     }

@@ -119,4 +119,8 @@ fn holds(facts: &Facts, object: ObjId, at: &crate::analysis::points_to::offsets:
     let objects = &facts.objects;
     let mut cells = objects.cells(object).iter();
     cells.any(|c| c.width == 8 && objects.kinds(c.content).contains(kinds) && at.overlaps(8, &c.at.into(), 8))
+        || objects
+            .opaque(object)
+            .iter()
+            .any(|o| o.kinds.contains(Kinds::F64.union(Kinds::PTR)) && at.overlaps(8, &o.at.into(), o.bytes))
 }

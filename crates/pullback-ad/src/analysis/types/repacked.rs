@@ -13,6 +13,7 @@
 use crate::analysis::activity::{ActiveSet, float_cells};
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Kinds;
+use crate::prepare::split_wide_ints::is_funnel_shift;
 use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value, ValueDef};
 use std::collections::HashMap;
 
@@ -65,6 +66,9 @@ impl Search<'_> {
         let insts = blocks.iter().flat_map(|block| &self.func.block(*block).insts).map(|inst| self.func.inst(*inst));
         let mut joints = insts.filter(|data| match &data.op {
             Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
+            Op::Store { value, .. } if *self.func.ty(*value) == Type::Ptr => {
+                self.is_float_as_pointer(*value, false, &mut Vec::new())
+            }
             Op::Store { ptr, value, align } => is_repacked(value) && self.is_float_place(*ptr, *align, *value),
             _ => false,
         });
@@ -93,6 +97,9 @@ impl Search<'_> {
                     },
                     Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => {
                         of(a).max(of(b)).map(Bits::cut)
+                    }
+                    Op::Intrinsic(name, args) if is_funnel_shift(name) => {
+                        args.iter().filter_map(of).max().map(|_| Bits::Repacked)
                     }
                     Op::Cast(CastOp::ZExt | CastOp::SExt, a) => of(a).map(Bits::moved),
                     Op::Cast(CastOp::Trunc, a) => of(a).map(Bits::cut),
@@ -132,28 +139,32 @@ impl Search<'_> {
             Op::Load { ptr, align } => of_kinds(self.unseen_floats(*ptr, *align, value)?),
             // A word that is a pointer in another variant is loaded as one.
             Op::Cast(CastOp::PtrToInt, from) => {
-                self.is_float_as_pointer(*from, &mut Vec::new()).then_some(Bits::Repacked)
+                self.is_float_as_pointer(*from, true, &mut Vec::new()).then_some(Bits::Repacked)
             }
             _ => None,
         }
     }
 
-    /// Whether a pointer may be the bits of an active float, as it was loaded on some way here.
-    fn is_float_as_pointer(&self, pointer: Value, seen: &mut Vec<Value>) -> bool {
+    /// Whether a pointer may be the bits of an active float, as it was loaded on some way here; from where a pointer may
+    /// lie, too, if `or_pointer`.
+    fn is_float_as_pointer(&self, pointer: Value, or_pointer: bool, seen: &mut Vec<Value>) -> bool {
         if seen.contains(&pointer) {
             return false;
         }
         seen.push(pointer);
         match &self.func.value(pointer).def {
             ValueDef::Inst(inst) => match &self.func.inst(*inst).op {
-                Op::Load { ptr, align } => self.unseen_floats(*ptr, *align, pointer).is_some(),
-                Op::Select(_, a, b) => self.is_float_as_pointer(*a, seen) || self.is_float_as_pointer(*b, seen),
-                Op::Freeze(a) => self.is_float_as_pointer(*a, seen),
+                Op::Load { ptr, align } => {
+                    let kinds = self.unseen_floats(*ptr, *align, pointer);
+                    kinds.is_some_and(|kinds| or_pointer || !kinds.contains(Kinds::PTR))
+                }
+                Op::Select(_, a, b) => [*a, *b].into_iter().any(|v| self.is_float_as_pointer(v, or_pointer, seen)),
+                Op::Freeze(a) => self.is_float_as_pointer(*a, or_pointer, seen),
                 _ => false,
             },
             ValueDef::Param(block, index) if *block != self.func.entry() => {
                 let passed: Vec<Value> = self.func.passed_to(*block, *index).collect();
-                passed.into_iter().any(|value| self.is_float_as_pointer(value, seen))
+                passed.into_iter().any(|value| self.is_float_as_pointer(value, or_pointer, seen))
             }
             _ => false,
         }
