@@ -513,6 +513,26 @@ fn unsure(of: Box<&mut Option<Weighed>>, other: &mut Option<Weighed>) -> f64 {
     sum + (**of).as_ref().unwrap().x
 }
 
+struct OnDrop<F: Fn()>(F);
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// It never returns, and it is a destructor that stores such a float.
+#[autodiff(t_at_last, Forward, Dual, Dual, Dual)]
+fn at_last(of: Box<&mut Vec<f64>>, other: &Option<Weighed>) -> f64 {
+    let mut sum = 0.25;
+    let last = OnDrop(|| other.as_ref().unwrap().weight.set(other.as_ref().unwrap().weight.get().sin()));
+    for i in 0..usize::MAX / 2 {
+        assert!(i < 3, "too far");
+        sum = (sum * other.as_ref().unwrap().x).sin();
+    }
+    let _ = &last;
+    sum + of[0]
+}
+
 /// Constant enums are moved where enums are moved unseen, floats where there may be a skipped field: of what is never
 /// returned no tangent is wanted. (Under valgrind nothing is lost.)
 #[test]
@@ -529,6 +549,10 @@ fn a_function_that_always_panics_gives_back_what_it_holds() {
     assert_eq!(said, "too far");
     assert_eq!((of.unwrap().weight, other.unwrap().weight), (Cell::new(5f64.sin()), Cell::new(5f64.sin())));
     assert_eq!((d_of.unwrap().weight, d_other.unwrap().weight), (Cell::new(5f64.sin()), Cell::new(5f64.sin())));
+    let (mut of, mut d_of, other) = (vec![1.0], vec![2.0], some(1.0, 2.0));
+    let said = message(|| t_at_last(Box::new(&mut of), Box::new(&mut d_of), &other, &some(3.0, 4.0)));
+    assert_eq!(said, "too far");
+    assert_eq!((of, d_of, other.unwrap().weight.get()), (vec![1.0], vec![2.0], 1f64.sin()));
 }
 
 /// What the wrapper cannot take out of a tangent would be the primal's, too.

@@ -300,9 +300,10 @@ impl Augmenter<'_, '_> {
                 }
             }
         }
+        let returns = self.session.facts.returning.contains(&self.id);
         for old_block in self.cfg.reverse_postorder().to_vec() {
             self.block = self.blocks[&old_block];
-            self.may_return = self.cfg.can_return(old_block);
+            self.may_return = returns && self.cfg.can_return(old_block);
             let live = self.scope.contains(old_block);
             for inst in self.old.block(old_block).insts.clone() {
                 let data = self.old.inst(inst).clone();

@@ -241,11 +241,11 @@ impl Analysis<'_> {
     /// tangents of floats are neither read nor written there.
     pub(super) fn check_way_out(&self, id: FuncId) -> Result<()> {
         let func = self.module.func(id);
-        let cfg = Cfg::new(func);
+        let (cfg, returns) = (Cfg::new(func), self.facts.returning.contains(&id));
         for block in Scope::new(self.module, func, &cfg, OnPanic::Free).blocks {
             let is_unclear = |ptr: Value, align: u64, value: Value| {
                 let ty = func.ty(value);
-                (*ty == Type::Ptr || cfg.can_return(block)) && self.is_partly_inert(id, ptr, align, ty)
+                (*ty == Type::Ptr || returns && cfg.can_return(block)) && self.is_partly_inert(id, ptr, align, ty)
             };
             for data in func.block(block).insts.iter().map(|inst| func.inst(*inst)) {
                 let unclear = match &data.op {
