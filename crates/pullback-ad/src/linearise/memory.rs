@@ -5,8 +5,9 @@
 //! shadow pointers only. In forward mode a shadow mirrors its primal in everything but the floats.
 
 use crate::analysis::activity::{float_cells, holds_float};
+use crate::analysis::points_to::lanes::Lane;
 use crate::analysis::points_to::objects::{ObjId, Property};
-use crate::analysis::types::unseen::is_part;
+use crate::analysis::types::unseen::{has_floats_of_two_widths, is_part};
 use crate::error::Result;
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
@@ -128,6 +129,9 @@ impl Augmenter<'_, '_> {
             let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;
             let dst = self.shadow(ptr)?;
             self.zero_tangents(inst, dst, len, lanes.floats);
+        } else if !over_floats && has_floats_of_two_widths(&self.session.facts.objects, object, &at, ty.size()) {
+            let (len, dst) = (self.func.i64(ty.size() as i64), self.shadow(ptr)?);
+            self.zero_tangents(inst, dst, len, vec![Lane { offset: 0, stride: 0, width: ty.size(), last: 0 }]);
         }
         Ok(())
     }

@@ -306,6 +306,15 @@ impl Pass<'_> {
         }
     }
 
+    /// So many bytes (`None`: unknown) at `ptr` are written over with something that comes from nowhere else: whatever
+    /// float an enum had there, it has no cotangent any more.
+    fn write_over(&mut self, ptr: Value, len: Option<u64>, align: u64) {
+        let Some((object, offsets)) = self.pointer(ptr) else { return };
+        for offset in offsets.aligned(align).iter() {
+            unseen::moved(&mut self.facts.objects, object, offset, len);
+        }
+    }
+
     fn access_at(&mut self, object: ObjId, offset: Strided, value: Value) {
         let ty = self.func.ty(value).clone();
         if let Type::Struct(_) = &ty {

@@ -155,6 +155,8 @@ pub enum Property {
     Alone,
     /// They count who owns the object, or refers to it weakly.
     Owners,
+    /// They are a number, whatever is done with words of which they are a part.
+    Number,
 }
 
 /// Bytes of an object that have a property.
@@ -574,6 +576,18 @@ impl Objects {
                 self.unify_contents(content, cell.content);
             }
         }
+        if self.has_no_room_for_floats(id, at, width) {
+            self.declare(content, Kinds::INT);
+        }
         content
+    }
+
+    /// Whether a layout has numbers in all places of a word that an `f32` could lie in.
+    fn has_no_room_for_floats(&self, id: ObjId, at: Strided, width: u64) -> bool {
+        let is_number = |byte: u64| {
+            let byte = at.plus(Strided::exact(byte as i64));
+            self.marks(id, Property::Number).any(|mark| mark.holds(byte, 1))
+        };
+        width >= 4 && (0..width).step_by(4).all(|half| (half..width.min(half + 4)).any(is_number))
     }
 }

@@ -67,11 +67,12 @@ pub(crate) fn fill(
                     fill(facts, request, arg, object, at.plus(Strided::between(0, size, 0, last)), inner, path);
                 }
             }
-            FieldKind::Int(width @ (4 | 8)) => {
-                let content = facts.objects.cell(object, at, width);
-                facts.objects.declare(content, Kinds::INT);
+            FieldKind::Int(width) => {
+                facts.objects.mark(object, at, width, Property::Number);
+                if matches!(width, 4 | 8) {
+                    facts.objects.cell(object, at, width);
+                }
             }
-            FieldKind::Int(_) => {}
             FieldKind::Owners(width) => {
                 let content = facts.objects.cell(object, at, width);
                 facts.objects.declare(content, Kinds::INT);

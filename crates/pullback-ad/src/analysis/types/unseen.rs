@@ -220,6 +220,14 @@ pub(crate) fn moved(objects: &mut Objects, object: ObjId, at: Strided, len: Opti
     }
 }
 
+/// Whether so many bytes at places of an object are a float of one width in one variant, of another in another, and a
+/// pointer in none. Nobody knows which; but if a number is written there, none of them has a cotangent any more.
+pub fn has_floats_of_two_widths(objects: &Objects, object: ObjId, at: &Offsets, width: u64) -> bool {
+    let both = Kinds::F32.union(Kinds::F64);
+    let within = |opaque: &Opaque| at.iter().all(|at| at.overlaps(width, opaque.at, opaque.bytes));
+    matches!(width, 4 | 8) && objects.opaque(object).iter().any(|opaque| opaque.kinds == both && within(opaque))
+}
+
 /// Whether so many bytes at a pointer are part of wider words that are moved unseen, and touch no other float.
 pub fn is_part(facts: &Facts, func: FuncId, ptr: Value, align: u64, width: u64) -> bool {
     let Some(object) = facts.object(func, ptr) else { return false };

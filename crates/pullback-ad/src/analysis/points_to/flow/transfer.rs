@@ -53,7 +53,12 @@ impl Pass<'_> {
                 }
             }
             Op::Load { ptr, align } => self.access(*ptr, result.expect("a load has a result"), *align),
-            Op::Store { ptr, value, align } => self.access(*ptr, *value, *align),
+            Op::Store { ptr, value, align } => {
+                self.access(*ptr, *value, *align);
+                if self.func.ty(*value).is_int() && !self.is_moved(*value) {
+                    self.write_over(*ptr, Some(self.func.ty(*value).size()), *align);
+                }
+            }
             Op::Copy { dst, src, len, align, .. } => self.copy(*dst, *src, *len, *align),
             Op::Select(c, a, b) => {
                 let result = result.expect("a select has a result");
@@ -114,7 +119,10 @@ impl Pass<'_> {
                     _ => {}
                 }
             }
-            Op::Dealloc { .. } | Op::Fill { .. } => {}
+            Op::Fill { dst, len, align, .. } => {
+                self.write_over(*dst, self.func.as_int(*len).map(|n| n as u64), *align);
+            }
+            Op::Dealloc { .. } => {}
             _ => {
                 if let Some(result) = result {
                     match self.func.ty(result) {
