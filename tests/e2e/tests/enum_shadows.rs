@@ -534,3 +534,146 @@ mod in_an_rc {
         assert_eq!((of.len(), &*shadow), (3, &vec![Cell::new(0.0); 3]));
     }
 }
+
+/// An enum with floats of two widths, of which none is looked at.
+#[derive(Differentiable, Clone, Copy, Debug, PartialEq)]
+enum Wide {
+    Double(f64),
+    Number(usize),
+    Pair([f32; 2]),
+}
+
+#[autodiff(d_number_over_float, Reverse, Duplicated)]
+fn number_over_float(of: &mut [Wide]) {
+    of.fill(Wide::Number(7));
+}
+
+#[autodiff(d_constant_half, Reverse, Duplicated)]
+fn constant_half(of: &mut Wide) {
+    if let Wide::Pair([_, y]) = of {
+        *of = Wide::Pair([0.25, *y * *y]);
+    }
+}
+
+#[autodiff(d_constants, Reverse, Duplicated, Duplicated)]
+fn constants(of: &mut Option<[f32; 2]>, cell: &Option<Cell<[f32; 2]>>) {
+    *of = Some([0.25, 0.5]);
+    if let Some(cell) = cell {
+        let [_, y] = cell.get();
+        cell.set([0.25, y * y]);
+    }
+}
+
+#[autodiff(d_zeros, Reverse, Duplicated)]
+fn zeros(of: &mut Option<[f64; 2]>) {
+    *of = Some([0.0; 2]);
+}
+
+/// What is written over a float has no cotangent to give to it, also if the optimiser writes constants as numbers, two
+/// at a time, and nobody ever reads the float.
+#[test]
+fn a_constant_takes_the_cotangent_of_what_it_overwrites() {
+    let (mut of, mut shadow) = ([Wide::Double(3.0); 3], [Wide::Double(5.0); 3]);
+    d_number_over_float(&mut of, &mut shadow);
+    assert_eq!((of, shadow), ([Wide::Number(7); 3], [Wide::Double(0.0); 3]));
+    let (mut of, mut shadow) = (Wide::Pair([1.0, 3.0]), Wide::Pair([5.0, 1.0]));
+    d_constant_half(&mut of, &mut shadow);
+    assert_eq!((of, shadow), (Wide::Pair([0.25, 9.0]), Wide::Pair([0.0, 6.0])));
+    let (mut of, mut shadow) = (Some([1.0, 3.0]), Some([5.0, 1.0]));
+    let cell = |a, b| Some(Cell::new([a, b]));
+    let (mut in_cell, mut cell_shadow) = (cell(1.0, 3.0), cell(5.0, 1.0));
+    d_constants(&mut of, &mut shadow, &in_cell, &mut cell_shadow);
+    assert_eq!((of, shadow), (Some([0.25, 0.5]), Some([0.0; 2])));
+    let content = |cell: &mut Option<Cell<[f32; 2]>>| cell.as_mut().map(|cell| *cell.get_mut());
+    assert_eq!((content(&mut in_cell), content(&mut cell_shadow)), (Some([0.25, 9.0]), Some([0.0, 6.0])));
+    let (mut of, mut shadow) = (Some([1.0, 3.0]), Some([5.0, 1.0]));
+    d_zeros(&mut of, &mut shadow);
+    assert_eq!((of, shadow), (Some([0.0; 2]), Some([0.0; 2])));
+}
+
+#[autodiff(d_exchanged, Reverse, Duplicated, Duplicated)]
+fn exchanged(cell: &Option<Cell<[f32; 2]>>, of: &mut Option<[f32; 2]>) {
+    if let Some(cell) = cell {
+        let [x, y] = cell.get();
+        cell.set([y, x]);
+    }
+    if let Some([_, y]) = of {
+        *of = Some([*y, 0.5]);
+    }
+}
+
+/// The halves of a word that holds two floats are exchanged by one instruction.
+#[test]
+fn halves_of_a_word_are_exchanged() {
+    let cell = |a, b| Some(Cell::new([a, b]));
+    let (mut cells, mut of, mut shadow) = ((cell(1.0, 3.0), cell(5.0, 1.0)), Some([1.0, 3.0]), Some([5.0, 1.0]));
+    d_exchanged(&cells.0, &mut cells.1, &mut of, &mut shadow);
+    assert_eq!(cells.1.as_mut().map(|cell| *cell.get_mut()), Some([1.0, 5.0]));
+    assert_eq!((of, shadow), (Some([3.0, 0.5]), Some([0.0, 5.0])));
+}
+
+#[derive(Differentiable, Clone, Copy, Debug, PartialEq)]
+enum Counted {
+    Pair(f32, f32),
+    Many(usize, f32),
+    Few(u16, u16, f32),
+}
+
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+struct Numbered {
+    few: (u16, u16),
+    all: Vec<Counted>,
+}
+
+#[autodiff(d_lengths, Reverse, Duplicated)]
+fn lengths(of: &mut Numbered) {
+    let (few, many) = (of.few, of.all.len());
+    of.all[0] = Counted::Many(many, 2.0);
+    of.all[1] = Counted::Few(few.0, few.1, 2.0);
+}
+
+/// A length that goes to where another variant has floats stays a length: nothing is added to that of the shadow.
+#[test]
+fn numbers_stay_numbers_wherever_they_go() {
+    let numbered = |x| Numbered { few: (3, 4), all: vec![Counted::Pair(x, x); 3] };
+    let (mut of, mut shadow) = (numbered(2.0), numbered(1.0));
+    d_lengths(&mut of, &mut shadow);
+    assert_eq!((shadow.few, shadow.all.len()), ((3, 4), 3));
+    assert!(shadow.all.capacity() >= 3);
+    assert_eq!(shadow.all[2], Counted::Pair(1.0, 1.0));
+}
+
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+enum Kept {
+    Float(f64),
+    Boxed(Box<f64>),
+}
+
+#[autodiff(d_boxed, Reverse, Duplicated, Active)]
+fn boxed(of: &mut Kept, x: f64) {
+    *of = Kept::Boxed(Box::new(x * x));
+    if let Kept::Boxed(boxed) = of {
+        **boxed *= x;
+    }
+}
+
+#[autodiff(d_boxed_elsewhere, Reverse, Duplicated, Duplicated)]
+fn boxed_elsewhere(a: &mut Box<Kept>, b: &mut Box<Kept>) {
+    std::mem::swap(a, b);
+    **b = Kept::Boxed(Box::new(2.0));
+}
+
+/// Of a float in whose place there is a pointer afterwards, nobody has a cotangent: what is given is left alone. If its
+/// value is elsewhere, that is told.
+#[test]
+fn a_float_gives_way_to_a_pointer() {
+    let (mut of, mut shadow) = (Kept::Float(3.0), Kept::Float(5.0));
+    assert_eq!(d_boxed(&mut of, &mut shadow, 2.0), 0.0);
+    assert_eq!((of, shadow), (Kept::Boxed(Box::new(8.0)), Kept::Float(5.0)));
+    let kept = |x| Box::new(Kept::Float(x));
+    let ((mut a, mut d_a), (mut b, mut d_b)) = ((kept(1.0), kept(5.0)), (kept(2.0), kept(7.0)));
+    let call = std::panic::AssertUnwindSafe(|| d_boxed_elsewhere(&mut a, &mut d_a, &mut b, &mut d_b));
+    let said = *std::panic::catch_unwind(call).unwrap_err().downcast::<&str>().expect("a sentence");
+    assert!(said.contains("a cotangent is given of a float that the function exchanges for something else"), "{said}");
+    assert_eq!((d_a, d_b), (kept(5.0), kept(7.0)));
+}

@@ -21,7 +21,7 @@ mod paths;
 use self::paths::Paths;
 use super::Tape;
 use crate::differentiable::{Differentiable, Float, VisitFloats, pointee};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem::MaybeUninit;
 
 /// Where a shadow is, in a list of such notes.
@@ -296,7 +296,11 @@ impl Tape {
         }
         let mut paths = Paths::new(saved.lent.iter().map(|lent| lent.shadow.addr()));
         let (before, after) = (paths.before(saved), paths.after(&now));
-        let moves = paths::moves(&before, &after);
+        let mut moves = paths::moves(&before, &after);
+        // Where an enum has a pointer now, the reverse sweep puts the float back.
+        let overwritten: BTreeSet<usize> = now.pointers.iter().map(|pointer| pointer.place.addr()).collect();
+        // SAFETY: S23, as asked by `note_bookkeeping`.
+        moves.retain(|moved| !unsafe { moved.is_restored(&overwritten) });
         assert!(
             moves.is_empty() || !nested,
             "a derivative that is differentiated itself is given a cotangent of something that the function exchanges for something else\n\

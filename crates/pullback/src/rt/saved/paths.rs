@@ -6,7 +6,7 @@
 //! address, as long as one of them has it.
 
 use super::{Kind, Pointer, Run, Saved};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Sub;
 
 /// The number of a path.
@@ -159,6 +159,25 @@ impl Run {
 }
 
 impl Value {
+    fn size(self) -> usize {
+        match self {
+            Value::Single(_) => size_of::<f32>(),
+            Value::Double(_) => size_of::<f64>(),
+        }
+    }
+
+    /// # Safety
+    /// The place may be read.
+    unsafe fn lies_at(self, place: *const u8) -> bool {
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            match self {
+                Value::Single(value) => place.cast::<f32>().read().to_bits() == value.to_bits(),
+                Value::Double(value) => place.cast::<f64>().read().to_bits() == value.to_bits(),
+            }
+        }
+    }
+
     fn is_zero(self) -> bool {
         match self {
             Value::Single(value) => value == 0.0,
@@ -174,6 +193,24 @@ fn rest<F: Copy + Into<f64> + From<f32> + Sub<Output = F>>(sum: F, part: F) -> F
 }
 
 impl Move {
+    /// Whether the function has written something else over the float, which the reverse sweep takes away again. Then
+    /// the cotangent is no float now, and stays where it was. Panics if that is not where its value is.
+    ///
+    /// # Safety
+    /// The place may be read.
+    pub(super) unsafe fn is_restored(&self, pointers: &BTreeSet<usize>) -> bool {
+        let (start, size) = (self.from.addr(), self.value.size());
+        let mut near = pointers.range(start.saturating_sub(size_of::<*const ()>() - 1)..start + size);
+        let is_pointer = near.next().is_some();
+        assert!(
+            !is_pointer || self.to.is_none(),
+            "a cotangent is given of a float that the function exchanges for something else, and there is a pointer in its place\n\
+             help: give zero, and add what is left in the argument to the result of the function"
+        );
+        // SAFETY: S23, asked of the caller.
+        is_pointer || self.to.is_none() && !unsafe { self.value.lies_at(self.from) }
+    }
+
     /// Take the cotangent from where it was; what has been added to it since stays.
     ///
     /// # Safety
