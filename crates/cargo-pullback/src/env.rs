@@ -19,8 +19,11 @@ pub const TIMINGS: &str = "PULLBACK_TIMINGS";
 /// For debugging, set by the user: a directory in which the modules of each step are kept.
 pub const SAVE: &str = "PULLBACK_SAVE";
 
+/// For debugging, set by the user: `0` leaves derivatives as they are made where their caller is not optimised either.
+pub const OPTIMISE: &str = "PULLBACK_OPTIMISE";
+
 /// The variables that change what a link does: cargo links again when one of them changes.
-pub const TRACKED: [&str; 3] = [PRINT, TIMINGS, SAVE];
+pub const TRACKED: [&str; 4] = [PRINT, TIMINGS, SAVE, OPTIMISE];
 
 /// A variable that is set and not empty.
 pub fn var(name: &str) -> Option<OsString> {
@@ -44,15 +47,18 @@ pub struct Debugging {
     pub timings: bool,
     /// Where to keep the modules of each step.
     pub save: Option<PathBuf>,
+    /// Whether derivatives stay as they are made where their caller is not optimised either.
+    pub as_made: bool,
 }
 
 impl Debugging {
-    /// What [`PRINT`], [`TIMINGS`] and [`SAVE`] ask for.
+    /// What [`PRINT`], [`TIMINGS`], [`SAVE`] and [`OPTIMISE`] ask for.
     pub fn from_env() -> Self {
         let print = var(PRINT).unwrap_or_default();
         let mut debugging = Self::parse_print(&print.to_string_lossy());
         debugging.timings = var(TIMINGS).is_some_and(|v| v != "0");
         debugging.save = var(SAVE).map(PathBuf::from);
+        debugging.as_made = var(OPTIMISE).is_some_and(|v| v == "0");
         debugging
     }
 

@@ -257,7 +257,8 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
         line.remove_plugin_options();
     }
     let progress = trace.progress.clone();
-    let prelink = Prelink { llvm: &llvm, effort, cache: cache_directory(".prelink-cache"), progress };
+    let as_made = trace.debugging.as_made;
+    let prelink = Prelink { llvm: &llvm, effort, as_made, cache: cache_directory(".prelink-cache"), progress };
     let goal = if lld { Goal::Bitcode } else { Goal::Object };
     trace.step("optimise modules", || optimise_all(&program, &prelink, goal, &mut changed, &joined, &mut apart))?;
     put_in_place(line, &program, &changed, &apart, dir)?;

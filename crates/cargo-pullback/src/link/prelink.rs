@@ -60,6 +60,8 @@ pub struct Prelink<'a> {
     pub llvm: &'a Llvm,
     /// How hard the linker will try.
     pub effort: Effort,
+    /// Whether derivatives stay as they are made if the linker will not try at all.
+    pub as_made: bool,
     /// Where results are kept from one link to the next.
     pub cache: Option<PathBuf>,
     /// Where it is written down which module is at work.
@@ -116,7 +118,7 @@ impl Prelink<'_> {
     fn optimise(&self, raw: &Raw<'_>) -> Result<Option<Vec<u8>>> {
         let context = Context::new(self.llvm);
         let mut module = Module::parse_bitcode(&context, raw.name, raw.bitcode)?;
-        let derivatives = raw.kind == Kind::Derivatives;
+        let derivatives = raw.kind == Kind::Derivatives && !(self.as_made && self.effort.level() == 0);
         if raw.goal == Goal::Object {
             let effort = if derivatives { Effort::MOST } else { self.effort };
             return native::compile(module, effort).map(Some);
@@ -135,7 +137,8 @@ impl Prelink<'_> {
     fn key(&self, raw: &Raw<'_>) -> String {
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            (salt, self.effort.level(), raw.kind, raw.goal, self.llvm.path(), self.llvm.version()).hash(&mut hasher);
+            (salt, self.effort.level(), self.as_made, raw.kind, raw.goal).hash(&mut hasher);
+            (self.llvm.path(), self.llvm.version()).hash(&mut hasher);
             driver_hash().hash(&mut hasher);
             raw.bitcode.hash(&mut hasher);
             hasher.finish()
@@ -238,7 +241,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = dir.path().join("cache");
         let (cache_dir, progress) = (Some(cache.clone()), Progress::default());
-        let prelink = Prelink { llvm: &llvm, effort: Effort::default(), cache: cache_dir, progress };
+        let prelink = Prelink { llvm: &llvm, effort: Effort::default(), as_made: false, cache: cache_dir, progress };
         let (raw, debug) = (bitcode(&llvm, true), bitcode(&llvm, false));
         let modules = [
             Raw { name: "optimised", bitcode: &raw, kind: Kind::Given, goal: Goal::Bitcode, subjects: &[] },
@@ -254,5 +257,19 @@ mod tests {
         let path = cache.join(prelink.key(&modules[0]));
         std::fs::write(&path, b"kept").unwrap();
         assert_eq!(prelink.run(&modules).unwrap()[0].as_deref(), Some(&b"kept"[..]));
+    }
+
+    #[test]
+    fn derivatives_are_optimised_unless_they_are_to_stay_as_made() {
+        let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+        let llvm = Llvm::load(Path::new(String::from_utf8(sysroot.stdout).unwrap().trim())).unwrap();
+        let debug = bitcode(&llvm, false);
+        let module = Raw { name: "f", bitcode: &debug, kind: Kind::Derivatives, goal: Goal::Bitcode, subjects: &[] };
+        for as_made in [false, true] {
+            let (effort, progress) = (Effort::NONE, Progress::default());
+            let prelink = Prelink { llvm: &llvm, effort, as_made, cache: None, progress };
+            let made = prelink.run(std::slice::from_ref(&module)).unwrap();
+            assert_eq!(text(&llvm, made[0].as_deref().unwrap()).contains("alloca"), as_made);
+        }
     }
 }

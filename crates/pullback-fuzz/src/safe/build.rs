@@ -258,10 +258,14 @@ impl Workshop {
 
     /// Build programs with derivatives.
     fn build(&self, modules: &[(u64, String)], profile: Profile) -> io::Result<Ran> {
+        self.build_with(modules, profile, &[])
+    }
+
+    fn build_with(&self, modules: &[(u64, String)], profile: Profile, set: &[(&str, &str)]) -> io::Result<Ran> {
         self.write("programs", modules, "harness::run(&[", "], pullback::rt::release_spare)")?;
         let mut command = Command::new(&self.driver);
         command.args(["pullback", "build", "--quiet", "--package", "programs"]).env_remove("CARGO_TARGET_DIR");
-        command.current_dir(&self.directory);
+        command.current_dir(&self.directory).envs(set.iter().copied());
         if profile == Profile::Release {
             command.arg("--release");
         }
@@ -275,7 +279,9 @@ impl Workshop {
         self.run(profile, outcome)?;
         for fault in outcome.faults.split_off(start) {
             let is_speculated = match fault.number {
-                Some(number) if decides_by_nothing(&fault.text) => self.is_speculated(fault.seed, number)?,
+                Some(number) if decides_by_nothing(&fault.text) => {
+                    self.is_speculated(fault.seed, number)? || self.is_made_so_by_llvm(fault.seed, number, profile)?
+                }
                 _ => false,
             };
             if is_speculated {
@@ -298,6 +304,22 @@ impl Workshop {
         let mut alone = Outcome::default();
         self.run(profile, &mut alone)?;
         Ok(alone.faults.iter().any(|fault| decides_by_nothing(&fault.text)))
+    }
+
+    /// Whether valgrind says so only of what LLVM makes of a derivative. As the engine makes it, in a debug build, every
+    /// decision is one of the program.
+    fn is_made_so_by_llvm(&self, seed: u64, number: usize, profile: Profile) -> io::Result<bool> {
+        if profile == Profile::Release {
+            return Ok(false);
+        }
+        let module = (seed, World::new(seed).real(&BTreeSet::from([number])));
+        let built = self.build_with(&[module], profile, &[("PULLBACK_OPTIMISE", "0")])?;
+        if built.end != End::Code(0) {
+            return Err(io::Error::other(format!("the function alone does not build\n{}", built.error)));
+        }
+        let mut alone = Outcome::default();
+        self.run(profile, &mut alone)?;
+        Ok(alone.faults.is_empty())
     }
 
     /// Write the modules of a crate, and a `main` that calls them.
