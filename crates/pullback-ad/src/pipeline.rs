@@ -8,7 +8,7 @@
 //! | [`working_copies()`] | the primal has the shim's signature | a copy of each function that takes part; calls among them go to copies |
 //! | [`access_to_branch`] | only in a second attempt | no load or store at an address that a `select` chose |
 //! | [`select_to_branch`] | – | where an arm may have an infinite partial, it is computed on one way only |
-//! | [`extremum`] | reverse mode | a loop that finds a maximum is followed by one that looks it up |
+//! | [`carried_selection`] | reverse mode | what a loop chooses last, a maximum say, is computed again after it |
 //! | [`unpack`] | – | no load or store of an aggregate with pointers |
 //! | [`rejoin`] | – | a pointer that is stored in two halves is stored as a pointer |
 //! | [`points_to`](crate::analysis::points_to) | – | for each pointer its object and offsets; in each object where floats and pointers lie |
@@ -34,7 +34,7 @@ use crate::linearise::augment::{Augmented, augment};
 use crate::linearise::program::LinearFunction;
 use crate::prepare::working_copies::working_copies;
 use crate::prepare::{
-    access_to_branch, extremum, hoist, rejoin, retype, select_to_branch, split_wide_ints, unpack, words,
+    access_to_branch, carried_selection, hoist, rejoin, retype, select_to_branch, split_wide_ints, unpack, words,
 };
 use crate::request::{Mode, Request};
 use crate::reverse::notes::{note_first, note_last};
@@ -202,7 +202,7 @@ fn prepare(
     }
     each(module, &all, changing(select_to_branch::select_to_branch));
     if request.mode == Mode::Reverse {
-        each(module, &all, changing(extremum::look_up_extrema));
+        each(module, &all, changing(carried_selection::carried_selection));
     }
     each(module, &all, changing(unpack::unpack));
     each(module, &all, changing(rejoin::rejoin));

@@ -99,3 +99,93 @@ fn a_position_that_is_used_for_something_else_too() {
     let (value, gradient) = value_and_grad(f, &w);
     assert_eq!((value, gradient.values, gradient.weights), (46.0, vec![0.0, 9.0, 0.0], vec![5.0; 3]));
 }
+
+/// The loop of whoever writes it out, with the comparison of his choice.
+fn chosen(x: &[f64], first: f64, better: impl Fn(f64, f64) -> bool) -> f64 {
+    let mut best = first;
+    for &x in x {
+        if better(x, best) {
+            best = x;
+        }
+    }
+    best
+}
+
+#[test]
+fn an_if_in_a_loop_is_a_maximum_too() {
+    let (above, below) = (|x: &[f64]| chosen(x, -9.0, |x, m| x > m), |x: &[f64]| chosen(x, 9.0, |x, m| m > x));
+    check(above, &[1.0, 3.0, 3.0, -4.0, 3.0], &[0.0, 1.0, 0.0, 0.0, 0.0]);
+    check(below, &[1.0, 3.0, -4.0, -4.0, 3.0], &[0.0, 0.0, 1.0, 0.0, 0.0]);
+    check(above, &[f64::NAN, 1.0, f64::NAN, 2.0], &[0.0, 0.0, 0.0, 1.0]);
+    check(above, &[-10.0, f64::NAN], &[0.0, 0.0]);
+    check(|x: &[f64]| chosen(&x[1..], x[0], |x, m| x > m), &[-0.0, 0.0, -1.0], &[1.0, 0.0, 0.0]);
+    check(|x: &[f64]| chosen(&x[1..], x[0], |x, m| x > m), &[f64::NAN, 0.0, 1.0], &[1.0, 0.0, 0.0]);
+    check(|x: &[f64]| chosen(x, -1.0, |x, m| x > m), &[-0.0, 0.0, -2.0], &[1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn which_of_equals_is_chosen_is_for_the_comparison_to_say() {
+    let last = |x: &[f64]| chosen(x, -9.0, |x, m| x >= m);
+    check(last, &[1.0, 3.0, 3.0, -4.0, 3.0, 2.0], &[0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    let last_or_none = |x: &[f64]| chosen(x, 9.0, |x, m| !(m < x));
+    check(last_or_none, &[1.0, 1.0, f64::NAN, 3.0], &[0.0, 0.0, 0.0, 1.0]);
+    check(|x: &[f64]| chosen(x, 3.0, |x, m| x != m), &[1.0, 3.0, 3.0], &[0.0, 1.0, 0.0]);
+}
+
+#[test]
+fn what_else_the_comparison_decides() {
+    let with_place = |x: &[f64]| {
+        let (mut most, mut place) = (0.0, 0);
+        for (i, x) in x.iter().enumerate() {
+            let square = x * x;
+            if square > most {
+                (most, place) = (square, i);
+            }
+        }
+        most * x[(place + 1) % x.len()]
+    };
+    check(with_place, &[1.0, -3.0, 5.0, 3.0], &[0.0, 0.0, 30.0, 25.0]);
+    let only_place = |x: &[f64]| {
+        let (mut most, mut place) = (0.0, 0);
+        for (i, x) in x.iter().enumerate() {
+            if *x > most {
+                (most, place) = (*x, i);
+            }
+        }
+        x[place] * x[place]
+    };
+    check(only_place, &[1.0, 3.0, 2.0], &[0.0, 6.0, 0.0]);
+    let with_weight = |x: &[f64]| {
+        let (mut most, mut weight) = (0.0, 1.0);
+        for x in x.chunks_exact(2) {
+            if x[0] > most {
+                (most, weight) = (x[0], x[1]);
+            }
+        }
+        most * weight
+    };
+    check(with_weight, &[1.0, 2.0, 3.0, 5.0, 2.0, 7.0], &[0.0, 0.0, 5.0, 3.0, 0.0, 0.0]);
+    let ascent = |x: &[f64]| {
+        let mut most = f64::NEG_INFINITY;
+        for &x in x {
+            if !(x > most) {
+                break;
+            }
+            most = x;
+        }
+        most
+    };
+    check(ascent, &[1.0, 3.0, 2.0, 7.0], &[0.0, 1.0, 0.0, 0.0]);
+    let bounded = |x: &[f64]| {
+        let (mut most, mut i) = (0.0, 0);
+        loop {
+            let is_more = x[i] > most;
+            most = if is_more { x[i] } else { most };
+            i += 1 + usize::from(is_more);
+            if i >= x.len() {
+                return most;
+            }
+        }
+    };
+    check(bounded, &[1.0, 9.0, 2.0, 9.0, 1.0], &[0.0, 0.0, 1.0, 0.0, 0.0]);
+}

@@ -6,7 +6,7 @@
 //! | [`working_copies`] | the primal and what it calls, copied |
 //! | [`access_to_branch`] | accesses by way of selected pointers become branches, where objects could not be told apart otherwise |
 //! | [`select_to_branch`] | selections between computed values become branches again |
-//! | [`extremum`] | the largest of a loop's values is looked up after the loop |
+//! | [`carried_selection`] | what a loop chooses last, its largest value say, is computed again after the loop |
 //! | [`unpack`] | aggregates with pointers are read and written field by field |
 //! | [`rejoin`] | a pointer that is stored in two halves is stored as a pointer |
 //! | [`split_wide_ints`] | wide integers that carry several floats or pointers are taken apart |
@@ -16,8 +16,8 @@
 //! | `change_types` | how values of a function change their types |
 
 pub mod access_to_branch;
+pub mod carried_selection;
 mod change_types;
-pub mod extremum;
 pub mod hoist;
 pub mod rejoin;
 pub mod retype;

@@ -1,0 +1,477 @@
+//! What a loop chooses last is computed again after it, and only that is differentiated.
+//!
+//! `x.iter().fold(init, f64::max)` hands the larger of two values on, and so does `if x > m { m = x }`. The reverse sweep
+//! would have to know of each iteration which one it was, and would pass the cotangent back through all of them. But the
+//! cotangent goes to one value. So the loop carries along in which iteration it chose last, and the value of that
+//! iteration, computed again, takes the result's place:
+//!
+//! ```text
+//! b0: jump b1(init, first)                 b0:       jump b1(init, first, 0, -1)
+//! b1(v1, v2):                              b1(v1, v2, n, place):
+//!   v3 = load … v2                           v3 = load … v2
+//!   v4 = fcmp ogt v3, v1             ▶       v4 = fcmp ogt v3, v1
+//!   v5 = select v4, v3, v1                   v5 = select v4, v3, v1;  last = select v4, n, place
+//!   v6 = add v2, 8                           v6 = add v2, 8
+//!   branch …, b2(v5), b1(v5, v6)             branch …, test, b1(v5, v6, n + 1, last)
+//!                                          test:     branch last == -1, join(init), found
+//!                                          found:    w3 = load … (first + last · 8);  jump join(w3)
+//!                                          join(r):  jump b2(r)
+//! ```
+//! What `b1` computes is only compared then, so nothing of it has a cotangent. `maxnum` and `minnum` choose by a comparison
+//! that is made for them: the first of several that are equal, as their rules have it. (With `maximum` a NaN would win.)
+//!
+//! This is done for loops of one block that only read, if what is chosen can be computed from the number of the iteration.
+
+use pullback_ir::cfg::Cfg;
+use pullback_ir::{
+    BinOp, Block, BlockCall, Builder, Constant, FloatPred, Function, Inst, IntPred, MathFn, Op, SourceLoc, Terminator,
+    Type, Value,
+};
+use std::collections::{HashMap, HashSet};
+
+/// Rewrite `func`.
+pub fn carried_selection(func: &mut Function) {
+    let blocks: Vec<Block> = Cfg::new(func).reverse_postorder().to_vec();
+    for block in blocks {
+        // What was looked up is not wanted of the loop any more.
+        while let Some(selection) = find(func, block) {
+            selection.look_up(func);
+        }
+    }
+}
+
+/// A value that a loop carries along until it chooses another.
+struct Selection {
+    /// The loop.
+    block: Block,
+    /// The value it is entered with.
+    initial: Value,
+    /// The value of one iteration, and the instructions that compute it.
+    candidate: Value,
+    slice: Vec<Inst>,
+    /// The parameters of the loop that those need: what each is at first, and what is added to it in each iteration.
+    inductions: Vec<(Value, Value, Value)>,
+    /// How an iteration chooses between the two.
+    choice: Choice,
+    /// What it has chosen, and where in the source.
+    result: Value,
+    loc: Option<SourceLoc>,
+}
+
+/// How one of two values is chosen.
+enum Choice {
+    /// The new one, if this is so.
+    If(Value),
+    /// The new one, unless this is so.
+    Unless(Value),
+    /// The new one, if it compares with the old one like this; or if the old one is NaN.
+    Compare(FloatPred, Value),
+}
+
+fn find(func: &Function, block: Block) -> Option<Selection> {
+    let data = func.block(block);
+    let (back, _) = back_and_exit(func, block)?;
+    let reads = |inst: &Inst| func.inst(*inst).op.is_pure() || matches!(func.inst(*inst).op, Op::Load { .. });
+    if !data.insts.iter().all(reads) {
+        return None;
+    }
+    data.params.iter().enumerate().find_map(|(index, so_far)| {
+        let result = back.args[index];
+        let inst = func.def_inst(result).filter(|inst| data.insts.contains(inst) && func.ty(result).is_float())?;
+        let (choice, candidate) = match &func.inst(inst).op {
+            Op::Math(MathFn::MaxNum, v) if v[0] == *so_far => (Choice::Compare(FloatPred::Ogt, *so_far), v[1]),
+            Op::Math(MathFn::MinNum, v) if v[0] == *so_far => (Choice::Compare(FloatPred::Olt, *so_far), v[1]),
+            Op::Select(c, candidate, old) if old == so_far => (Choice::If(*c), *candidate),
+            Op::Select(c, old, candidate) if old == so_far => (Choice::Unless(*c), *candidate),
+            _ => return None,
+        };
+        let is_alone = uses_in_loop(func, block, result) == 1 && is_only_compared(func, block, *so_far, inst);
+        let is_wanted = uses(func, result) > 1;
+        let slice = slice(func, block, candidate);
+        let is_read = slice.iter().any(|inst| matches!(func.inst(*inst).op, Op::Load { .. }));
+        if !is_alone || !is_wanted || !is_read {
+            return None;
+        }
+        // It looks at all blocks, so it comes last.
+        let first = entry(func, block)?;
+        let inductions = inductions(func, block, &first, &slice)?;
+        let (initial, loc) = (first[index], func.inst(inst).loc);
+        Some(Selection { block, initial, candidate, slice, inductions, choice, result, loc })
+    })
+}
+
+/// The parameters of a loop of one block that some of its instructions need, if each grows by the same in all iterations.
+fn inductions(func: &Function, block: Block, first: &[Value], slice: &[Inst]) -> Option<Vec<(Value, Value, Value)>> {
+    let data = func.block(block);
+    let (back, _) = back_and_exit(func, block)?;
+    let needed: HashSet<Value> = slice.iter().flat_map(|inst| func.inst(*inst).op.operands()).collect();
+    let params = data.params.iter().enumerate().filter(|(_, param)| needed.contains(param));
+    let induction = |(index, param): (usize, &Value)| {
+        let step = match func.def_inst(back.args[index]).map(|inst| &func.inst(inst).op)? {
+            Op::PtrAdd(base, step) if base == param => *step,
+            Op::Bin(BinOp::Add, a, step) if a == param => *step,
+            _ => return None,
+        };
+        let is_known = func.as_int(step).is_some() && matches!(func.ty(*param), Type::Ptr | Type::Int(64));
+        is_known.then_some((*param, first[index], step))
+    };
+    params.map(induction).collect()
+}
+
+/// Where a block that is a loop goes back to itself, and where it goes on.
+fn back_and_exit(func: &Function, block: Block) -> Option<(&BlockCall, &BlockCall)> {
+    match &func.block(block).term {
+        Terminator::Branch(_, a, b) if a.block == block && b.block != block => Some((a, b)),
+        Terminator::Branch(_, a, b) if b.block == block && a.block != block => Some((b, a)),
+        _ => None,
+    }
+}
+
+/// The values with which a loop of one block is entered, if there is one way in.
+fn entry(func: &Function, block: Block) -> Option<Vec<Value>> {
+    let others = func.blocks().filter(|other| *other != block);
+    let terms: Vec<&Terminator> = others.map(|other| &func.block(other).term).collect();
+    let mut calls = terms.into_iter().flat_map(|term| term.targets()).filter(|call| call.block == block);
+    let only = calls.next().filter(|_| calls.next().is_none())?;
+    Some(only.args.clone())
+}
+
+/// How often a value is used.
+fn uses(func: &Function, value: Value) -> usize {
+    func.blocks().map(|block| uses_in(func, block, value)).sum()
+}
+
+fn uses_in(func: &Function, block: Block, value: Value) -> usize {
+    let mut count = 0;
+    let data = func.block(block);
+    for inst in &data.insts {
+        count += func.inst(*inst).op.operands().iter().filter(|v| **v == value).count();
+    }
+    data.term.clone().map_operands(|v| {
+        count += usize::from(v == value);
+        v
+    });
+    count
+}
+
+/// How often a value is used in a loop of one block, not counting what is passed on from it.
+fn uses_in_loop(func: &Function, block: Block, value: Value) -> usize {
+    let passed = |(_, exit): (&BlockCall, &BlockCall)| exit.args.iter().filter(|v| **v == value).count();
+    uses_in(func, block, value) - back_and_exit(func, block).map_or(0, passed)
+}
+
+/// Whether a value is used by a choice, and else in comparisons.
+fn is_only_compared(func: &Function, block: Block, value: Value, choice: Inst) -> bool {
+    let uses_it = |inst: &&Inst| func.inst(**inst).op.operands().contains(&value);
+    let mut users = func.block(block).insts.iter().filter(uses_it);
+    let count: usize =
+        users.clone().map(|inst| func.inst(*inst).op.operands().iter().filter(|v| **v == value).count()).sum();
+    users.all(|inst| *inst == choice || matches!(func.inst(*inst).op, Op::FCmp(..))) && count == uses(func, value)
+}
+
+/// The instructions of a block that a value is made from, in order.
+fn slice(func: &Function, block: Block, value: Value) -> Vec<Inst> {
+    let mut needed = HashSet::from([value]);
+    let mut slice = Vec::new();
+    for inst in func.block(block).insts.iter().rev() {
+        if func.inst(*inst).result.is_some_and(|result| needed.contains(&result)) {
+            needed.extend(func.inst(*inst).op.operands());
+            slice.push(*inst);
+        }
+    }
+    slice.reverse();
+    slice
+}
+
+impl Selection {
+    fn look_up(self, func: &mut Function) {
+        let [test, found, join] = std::array::from_fn(|_| func.add_block());
+        let (_, exit) = back_and_exit(func, self.block).expect("the block is a loop");
+        let exit = exit.clone();
+        let mut term = func.block(self.block).term.clone();
+        let (zero, none, one) = (func.i64(0), func.i64(-1), func.i64(1));
+        let (number, place) = (func.add_param(self.block, Type::I64), func.add_param(self.block, Type::I64));
+        let result = func.add_param(join, func.ty(self.result).clone());
+
+        let is_number = match func.as_const(self.initial) {
+            Some(Constant::F32(bits)) => !f32::from_bits(*bits).is_nan(),
+            Some(Constant::F64(bits)) => !f64::from_bits(*bits).is_nan(),
+            _ => false,
+        };
+        let mut b = Builder::new(func, self.block);
+        b.loc = self.loc;
+        let mut carried = self.result;
+        let last = match self.choice {
+            Choice::If(condition) => b.select(condition, number, place),
+            Choice::Unless(condition) => b.select(condition, place, number),
+            // A processor that waits for the one does not have to wait for the other.
+            Choice::Compare(pred, so_far) => {
+                let mut is_chosen = b.fcmp(pred, self.candidate, so_far);
+                if !is_number {
+                    let was_none = b.fcmp(FloatPred::Uno, so_far, so_far);
+                    let is_one = b.fcmp(FloatPred::Ord, self.candidate, self.candidate);
+                    let is_first = b.bin(BinOp::And, was_none, is_one);
+                    is_chosen = b.bin(BinOp::Or, is_chosen, is_first);
+                }
+                carried = b.select(is_chosen, self.candidate, so_far);
+                b.select(is_chosen, number, place)
+            }
+        };
+        let next = b.bin(BinOp::Add, number, one);
+        b.at(test);
+        let is_initial = b.icmp(IntPred::Eq, last, none);
+        b.branch(is_initial, BlockCall::new(join, vec![self.initial]), BlockCall::new(found, vec![]));
+        b.at(found);
+        let mut values = HashMap::new();
+        for (param, first, step) in &self.inductions {
+            let distance = b.bin(BinOp::Mul, last, *step);
+            let is_pointer = *b.func.ty(*param) == Type::Ptr;
+            values.insert(
+                *param,
+                if is_pointer { b.ptr_add(*first, distance) } else { b.bin(BinOp::Add, *first, distance) },
+            );
+        }
+        repeat(func, found, &self.slice, &mut values);
+        let chosen = values.get(&self.candidate).copied().unwrap_or(self.candidate);
+        Builder::new(func, found).jump(join, vec![chosen]);
+
+        // Whoever uses the result after the loop comes by `join`.
+        let args = exit.args.iter().map(|v| if *v == self.result { result } else { *v }).collect();
+        let new = [self.block, test, found];
+        let after: Vec<Block> = func.blocks().filter(|block| !new.contains(block)).collect();
+        for block in after {
+            replace_in(func, block, self.result, result);
+            for call in func.block_mut(block).term.targets_mut().into_iter().filter(|call| call.block == self.block) {
+                call.args.extend([zero, none]);
+            }
+        }
+        func.block_mut(join).term = Terminator::Jump(BlockCall::new(exit.block, args));
+        func.block_mut(join).term_loc = func.block(self.block).term_loc;
+        for call in term.targets_mut() {
+            if call.block == self.block {
+                call.args.iter_mut().filter(|arg| **arg == self.result).for_each(|arg| *arg = carried);
+                call.args.extend([next, last]);
+            } else {
+                *call = BlockCall::new(test, vec![]);
+            }
+        }
+        func.block_mut(self.block).term = term;
+        if carried != self.result {
+            let made = |inst: &Inst| func.inst(*inst).result == Some(self.result);
+            let unused = func.block(self.block).insts.iter().position(made).expect("the result is made in the loop");
+            func.block_mut(self.block).insts.remove(unused);
+        }
+    }
+}
+
+/// Append instructions once more, with other values for some; those that they make are added to `values`.
+fn repeat(func: &mut Function, block: Block, insts: &[Inst], values: &mut HashMap<Value, Value>) {
+    for inst in insts {
+        let data = func.inst(*inst).clone();
+        let op = data.op.map_operands(|v| values.get(&v).copied().unwrap_or(v));
+        let ty = data.result.map(|result| func.ty(result).clone());
+        let copy = func.make_inst(op, ty, data.flags, data.loc);
+        func.block_mut(block).insts.push(copy);
+        if let (Some(old), Some(new)) = (data.result, func.inst(copy).result) {
+            values.insert(old, new);
+        }
+    }
+}
+
+fn replace_in(func: &mut Function, block: Block, from: Value, to: Value) {
+    let replaced = |v: Value| if v == from { to } else { v };
+    for inst in func.block(block).insts.clone() {
+        let op = func.inst(inst).op.clone();
+        func.inst_mut(inst).op = op.map_operands(replaced);
+    }
+    func.block_mut(block).term.map_operands(replaced);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::rewritten;
+
+    #[test]
+    fn a_maximum_becomes_the_selection_that_it_is() {
+        let before = "\
+fn @f(v0: ptr, v1: i64, v2: f64) -> f64 {
+b0:
+  jump b1(v2, 0:i64)
+b1(v3: f64, v4: i64):
+  v6 = mul v4, 8:i64
+  v7 = ptradd v0, v6
+  v8 = load f64 v7
+  v9 = math.maxnum v3, v8
+  v10 = add v4, 1:i64
+  v11 = icmp eq v10, v1
+  branch v11, b2(v9), b1(v9, v10)
+b2(v5: f64):
+  v12 = fadd v5, v9
+  return v12
+}
+";
+        let after = "\
+fn @f(v0: ptr, v1: i64, v2: f64) -> f64 {
+b0:
+  jump b1(v2, 0:i64, 0:i64, -1:i64)
+b1(v3: f64, v4: i64, v17: i64, v18: i64):
+  v6 = mul v4, 8:i64
+  v7 = ptradd v0, v6
+  v8 = load f64 v7
+  v10 = add v4, 1:i64
+  v11 = icmp eq v10, v1
+  v20 = fcmp ogt v8, v3
+  v21 = fcmp uno v3, v3
+  v22 = fcmp ord v8, v8
+  v23 = and v21, v22
+  v24 = or v20, v23
+  v25 = select v24, v8, v3
+  v26 = select v24, v17, v18
+  v27 = add v17, 1:i64
+  branch v11, b3, b1(v25, v10, v27, v26)
+b2(v5: f64):
+  v12 = fadd v5, v19
+  return v12
+b3:
+  v28 = icmp eq v26, -1:i64
+  branch v28, b5(v2), b4
+b4:
+  v29 = mul v26, 1:i64
+  v30 = add 0:i64, v29
+  v31 = mul v30, 8:i64
+  v32 = ptradd v0, v31
+  v33 = load f64 v32
+  jump b5(v33)
+b5(v19: f64):
+  jump b2(v19)
+}
+";
+        assert_eq!(rewritten(before, carried_selection), after);
+    }
+
+    #[track_caller]
+    fn unchanged(body: &str) {
+        let text = format!("fn @f(v0: ptr, v1: i64, v2: f64) -> f64 {{\n{}\n}}\n", body.trim_matches('\n'));
+        assert_eq!(rewritten(&text, carried_selection), text);
+    }
+
+    #[test]
+    fn a_largest_value_so_far_that_is_used_in_the_loop_stays() {
+        unchanged(
+            "
+b0:
+  jump b1(v2, 0.0f64, 0:i64)
+b1(v3: f64, v4: f64, v5: i64):
+  v6 = ptradd v0, v5
+  v7 = load f64 v6
+  v8 = math.maxnum v3, v7
+  v9 = fadd v4, v8
+  v10 = add v5, 8:i64
+  v11 = icmp eq v10, v1
+  branch v11, b2, b1(v8, v9, v10)
+b2:
+  return v9",
+        );
+    }
+
+    /// A loop that chooses by a comparison, with the place of what is chosen.
+    fn choosing(comparison: &str, choice: &str) -> String {
+        format!(
+            "fn @f(v0: ptr, v1: i64, v2: f64) -> f64 {{
+b0:
+  jump b1(v2, 0:i64, 0:i64)
+b1(v3: f64, v4: i64, v5: i64):
+  v6 = ptradd v0, v4
+  v7 = load f64 v6
+  v8 = fcmp {comparison}
+  v9 = select v8, {choice}
+  v10 = select v8, v4, v5
+  v11 = add v4, 8:i64
+  v12 = icmp eq v11, v1
+  branch v12, b2, b1(v9, v11, v10)
+b2:
+  v13 = ptradd v0, v10
+  store v13, v9
+  return v9
+}}
+"
+        )
+    }
+
+    #[test]
+    fn the_iteration_of_the_choice_is_carried() {
+        let after = rewritten(&choosing("ogt v7, v3", "v7, v3"), carried_selection);
+        let expected = "\
+fn @f(v0: ptr, v1: i64, v2: f64) -> f64 {
+b0:
+  jump b1(v2, 0:i64, 0:i64, 0:i64, -1:i64)
+b1(v3: f64, v4: i64, v5: i64, v18: i64, v19: i64):
+  v6 = ptradd v0, v4
+  v7 = load f64 v6
+  v8 = fcmp ogt v7, v3
+  v9 = select v8, v7, v3
+  v10 = select v8, v4, v5
+  v11 = add v4, 8:i64
+  v12 = icmp eq v11, v1
+  v21 = select v8, v18, v19
+  v22 = add v18, 1:i64
+  branch v12, b3, b1(v9, v11, v10, v22, v21)
+b2:
+  v13 = ptradd v0, v10
+  store v13, v20
+  return v20
+b3:
+  v23 = icmp eq v21, -1:i64
+  branch v23, b5(v2), b4
+b4:
+  v24 = mul v21, 8:i64
+  v25 = add 0:i64, v24
+  v26 = ptradd v0, v25
+  v27 = load f64 v26
+  jump b5(v27)
+b5(v20: f64):
+  jump b2
+}
+";
+        assert_eq!(after, expected);
+        let unless = rewritten(&choosing("ule v7, v3", "v3, v7"), carried_selection);
+        let before = after.replace("ogt v7, v3", "ule v7, v3").replace("v8, v7, v3", "v8, v3, v7");
+        assert_eq!(unless, before.replace("v8, v18, v19", "v8, v19, v18"));
+    }
+
+    #[test]
+    fn what_cannot_be_computed_from_the_number_of_the_iteration_stays() {
+        let text = choosing("ogt v7, v3", "v7, v3").replace("v11 = add v4, 8:i64", "v11 = mul v4, 8:i64");
+        assert_eq!(rewritten(&text, carried_selection), text);
+        let text = choosing("ogt v7, v3", "v7, v3").replace("v11 = add v4, 8:i64", "v11 = add v4, v10");
+        assert_eq!(rewritten(&text, carried_selection), text);
+    }
+
+    #[test]
+    fn a_maximum_whose_place_alone_is_wanted_stays() {
+        let text = choosing("ogt v7, v3", "v7, v3")
+            .replace("store v13, v9", "v14 = load f64 v13")
+            .replace("return v9", "return v14");
+        assert_eq!(rewritten(&text, carried_selection), text);
+    }
+
+    #[test]
+    fn a_loop_that_writes_stays() {
+        unchanged(
+            "
+b0:
+  jump b1(v2, 0:i64)
+b1(v3: f64, v4: i64):
+  v5 = ptradd v0, v4
+  v6 = load f64 v5
+  store v5, 0.0f64
+  v7 = math.minnum v3, v6
+  v8 = add v4, 8:i64
+  v9 = icmp eq v8, v1
+  branch v9, b2, b1(v7, v8)
+b2:
+  return v7",
+        );
+    }
+}
