@@ -439,13 +439,13 @@ impl Writer {
                 13 => plain("@.reverse()"),
                 14 => plain("@.clear()"),
                 15 => with(self, &of, &format!("@.resize({n}, $)")),
-                16 => plain("@.extend_from_within(..)"),
+                16 => plain("if @.len() < 99 { @.extend_from_within(..) }"),
                 17 => {
                     let number = self.number();
                     plain(&format!("if !@.is_empty() {{ let n = @.len(); let k = {number} % n; @.rotate_left(k) }}"))
                 }
                 18 => plain("drop(@.drain(1..))"),
-                19 => with(self, &place.ty, "@.append(&mut { $ })"),
+                19 => with(self, &place.ty, "if @.len() < 99 { @.append(&mut { $ }) }"),
                 20 => with(self, &of, "@.fill($)"),
                 _ => with(self, &place.ty, "@ = $"),
             },
