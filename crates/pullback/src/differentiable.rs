@@ -67,7 +67,8 @@ pub unsafe trait Differentiable {
     /// What lies where in the type's memory. For a slice: in that of one element.
     const LAYOUT: Layout;
 
-    /// Whether there is anything to check about a shadow: a length or a variant.
+    /// Whether there is anything to check about a shadow: a length, a variant, or behind pointers a cell, which may have
+    /// other names.
     const CHECKED: bool;
 
     /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value

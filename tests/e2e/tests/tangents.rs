@@ -393,6 +393,72 @@ fn names_of_shared_memory() {
     assert_eq!((cells[0].get(), d[0].get()), (9.0, 6.0));
 }
 
+#[autodiff(t_single, Forward, Dual, Dual, Dual)]
+#[autodiff(t_single_const, Forward, Dual, Const, Dual)]
+#[autodiff(d_single, Reverse, Duplicated, Duplicated, Active)]
+#[autodiff(t_single_twice, Forward(2), Dual, Dual, Dual)]
+fn single(a: &Cell<f64>, b: &Cell<f64>) -> f64 {
+    a.set(a.get() * a.get());
+    b.get()
+}
+
+#[derive(Differentiable)]
+struct Cells2<'a> {
+    a: &'a Cell<f64>,
+    b: &'a (Cell<f64>, Cell<f64>),
+}
+
+#[autodiff(t_fields, Forward, Dual, Dual)]
+#[autodiff(d_fields, Reverse, Duplicated, Active)]
+fn fields(of: &Cells2<'_>) -> f64 {
+    of.a.set(of.a.get() * of.a.get());
+    of.b.0.get() * of.b.1.get()
+}
+
+#[autodiff(t_parts, Forward, Dual, Dual, Dual)]
+#[autodiff(d_parts, Reverse, Duplicated, Duplicated, Active)]
+fn parts(all: &Cell<[f64; 2]>, one: &Cell<f64>) -> f64 {
+    one.set(one.get() * one.get());
+    all.get()[1]
+}
+
+/// A cell that is a float and nothing more is memory with several names, too.
+#[test]
+fn names_of_single_cells() {
+    let shared = |said: String, what: &str| assert!(said.contains(what), "{said}");
+    let (c, other) = (Cell::new(3.0), Cell::new(5.0));
+    let (one, zero) = (Cell::new(1.0), Cell::new(0.0));
+    let both = "arguments `a` and `b` share memory";
+    shared(message(|| t_single(&c, &one, &c, &zero)), both);
+    shared(message(|| t_single_const(&c, &one, &c)), both);
+    shared(message(|| d_single(&c, &mut one.clone(), &c, &mut zero.clone())), both);
+    shared(message(|| t_single(&c, &one, &other, &one)), "the shadows of `a` and `b` share memory");
+    shared(message(|| t_single(&c, &c, &other, &one)), "the shadow of `a` is memory of argument `a` itself");
+    shared(message(|| t_single_twice(&c, [&one, &one], &other, [&zero, &zero])), "share memory");
+    assert_eq!((c.get(), other.get(), one.get(), zero.get()), (3.0, 5.0, 1.0, 0.0));
+    assert_eq!(t_single(&c, &one, &c, &one), (9.0, 6.0));
+    assert_eq!((c.get(), one.get()), (9.0, 6.0));
+
+    let pair = (Cell::new(3.0), Cell::new(2.0));
+    let (d, d_pair) = (Cell::new(0.0), (Cell::new(0.0), Cell::new(0.0)));
+    let of = Cells2 { a: &pair.0, b: &pair };
+    shared(message(|| d_fields(&of, &mut Cells2 { a: &d, b: &d_pair })), "share memory");
+    shared(message(|| t_fields(&of, &Cells2 { a: &d, b: &d_pair })), "share memory");
+    let of = Cells2 { a: &c, b: &pair };
+    shared(message(|| t_fields(&of, &Cells2 { a: &c, b: &d_pair })), "is memory of argument `of` itself");
+    shared(message(|| d_fields(&of, &mut Cells2 { a: &d, b: &pair })), "is memory of argument `of` itself");
+    assert_eq!((pair.0.get(), c.get()), (3.0, 9.0));
+
+    let (all, d_all) = (Cell::new([2.0, 3.0]), Cell::new([0.0, 0.0]));
+    let part = &all.as_array_of_cells()[1];
+    let said = message(|| t_parts(&all, &d_all, part, &one));
+    shared(said, "arguments `all` and `one` share memory");
+    shared(message(|| d_parts(&all, &mut d_all.clone(), part, &mut one.clone())), "arguments `all` and `one` share memory");
+    let d_all = Cell::new([0.0, 1.0]);
+    assert_eq!(t_parts(&all, &d_all, part, &d_all.as_array_of_cells()[1]), (9.0, 6.0));
+    assert_eq!(d_all.get(), [0.0, 6.0]);
+}
+
 #[derive(Differentiable, Clone, Debug, PartialEq)]
 struct Window<'a> {
     all: &'a [f64],

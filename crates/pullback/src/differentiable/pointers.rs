@@ -36,7 +36,7 @@ pub(super) const fn address_comes_first() -> bool {
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&");
-    const CHECKED: bool = T::CHECKED;
+    const CHECKED: bool = T::CHECKED || T::CELLS;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
     const CELLS: bool = false;
