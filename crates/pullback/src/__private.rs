@@ -264,7 +264,7 @@ pub trait FlatResult: MakeZero + Copy {}
 impl<T: MakeZero + Copy> FlatResult for T {}
 
 /// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be
-/// another variant, its cotangent is zero.
+/// another variant, what counts is a float that lies where the result has one, and nothing else.
 pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
     if R::CHECKED {
         walk_bookkeeping("return", seed, seed, Some(aside), None);

@@ -152,6 +152,35 @@ fn cotangents_have_the_shape_of_the_value() {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pullback(vec![1.0])));
     assert!(result.unwrap_err().downcast_ref::<&str>().unwrap().contains("another shape"));
     assert_eq!(pullback(vec![1.0, 10.0]), vec![2.0, 40.0]);
+
+    // As many floats as the value has, but in another variant.
+    let message = |f: &dyn Fn() -> f64| {
+        let error = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+        error.downcast_ref::<&str>().map_or_else(|| error.downcast_ref::<String>().unwrap().clone(), |s| s.to_string())
+    };
+    let (_, pullback) = vjp(|x: &f64| vec![Some(x * x), None], &3.0);
+    assert!(message(&|| pullback(vec![None, Some(1.0)])).contains("another shape"));
+    assert_eq!(pullback(vec![Some(1.0), None]), 6.0);
+    let (_, pullback) = vjp(|x: &f64| if *x > 0.0 { Ok((x * x, 1u64)) } else { Err((1u32, *x)) }, &3.0);
+    assert!(message(&|| pullback(Err((1, 1.0)))).contains("another shape"));
+    assert_eq!(pullback(Ok((1.0, 1))), 6.0);
+    #[derive(Differentiable, Clone, Copy)]
+    enum Either {
+        Left(f64, u64),
+        Right(u32, f64),
+    }
+    let x = [Cell::new(Either::Left(2.0, 1)), Cell::new(Either::Right(1, 3.0))];
+    let product = |x: &[Cell<Either>]| match (x[0].get(), x[1].get()) {
+        (Either::Left(a, _), Either::Right(_, b)) => a * b,
+        _ => 0.0,
+    };
+    let (_, pullback) = vjp(product, &x[..]);
+    x[0].set(Either::Right(1, 0.5));
+    let said = message(&|| {
+        pullback(1.0);
+        0.0
+    });
+    assert!(said.contains("has changed its shape since"), "{said}");
 }
 
 /// Where the reverse sweep cannot be done twice, the forward sweep is done again.

@@ -453,7 +453,10 @@ fn names_of_single_cells() {
     let part = &all.as_array_of_cells()[1];
     let said = message(|| t_parts(&all, &d_all, part, &one));
     shared(said, "arguments `all` and `one` share memory");
-    shared(message(|| d_parts(&all, &mut d_all.clone(), part, &mut one.clone())), "arguments `all` and `one` share memory");
+    shared(
+        message(|| d_parts(&all, &mut d_all.clone(), part, &mut one.clone())),
+        "arguments `all` and `one` share memory",
+    );
     let d_all = Cell::new([0.0, 1.0]);
     assert_eq!(t_parts(&all, &d_all, part, &d_all.as_array_of_cells()[1]), (9.0, 6.0));
     assert_eq!(d_all.get(), [0.0, 6.0]);

@@ -689,6 +689,16 @@ impl World {
         format!("Compared {{ derivative: {}, after: {}, tolerance: {tolerance} }}", trust.derivative, trust.after)
     }
 
+    /// Whether a shared value is owned by an argument that the function may exchange it in, and by one that is moved in:
+    /// a cotangent that is given of it is of what the function leaves in its place, or of the value itself.
+    fn has_two_roles(&self) -> bool {
+        let owns = |argument: &Argument, share: &Ty| {
+            argument.activity == Activity::Duplicated && argument.ty.any(&self.writer.structs, &|ty| ty == share)
+        };
+        let is_owned = |share: &Ty, stays: bool| self.arguments.iter().any(|a| a.stays() == stays && owns(a, share));
+        self.shares.iter().any(|(share, _)| is_owned(share, true) && is_owned(share, false))
+    }
+
     fn unpack(&self, prefix: &str) -> String {
         let fields: String = (0..self.arguments.len()).map(|k| format!("a{k}: mut {prefix}{k}, ")).collect();
         format!("World {{ {fields}}}")
@@ -808,11 +818,13 @@ impl World {
             active.join(", "),
         );
         let compared = self.compared(function.trust);
+        let compared_given =
+            self.compared(Trust { after: function.trust.after && !self.has_two_roles(), ..function.trust });
         format!(
             "fn form{}(fuse: usize, expected: &Expected) {{\n{begin}{zero}{tangent}{call}    \
              judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{tangents}]), expected, {compared});\n    {{\n{begin}{}{tangent}{call}    \
              let given = Given {{ shadows: (before, eye(&[{shadows}])), kept, moved }};\n    \
-             judge_cotangents(\"reverse with cotangents\", &end, &given, &eye(&[{tangents}]), expected, {compared});\n    }}\n}}\n",
+             judge_cotangents(\"reverse with cotangents\", &end, &given, &eye(&[{tangents}]), expected, {compared_given});\n    }}\n}}\n",
             function.number,
             self.after(),
             self.second_world("d", "Tangent", self.aliased),

@@ -119,7 +119,15 @@ fn floats(definition: &TypeDef) -> TokenStream {
         let arguments = quote!(#place, ::pullback::__private::corresponding(self, #place, shadow), visit);
         quote_spanned!(field.ty.span()=> ::pullback::Differentiable::floats(#arguments);)
     };
-    visit_fields(definition, |field| field.role == FieldRole::Differentiable, visit)
+    let fields = visit_fields(definition, |field| field.role == FieldRole::Differentiable, visit);
+    match &definition.shape {
+        Shape::Enum(variants) if !variants.is_empty() => {
+            let names = variants.iter().map(|variant| &variant.name);
+            let numbers = 0..variants.len();
+            quote!(visit.variant(match self { #(Self::#names { .. } => #numbers,)* }); #fields)
+        }
+        _ => fields,
+    }
 }
 
 /// The visit of every part that carries no derivative.

@@ -18,6 +18,12 @@ pub trait VisitFloats: Sized {
     /// `primal` may be read and `shadow` written, for `count` floats.
     unsafe fn run<F: Float>(&mut self, primal: *const F, shadow: *mut F, count: usize);
 
+    /// The variant of an enum, by number: what is visited next is in it.
+    #[inline(always)]
+    fn variant(&mut self, number: usize) {
+        let _ = number;
+    }
+
     /// A pointer of the shadow, to what is visited next, unless that is nothing (an empty vector); whether it is to be
     /// visited.
     ///

@@ -345,6 +345,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        visit.variant(usize::from(self.is_some()));
         if let Some(value) = self {
             // SAFETY: S36, asked of the caller.
             unsafe { value.floats(corresponding(self, value, shadow), visit) }
@@ -419,6 +420,7 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        visit.variant(usize::from(self.is_err()));
         // SAFETY: S36, asked of the caller.
         unsafe {
             match self {

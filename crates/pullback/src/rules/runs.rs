@@ -68,11 +68,19 @@ pub struct Runs {
     narrow: List<f32>,
     wide: List<f64>,
     count: usize,
+    /// Which variants the enums have, as a hash.
+    variants: u64,
     /// Shared values that were met; none in most types.
     met: Option<HashSet<*const ()>>,
 }
 
 impl VisitFloats for Runs {
+    #[inline]
+    fn variant(&mut self, number: usize) {
+        // As FNV-1a has it.
+        self.variants = (self.variants ^ (number as u64 + 1)).wrapping_mul(0x100_0000_01b3);
+    }
+
     #[inline]
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
         let number = self.count;
@@ -118,7 +126,8 @@ impl Place {
 }
 
 impl Runs {
-    const EMPTY: Self = Runs { narrow: List::EMPTY, wide: List::EMPTY, count: 0, met: None };
+    const EMPTY: Self =
+        Runs { narrow: List::EMPTY, wide: List::EMPTY, count: 0, variants: 0xcbf2_9ce4_8422_2325, met: None };
 
     /// Each float by itself, in the order of the walk.
     pub fn places(&self) -> Vec<Place> {
@@ -151,9 +160,10 @@ impl Runs {
         unsafe { Runs::of(&*place, place) }
     }
 
-    /// Whether the lists have the same lengths and types throughout.
+    /// Whether the lists have the same lengths and types throughout, in the same variants (but for an accident of 1 in
+    /// 2⁶⁴).
     pub fn fit(&self, other: &Runs) -> bool {
-        self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
+        self.variants == other.variants && self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
     }
 
     /// Move the floats of `self` to those of `into`, where they are added; zeros are left behind.
