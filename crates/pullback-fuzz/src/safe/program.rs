@@ -23,6 +23,8 @@ enum Pass {
     InBox,
     /// `Vec<&mut _>`, of one
     InVec,
+    /// A reference to what is in an `Rc`.
+    Content,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +46,7 @@ struct Argument {
 impl Argument {
     fn parameter(&self, k: usize) -> String {
         let name = self.ty.name();
-        let of = if let Ty::Vec(of) = &self.ty { of.name() } else { String::new() };
+        let of = if let Ty::Vec(of) | Ty::Rc(of) = &self.ty { of.name() } else { String::new() };
         match self.pass {
             Pass::Value => format!("mut p{k}: {name}"),
             Pass::Ref => format!("p{k}: &{name}"),
@@ -53,6 +55,7 @@ impl Argument {
             Pass::SliceMut => format!("p{k}: &mut [{of}]"),
             Pass::InBox => format!("mut p{k}: Box<&mut {name}>"),
             Pass::InVec => format!("mut p{k}: Vec<&mut {name}>"),
+            Pass::Content => format!("p{k}: &{of}"),
         }
     }
 
@@ -66,6 +69,7 @@ impl Argument {
             Pass::SliceMut => format!("&mut {name}[..]"),
             Pass::InBox => format!("Box::new(&mut {name})"),
             Pass::InVec => format!("vec![&mut {name}]"),
+            Pass::Content => format!("&*{name}"),
         }
     }
 
@@ -237,6 +241,9 @@ impl World {
                     1 => Ty::Pair(Box::new(share.clone()), Box::new(Ty::Usize)),
                     _ => share.clone(),
                 };
+                // Several arguments may be the same reference. (A shadow of reverse mode is a `&mut`, and no other is the same.)
+                let referred = (self.forward_only || !active) && ty == share && matches!(share, Ty::Rc(_));
+                let pass = if referred && self.writer.rng.chance(50) { Pass::Content } else { pass };
                 self.arguments.push(Argument { ty, pass, activity });
             }
             if active && self.writer.rng.chance(40) {
@@ -401,12 +408,13 @@ impl World {
                 _ => format!("(*p{k})"),
             };
             let access = match argument.pass {
-                Pass::Ref | Pass::Slice => Access::Read,
+                Pass::Ref | Pass::Slice | Pass::Content => Access::Read,
                 _ => Access::Write,
             };
             let active = argument.activity != Activity::Const;
             let (text, ty) = match (argument.pass, &argument.ty) {
                 // Of a slice, the first element and the last.
+                (Pass::Content, Ty::Rc(of)) => (text, (**of).clone()),
                 (Pass::Slice | Pass::SliceMut, Ty::Vec(of)) => (format!("p{k}[0]"), (**of).clone()),
                 _ => (text, argument.ty.clone()),
             };
@@ -665,7 +673,9 @@ impl World {
     }
 
     fn reverse_is_possible(&self, function: &Function) -> bool {
-        let writable = |argument: &Argument| argument.activity != Activity::Duplicated || argument.ty.is_writable();
+        let writable = |argument: &Argument| {
+            argument.activity != Activity::Duplicated || (argument.ty.is_writable() && argument.pass != Pass::Content)
+        };
         matches!(function.returned, Returned::Value(Ty::Float) | Returned::Nothing)
             && self.arguments.iter().all(writable)
     }
