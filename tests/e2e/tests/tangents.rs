@@ -1622,3 +1622,65 @@ mod derivatives_that_are_called_again {
         assert_eq!(t_first(&all(3.0), &all(1.0)), (9.0, 6.0));
     }
 }
+
+/// `slice::rotate_left` by a distance that is only known when it runs moves its elements word by word.
+mod word_by_word {
+    use super::*;
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Noted {
+        w: f64,
+        notes: Option<Vec<String>>,
+    }
+
+    #[autodiff(t_forgotten, Forward, Dual, Dual, Dual)]
+    fn forgotten(s: &mut Noted, x: f64) -> f64 {
+        let notes = s.notes.as_mut().unwrap();
+        let distance = notes[1].len() % notes.len();
+        notes.rotate_left(distance);
+        *s = Noted { w: x.tanh(), notes: None };
+        s.w
+    }
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Element {
+        name: String,
+        #[pullback(skip)]
+        extra: Box<f64>,
+        n: usize,
+        w: Box<f64>,
+    }
+
+    #[autodiff(t_turned, Forward, Dual, Dual, Const, Dual)]
+    fn turned(all: &mut Vec<Element>, x: f64, by: usize) -> f64 {
+        let n = all.len();
+        all.rotate_left(by % n);
+        all.pop();
+        x * *all[0].w * all[1].n as f64
+    }
+
+    fn notes() -> Vec<String> {
+        ["", "four", "the quick brown fox"].map(String::from).into()
+    }
+
+    #[test]
+    fn strings() {
+        let noted = || Noted { w: 0.5, notes: Some(notes()) };
+        let (mut s, mut t) = (noted(), noted());
+        let y = 0.3f64.tanh();
+        assert_eq!(t_forgotten(&mut s, &mut t, 0.3, 1.0), (y, 1.0 - y * y));
+        assert_eq!((s, t), (Noted { w: y, notes: None }, Noted { w: 1.0 - y * y, notes: None }));
+    }
+
+    #[test]
+    fn strings_and_skipped_fields_beside_boxes() {
+        let element = |t: f64| {
+            let numbered = notes().into_iter().enumerate();
+            numbered.map(move |(n, name)| Element { name, extra: Box::new(n as f64), n, w: Box::new(n as f64 + t) })
+        };
+        let (mut all, mut tangents): (Vec<_>, Vec<_>) = (element(0.0).collect(), element(10.0).collect());
+        assert_eq!(t_turned(&mut all, &mut tangents, 3.0, 1.0, 1), (6.0, 68.0));
+        assert_eq!(all, element(0.0).skip(1).collect::<Vec<_>>());
+        assert_eq!(tangents, element(10.0).skip(1).collect::<Vec<_>>());
+    }
+}

@@ -1,5 +1,15 @@
-//! The companions of values: the shadows of a pointer, the shadow words of a word, in forward mode the tangents of a
-//! float. The companion of an aggregate holds the companions of its fields.
+//! The companions of values, of which there is one for each direction.
+//!
+//! | value | forward mode | reverse mode |
+//! |---|---|---|
+//! | pointer | its shadow; itself, if it has none | its shadow |
+//! | float | its tangent | none: cotangents are the reverse sweep's |
+//! | number | itself | zero |
+//! | word: an integer that may be any of these | the bits of the companion | the bits of the shadow, or zero |
+//! | aggregate | the companions of its fields | the companions of its fields |
+//!
+//! So the companions of forward mode mirror their primals, and those of reverse mode are shadow pointers and nothing
+//! else. This is the one place where the two differ.
 
 use crate::analysis::types::plain;
 use crate::error::{Error, ErrorKind, Result};
@@ -98,6 +108,34 @@ impl Augmenter<'_, '_> {
         }
     }
 
+    /// The companion of a word that an instruction makes, chooses or passes on.
+    pub(super) fn word_companion(&mut self, op: &Op, old_result: Value) -> Result<Vec<Value>> {
+        let ty = self.old.ty(old_result).clone();
+        let cast = match op {
+            Op::Cast(CastOp::PtrToInt, from) if self.has_shadow(*from) || self.is_forward() => Some(from),
+            Op::Cast(CastOp::Bitcast, from) if self.is_forward() => Some(from),
+            _ => None,
+        };
+        if let (Some(from), Op::Cast(op, _)) = (cast, op) {
+            let companions = self.companion(*from)?;
+            return Ok(companions.into_iter().map(|c| self.builder().cast(*op, c, ty.clone())).collect());
+        }
+        match op {
+            Op::Select(c, a, b) => {
+                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                Ok(a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect())
+            }
+            Op::Freeze(a) => self.companion(*a),
+            _ => {
+                let content = self.session.facts.content(self.id, old_result);
+                let is_seen = content.is_some_and(|content| self.session.is_seen(content));
+                let number = if self.is_forward() { self.mirrored(old_result, is_seen) } else { None };
+                // A float's bits, a number, or a pointer to what has no shadow.
+                Ok(vec![number.unwrap_or_else(|| self.func.zero(&ty)); self.width()])
+            }
+        }
+    }
+
     /// The companion of an integer without a tangent in forward mode, if it is a number: a copy. Who computes the bits
     /// of a float with integers, and reads a float from where they are put, has computed a number as well, and one that
     /// is too large for a length or a tag; the tangent of that float is zero. Where callers may see the number, in the
@@ -140,6 +178,17 @@ impl Augmenter<'_, '_> {
     /// Whether a value has tangents of its own (forward mode).
     pub(crate) fn has_tangent(&self, old: Value) -> bool {
         self.values.get(&old).is_some_and(|new| self.tangents.contains_key(new))
+    }
+
+    /// Whether an integer that is loaded, and is no [word](crate::session::Session::is_word) of active memory, has a
+    /// companion: a number or a constant float, which of them its shadow knows.
+    pub(super) fn is_mirrored_word(&self, old: Value) -> bool {
+        self.is_forward() && self.session.facts.is_word(self.id, self.old.ty(old), old)
+    }
+
+    /// Whether a word in memory may be a cotangent in the reverse sweep, and a shadow pointer before it.
+    pub(super) fn is_pointer_or_cotangent(&self, ptr: Value, align: u64) -> bool {
+        !self.is_forward() && self.object(ptr).is_some_and(|object| self.is_mixed(object, ptr, align, 8))
     }
 
     /// Note the companions of a value.

@@ -25,7 +25,7 @@ impl Augmenter<'_, '_> {
             TapeUse::Own(release) => self.own(data, args, release),
             TapeUse::Keep => self.lasting(data, args),
             TapeUse::Note => self.untouched(data),
-            TapeUse::Push(_) | TapeUse::Pop(_) if self.is_forward() => self.push_or_pop_twice(data, tape),
+            TapeUse::Push(_) | TapeUse::Pop(_) if self.out.tape.is_none() => self.push_or_pop_twice(data, tape),
             TapeUse::Push(_) => self.push_addresses(data, args),
             TapeUse::Pop(_) => self.pop_addresses(data, args),
         }

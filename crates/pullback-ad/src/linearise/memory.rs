@@ -76,8 +76,7 @@ impl Augmenter<'_, '_> {
             let places = self.shadow(ptr)?;
             let beside = self.beside(ptr, Some(self.old.ty(old_result).size()));
             self.linear(inst, Linear::Load(result, places, beside));
-        } else if self.is_forward() && self.session.facts.is_word(self.id, self.old.ty(old_result), old_result) {
-            // Whether it is a number or a constant float, its shadow knows.
+        } else if self.is_mirrored_word(old_result) {
             self.load_word(data, inst, ptr, old_result, result)?;
         }
         Ok(())
@@ -174,7 +173,7 @@ impl Augmenter<'_, '_> {
 
     fn alloca(&mut self, data: &InstData, size: u64, align: u64) -> Result<()> {
         let old_result = data.result.expect("an alloca has a result");
-        let keep = self.form.is_apart() && !self.is_forward();
+        let keep = self.form.is_apart() && self.out.tape.is_some();
         let bytes = self.func.i64(size as i64);
         // The reverse function of a callee runs when the callee's own stack is gone: such memory lives on the tape.
         let place = |this: &mut Self, made: &[Value]| match this.out.tape {
@@ -221,31 +220,36 @@ impl Augmenter<'_, '_> {
         let result = self.func.inst(inst).result.expect("an allocation has a result");
         let object = self.object(old_result).expect("a pointer with a shadow has an object");
         let (size, align) = (self.get(size), self.get(align));
-        if self.is_forward() && self.session.facts.objects.is_marked(object, Property::Owners) {
-            // The counts are at the beginning; they begin with no owners, see `store_owners`.
-            let counts = self.func.as_int(size).map_or(0, |size| size.min(COUNTS.into()));
-            let (byte, len) = (self.func.int(Type::I8, 0), self.func.i64(counts as i64));
-            self.push(Op::Fill { dst: result, byte, len, align: 1 }, None, data);
-        }
-        let mut shadows = Vec::new();
-        for _ in 0..self.width() {
-            let shadow = match self.out.tape {
-                Some(tape) => {
-                    let callee = self.session.runtime.shadow_alloc;
-                    self.builder().call(callee, vec![tape, size, align], Type::Ptr)
+        let shadows = match self.out.tape {
+            Some(tape) => {
+                let callee = self.session.runtime.shadow_alloc;
+                let args = vec![tape, size, align];
+                (0..self.width()).map(|_| self.builder().call(callee, args.clone(), Type::Ptr)).collect()
+            }
+            None => {
+                if self.session.facts.objects.is_marked(object, Property::Owners) {
+                    // The counts are at the beginning; they begin with no owners, see `store_owners`.
+                    let counts = self.func.as_int(size).map_or(0, |size| size.min(COUNTS.into()));
+                    let counts = self.func.i64(counts as i64);
+                    self.zeros(data, result, counts);
                 }
-                None => {
-                    let inst = self.push(Op::Alloc { size, align, zeroed: false, func }, None, data);
-                    let shadow = self.func.inst(inst).result.expect("an allocation has a result");
-                    let byte = self.func.int(Type::I8, 0);
-                    self.push(Op::Fill { dst: shadow, byte, len: size, align: 1 }, None, data);
-                    shadow
-                }
-            };
-            shadows.push(shadow);
-        }
+                let op = Op::Alloc { size, align, zeroed: false, func };
+                (0..self.width())
+                    .map(|_| {
+                        let shadow = self.shadow_value(data, op.clone());
+                        self.zeros(data, shadow, size);
+                        shadow
+                    })
+                    .collect()
+            }
+        };
         self.bind_shadows(old_result, result, shadows);
         Ok(())
+    }
+
+    fn zeros(&mut self, data: &InstData, dst: Value, len: Value) {
+        let byte = self.func.int(Type::I8, 0);
+        self.push(Op::Fill { dst, byte, len, align: 1 }, None, data);
     }
 
     fn dealloc(&mut self, data: &InstData, ptr: Value, size: Value, align: Value, func: FuncId) -> Result<()> {

@@ -16,20 +16,15 @@ impl Augmenter<'_, '_> {
             return self.pure_pointer(data, old_result, result);
         }
         if self.old.ty(old_result).is_int() && self.session.is_word(self.id, old_result) {
-            self.pure_word(data, old_result, result)?;
-            if self.is_forward() {
-                return Ok(());
-            }
+            let companions = self.word_companion(&data.op, old_result)?;
+            self.set_companion(old_result, result, companions);
         }
         if let Type::Struct(_) = self.old.ty(old_result)
             && self.session.has_companion(self.id, old_result)
         {
             self.pure_aggregate(data, old_result, result)?;
-            if self.is_forward() {
-                return Ok(());
-            }
         }
-        if !self.is_active(old_result) {
+        if !self.is_active(old_result) || self.has_tangent(old_result) {
             return Ok(());
         }
         let linear = self.linear_form(data, result)?;
@@ -154,36 +149,6 @@ impl Augmenter<'_, '_> {
             }
         };
         self.bind_shadows(old_result, result, shadows);
-        Ok(())
-    }
-
-    /// The companion of a word that is made, chosen or passed on: the bits of a shadow pointer, in forward mode also
-    /// those of a tangent; else zero.
-    fn pure_word(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
-        let ty = self.old.ty(old_result).clone();
-        let companions = match &data.op {
-            Op::Cast(CastOp::PtrToInt, from) if self.has_shadow(*from) || self.is_forward() => {
-                let shadows = self.companion(*from)?;
-                shadows.into_iter().map(|s| self.builder().cast(CastOp::PtrToInt, s, ty.clone())).collect()
-            }
-            Op::Cast(CastOp::Bitcast, from) if self.is_forward() => {
-                let tangents = self.companion(*from)?;
-                tangents.into_iter().map(|t| self.builder().cast(CastOp::Bitcast, t, ty.clone())).collect()
-            }
-            Op::Select(c, a, b) => {
-                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
-                a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect()
-            }
-            Op::Freeze(a) => self.companion(*a)?,
-            _ => {
-                let content = self.session.facts.content(self.id, old_result);
-                let is_seen = content.is_some_and(|content| self.session.is_seen(content));
-                let number = if self.is_forward() { self.mirrored(old_result, is_seen) } else { None };
-                // A float's bits, a number, or a pointer to what has no shadow.
-                vec![number.unwrap_or_else(|| self.func.zero(&ty)); self.width()]
-            }
-        };
-        self.set_companion(old_result, result, companions);
         Ok(())
     }
 

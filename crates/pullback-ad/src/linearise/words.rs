@@ -27,7 +27,7 @@ impl Augmenter<'_, '_> {
             return Ok(());
         }
         let Op::Load { align, .. } = data.op else { unreachable!("this is a load") };
-        let mixed = !self.is_forward() && self.object(ptr).is_some_and(|object| self.is_mixed(object, ptr, align, 8));
+        let mixed = self.is_pointer_or_cotangent(ptr, align);
         if mixed {
             self.own_memory(ptr)?;
         }

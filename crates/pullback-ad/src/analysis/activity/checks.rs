@@ -249,7 +249,9 @@ impl Analysis<'_> {
             };
             for data in func.block(block).insts.iter().map(|inst| func.inst(*inst)) {
                 let unclear = match &data.op {
-                    Op::Load { ptr, align } => data.result.is_some_and(|result| is_unclear(*ptr, *align, result)),
+                    Op::Load { ptr, align } => data.result.is_some_and(|result| {
+                        is_unclear(*ptr, *align, result) || self.may_not_be_inert(id, *ptr, *align, result)
+                    }),
                     Op::Store { ptr, value, align } => is_unclear(*ptr, *align, *value),
                     _ => false,
                 };
@@ -290,6 +292,14 @@ impl Analysis<'_> {
         variants.any(|opaque| holds_float(ty) && at.overlaps(ty.size(), &opaque.at.into(), opaque.bytes))
             || some(Property::PartlyInert)
             || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
+    }
+
+    /// Whether a pointer is read from bytes that take no part, so that it has no shadow there, and may be one that has.
+    fn may_not_be_inert(&self, id: FuncId, ptr: Value, align: u64, result: Value) -> bool {
+        let object = self.facts.object(id, result).or_else(|| self.facts.carried_object(id, result));
+        object.is_some_and(|object| self.active.is_shadowed(object))
+            && self.facts.object(id, ptr).is_some_and(|object| self.active.is_shadowed(object))
+            && self.is_inert(id, ptr, align, self.module.func(id).ty(result).size())
     }
 
     /// Whether a pointer that may lead to bytes that take no part is stored where, by a layout, pointers lead to
@@ -460,7 +470,12 @@ impl Analysis<'_> {
             {
                 Err(unknown_cell(data.loc))
             }
-            Op::Load { ptr, align } if self.is_partly_inert(id, *ptr, *align, func.ty(data.result.expect("a load has a result"))) => {
+            Op::Load { ptr, align }
+                if data.result.is_some_and(|result| {
+                    self.is_partly_inert(id, *ptr, *align, func.ty(result))
+                        || self.may_not_be_inert(id, *ptr, *align, result)
+                }) =>
+            {
                 Err(partly_inert(data.loc))
             }
             Op::Store { ptr, value, align } if self.is_partly_inert(id, *ptr, *align, func.ty(*value)) => {

@@ -405,9 +405,17 @@ impl Objects {
         self.marks(id, property).map(|mark| mark.at.m).filter(|period| *period > 0)
     }
 
-    /// Whether a cell takes no part.
+    /// Whether a cell takes no part. Where words are moved one by one, the cell of all of them takes none if each is
+    /// inert or a number.
     pub fn is_inert(&self, id: ObjId, cell: &Cell) -> bool {
-        self.marks(id, Property::Inert).any(|mark| mark.holds(cell.at, cell.width))
+        let holds = |property, at| self.marks(id, property).any(|mark| mark.holds(at, cell.width));
+        let is_inert_or_number = |at| holds(Property::Inert, at) || holds(Property::Number, at);
+        let (first, step) = (cell.at.k, cell.at.m);
+        let in_steps = |period: u64| {
+            let words = (0..period / step).map(|n| Strided::unbounded(first + (n * step) as i64, period));
+            period % step == 0 && period <= MOST_CELLS as u64 * step && words.into_iter().all(is_inert_or_number)
+        };
+        holds(Property::Inert, cell.at) || step > 0 && self.mark_periods(id, Property::Inert).any(in_steps)
     }
 
     /// The cells of an object that take part.
