@@ -412,8 +412,8 @@ impl Objects {
         let is_inert_or_number = |at| holds(Property::Inert, at) || holds(Property::Number, at);
         let (first, step) = (cell.at.k, cell.at.m);
         let in_steps = |period: u64| {
-            let words = (0..period / step).map(|n| Strided::unbounded(first + (n * step) as i64, period));
-            period % step == 0 && period <= MOST_CELLS as u64 * step && words.into_iter().all(is_inert_or_number)
+            let mut words = (0..period / step).map(|n| Strided::unbounded(first + (n * step) as i64, period));
+            period.is_multiple_of(step) && period <= MOST_CELLS as u64 * step && words.all(is_inert_or_number)
         };
         holds(Property::Inert, cell.at) || step > 0 && self.mark_periods(id, Property::Inert).any(in_steps)
     }
