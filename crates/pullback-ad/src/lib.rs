@@ -29,7 +29,6 @@ pub mod plan;
 pub mod prepare;
 pub mod request;
 pub mod reverse;
-pub mod rules;
 mod runtime;
 pub mod schedule;
 mod session;

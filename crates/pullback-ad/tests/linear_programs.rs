@@ -8,10 +8,10 @@ use pullback_ad::linearise::linear::Linear;
 use pullback_ad::linearise::program::LinearFunction;
 use pullback_ad::linearise::{text, verify::verify};
 use pullback_ad::reverse::transposed;
-use pullback_ad::rules::{Coefficient, Factor};
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, linearise};
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{BinOp, Block, BlockCall, Constant, Function, IntPred, MathFn, Op, Terminator, Value, ValueDef};
+use pullback_rules::{Coefficient, Factor};
 use std::collections::HashMap;
 use std::fmt::Write;
 

@@ -1,10 +1,10 @@
 //! Derivatives at singular points, run by the interpreter: every case of `rules/cases.rs`, in both modes, with and
 //! without `strong_zero`, for `f64` and `f32`. The end-to-end test of the same name runs compiled ones.
 
-use pullback_ad::rules::cases::{self, COMPOSITIONS, Case, Zeros, agrees, cases};
 use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{FuncId, MathFn, Module, parse_module, verify};
+use pullback_rules::cases::{self, COMPOSITIONS, Case, Zeros, agrees, cases};
 use std::collections::HashMap;
 
 /// One of the two float types.

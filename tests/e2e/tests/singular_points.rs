@@ -2,7 +2,7 @@
 //! `strong_zero`, for `f64` and `f32`. What Rust has no method for, the test of the same name in `pullback-ad` runs in
 //! the interpreter.
 
-#[path = "../../../crates/pullback-ad/src/rules/cases.rs"]
+#[path = "../../../crates/pullback-rules/src/cases.rs"]
 #[allow(dead_code)]
 mod cases;
 

@@ -32,13 +32,13 @@ use anyhow::{Context, Result};
 use pullback_abi::ENTRY;
 use pullback_abi::markers::{self, DISOWNS, LATER, SAVES};
 use pullback_ad::linearise::text::print as linear_text;
-use pullback_ad::rules::rule;
 use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
 use pullback_llvm::{
     CallSite, Imported, Linkage, Module, NormaliseOptions, Policy, TargetOptions, import_functions, normalise,
 };
+use pullback_rules::rule;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What came of a group of modules.

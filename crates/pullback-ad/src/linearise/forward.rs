@@ -3,8 +3,8 @@
 use crate::linearise::augment::Augmenter;
 use crate::linearise::copies::inline_len;
 use crate::linearise::linear::Linear;
-use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::{BinOp, Builder, CastOp, FloatPred, Inst, Op, Type, Value};
+use pullback_rules::{Coefficient, Factor, Support};
 
 impl Augmenter<'_, '_> {
     /// The tangents of a new value; zeros if it has none.

@@ -7,7 +7,7 @@
 //!
 //! What is chosen is not multiplied: the tangent of a minimum is that of the operand that was taken (`Select`), and
 //! where a rule says that a partial is zero, so is the product, whatever the tangent is
-//! ([`Support`](crate::rules::Support)). With the request's `strong_zero` a tangent or cotangent that is zero stays
+//! ([`Support`](pullback_rules::Support)). With the request's `strong_zero` a tangent or cotangent that is zero stays
 //! zero, whatever it is multiplied with.
 //!
 //! | linear operation | transposed |
@@ -21,8 +21,8 @@
 
 use crate::analysis::points_to::lanes::Lane;
 use crate::linearise::rule_call::Pullback;
-use crate::rules::Coefficient;
 use pullback_ir::{CastOp, FuncId, Type, Value};
+use pullback_rules::Coefficient;
 
 /// A linear operation; values are those of the augmented primal. `None` stands for an operand whose tangent is zero.
 /// Shadow pointers come in a list, one for each direction of the batch.

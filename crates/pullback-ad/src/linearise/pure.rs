@@ -4,8 +4,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
-use crate::rules::{Coefficient, Factor, rule};
 use pullback_ir::{BinOp, CastOp, Constant, InstData, Op, Type, Value};
+use pullback_rules::{Coefficient, Factor, rule};
 
 impl Augmenter<'_, '_> {
     /// An instruction without effects.

@@ -13,8 +13,8 @@
 
 use crate::linearise::forward::{guard, product, scale, within};
 use crate::linearise::linear::Linear;
-use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::{BinOp, Builder, CastOp, Flags, Type, Value};
+use pullback_rules::{Coefficient, Factor, Support};
 
 /// What an operand gets of the cotangent `g` of a result. Values are those of the augmented primal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -30,9 +30,9 @@
 use crate::analysis::points_to::lanes::Lane;
 use crate::linearise::linear::{Beside, CopiedWord, Linear};
 use crate::linearise::program::LinearFunction;
-use crate::rules::{Coefficient, Factor, Support};
 use pullback_ir::text::{function_text, value_text};
 use pullback_ir::{CastOp, FuncId, Function, Inst, Module, Type, Value, parse_module};
+use pullback_rules::{Coefficient, Factor, Support};
 use std::fmt::Write;
 
 /// The text of a function, with the names of `module`, and its linear operations.

@@ -13,9 +13,9 @@
 //! Derivatives are then the same at every optimisation level. What the optimiser computes ahead of a branch, without a
 //! selection, is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
 
-use crate::rules::rule;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{BinOp, Block, BlockCall, Function, Inst, Op, Terminator, Value};
+use pullback_rules::rule;
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`.

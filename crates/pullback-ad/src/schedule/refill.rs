@@ -10,8 +10,8 @@
 
 use crate::linearise::linear::Linear;
 use crate::linearise::program::LinearFunction;
-use crate::rules::Coefficient;
 use pullback_ir::{Inst, Type, Value};
+use pullback_rules::Coefficient;
 use std::collections::{HashMap, HashSet};
 
 /// How many sums are looked through: `c + a·b + d·e + …` in one expression.

@@ -20,9 +20,9 @@ use crate::analysis::types::unseen::{handed_on, is_part};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
-use crate::rules::rule;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
+use pullback_rules::rule;
 use std::collections::{HashMap, HashSet};
 
 /// What takes part.

@@ -23,7 +23,6 @@ pub mod terms;
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
 use crate::linearise::share::Share;
-use crate::rules::Coefficient;
 pub use crate::schedule::known::place::Placed;
 use crate::schedule::known::place::Spot;
 use crate::schedule::known::stores::Stores;
@@ -32,6 +31,7 @@ use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
 use pullback_ir::{Block, Inst, Loop, Terminator, Type, Value, ValueDef};
+use pullback_rules::Coefficient;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// How many values deep it is looked.

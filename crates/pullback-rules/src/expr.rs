@@ -92,13 +92,13 @@ impl Neg for Expr {
 }
 
 /// A float function of formulas.
-pub(super) fn math<const N: usize>(function: MathFn, args: [Expr; N]) -> Expr {
+pub(crate) fn math<const N: usize>(function: MathFn, args: [Expr; N]) -> Expr {
     Expr::Math(function, Box::leak(Box::new(args)))
 }
 
 impl Expr {
     /// Whether this is one of a few numbers, whatever the operands are.
-    pub(super) fn is_bounded(&self) -> bool {
+    pub(crate) fn is_bounded(&self) -> bool {
         match self {
             Expr::Const(_) => true,
             Expr::Neg(a) => a.is_bounded(),
@@ -109,19 +109,19 @@ impl Expr {
     }
 
     /// This formula compared with another.
-    pub(super) fn cmp(self, pred: FloatPred, other: impl Into<Expr>) -> Condition {
+    pub(crate) fn cmp(self, pred: FloatPred, other: impl Into<Expr>) -> Condition {
         Condition { pred, left: keep(self), right: keep(other), and: None }
     }
 }
 
 impl Condition {
     /// `then` where this holds, else `otherwise`.
-    pub(super) fn select(self, then: impl Into<Expr>, otherwise: impl Into<Expr>) -> Expr {
+    pub(crate) fn select(self, then: impl Into<Expr>, otherwise: impl Into<Expr>) -> Expr {
         Expr::Select(self, keep(then), keep(otherwise))
     }
 
     /// Both hold.
-    pub(super) fn and(self, other: Condition) -> Condition {
+    pub(crate) fn and(self, other: Condition) -> Condition {
         assert!(self.and.is_none(), "a comparison and others");
         Condition { and: Some(Box::leak(Box::new(other))), ..self }
     }
@@ -211,7 +211,7 @@ impl Expr {
 }
 
 /// Emits formulas over the same operands; a part that occurs twice is emitted once.
-pub(super) struct Emitter<'a> {
+pub(crate) struct Emitter<'a> {
     args: &'a [Value],
     result: Value,
     done: Vec<(Expr, Value)>,
@@ -219,11 +219,11 @@ pub(super) struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(args: &'a [Value], result: Value) -> Self {
+    pub(crate) fn new(args: &'a [Value], result: Value) -> Self {
         Emitter { args, result, done: Vec::new(), compared: Vec::new() }
     }
 
-    pub(super) fn emit(&mut self, expr: &Expr, b: &mut Builder) -> Value {
+    pub(crate) fn emit(&mut self, expr: &Expr, b: &mut Builder) -> Value {
         if let Some((_, value)) = self.done.iter().find(|(e, _)| e == expr) {
             return *value;
         }
@@ -264,7 +264,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Whether a condition holds, if it is one on operands that are constants: exponents often are.
-    pub(super) fn known(&self, condition: &Condition, func: &Function) -> Option<bool> {
+    pub(crate) fn known(&self, condition: &Condition, func: &Function) -> Option<bool> {
         let [left, right] = [condition.left, condition.right].map(|side| self.constant(side, func));
         let first = compare(condition.pred, left?, right?);
         let rest = condition.and.map_or(Some(true), |other| self.known(other, func));
@@ -284,7 +284,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    pub(super) fn condition(&mut self, condition: &Condition, b: &mut Builder) -> Value {
+    pub(crate) fn condition(&mut self, condition: &Condition, b: &mut Builder) -> Value {
         if let Some((_, value)) = self.compared.iter().find(|(c, _)| c == condition) {
             return *value;
         }

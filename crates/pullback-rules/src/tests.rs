@@ -209,5 +209,5 @@ fn the_page_shows_the_table() {
         std::fs::write(&path, &page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == page, "docs/rules.md is out of date: run UPDATE_DOCS=1 cargo test -p pullback-ad rules");
+    assert!(written == page, "docs/rules.md is out of date: run UPDATE_DOCS=1 cargo test -p pullback-rules");
 }

@@ -1,8 +1,8 @@
 //! The tables as a page: `docs/rules.md` is what [`markdown`] makes of the rules and of the [cases] that tests assert,
 //! and a test holds the two together.
 
-use super::cases::{self, Case, Number};
-use super::{Rule, rule};
+use crate::cases::{self, Case, Number};
+use crate::{Rule, rule};
 use pullback_ir::MathFn;
 
 /// The page.
@@ -31,8 +31,8 @@ pub fn markdown() -> String {
 const HEAD: &str = "\
 # Derivative rules of the float functions
 
-Made from the tables in `crates/pullback-ad/src/rules` (`table.rs`: the formulas; `cases.rs`: the singular points); to make it anew,
-run `UPDATE_DOCS=1 cargo test -p pullback-ad rules`. What is said of a point here is asserted by tests: of the formulas, of derivatives that
+Made from the tables in `crates/pullback-rules/src` (`table.rs`: the formulas; `cases.rs`: the singular points); to make it anew,
+run `UPDATE_DOCS=1 cargo test -p pullback-rules`. What is said of a point here is asserted by tests: of the formulas, of derivatives that
 the interpreter runs, and of compiled ones, optimised and not, in both modes, with and without `strong_zero`, for `f64` and `f32`
 (`crates/pullback-ad/tests/singular_points.rs`, `tests/e2e/tests/singular_points.rs`).
 
@@ -98,7 +98,7 @@ fn signature(function: MathFn) -> String {
 }
 
 fn partials(rule: &Rule) -> String {
-    let one = |(i, p): (usize, &Option<super::Expr>)| Some(format!("∂{}: {}", operand(rule.function, i), (*p)?));
+    let one = |(i, p): (usize, &Option<crate::Expr>)| Some(format!("∂{}: {}", operand(rule.function, i), (*p)?));
     let all: Vec<_> = rule.partials.iter().enumerate().filter_map(one).collect();
     if all.is_empty() { "0".to_owned() } else { all.join("<br>") }
 }

@@ -1,7 +1,7 @@
 //! The table: a row for each float function.
 
-use super::coefficient::{Coefficient, Factor, Support};
-use super::expr::{Condition, Emitter, Expr, math};
+use crate::coefficient::{Coefficient, Factor, Support};
+use crate::expr::{Condition, Emitter, Expr, math};
 use pullback_ir::{Builder, FloatPred, MathFn, Value};
 use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_E};
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ pub struct Rule {
     pub partials: Vec<Option<Expr>>,
     /// Of a function that returns one of its two operands, where it returns the first: their tangents are chosen alike.
     pub choice: Option<Condition>,
-    /// What is to be known of the formula, beyond the [cases](super::cases).
+    /// What is to be known of the formula, beyond the [cases](crate::cases).
     pub remark: &'static str,
 }
 

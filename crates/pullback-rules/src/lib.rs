@@ -6,7 +6,7 @@
 //! table, [`cases`], which the tests assert and the same page shows.
 //!
 //! ```
-//! use pullback_ad::rules::rule;
+//! use pullback_rules::rule;
 //! use pullback_ir::MathFn;
 //!
 //! let sqrt = rule(MathFn::Sqrt);
@@ -15,6 +15,8 @@
 //! assert_eq!(partial.eval(&[4.0], 2.0), 0.25);
 //! assert!(partial.uses_result() && !partial.uses_arg(0));
 //! ```
+
+#![forbid(unsafe_code)]
 
 pub mod cases;
 pub mod coefficient;
