@@ -31,6 +31,7 @@
 mod attributes;
 mod builtins;
 pub mod calls;
+mod comparisons;
 pub mod const_data;
 pub mod context;
 pub mod debug_info;

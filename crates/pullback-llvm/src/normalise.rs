@@ -101,6 +101,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
     let guarded = module.take_speculation_from_math(options.free);
     module.take_float_calls();
+    module.hide_comparisons();
     {
         let machine = module.machine(&options.target)?;
         // What catches panics keeps its landing pads.
@@ -116,6 +117,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
         module.run_on(None, INLINE, &machine)?;
         let left = names.iter().filter_map(|name| module.function_named(name));
         left.for_each(|f| module.set_inlining(f, Inlining::Always));
+        module.show_constant_comparisons();
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
@@ -130,6 +132,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     }
     module.run_stages(&CANONICAL[1..], options)?;
     module.retain_reachable(roots)?;
+    module.show_comparisons();
     module.give_float_calls_back();
     module.give_speculation_back(&guarded);
     Ok(())
@@ -144,12 +147,13 @@ enum Inlining {
 
 impl Module {
     /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards. Float functions
-    /// of constants are computed, see [`crate::builtins`].
+    /// of constants are computed, see [`crate::builtins`], and so are comparisons of constants.
     fn run_stages(&self, stages: &[Stage], options: &NormaliseOptions) -> Result<()> {
         let machine = self.machine(&options.target)?;
         let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
         stages.iter().try_for_each(|stage| {
             self.give_constant_float_calls_back();
+            self.show_constant_comparisons();
             match stage {
                 Stage::Faithful(passes) => run(passes),
                 Stage::Speculating(passes) => self.with_guarded_operations(options.free, || run(passes)),

@@ -148,7 +148,7 @@ impl Module {
 
     /// Replace an instruction by a value that is the same; if that is an instruction, it gets the flags and the place
     /// in the source.
-    fn put_in_place_of(&self, new: ValueRef, old: InstRef) {
+    pub(crate) fn put_in_place_of(&self, new: ValueRef, old: InstRef) {
         let api = self.api();
         if let Some(inst) = api.as_instruction(new) {
             let has_flags = |value| llvm!(api, LLVMCanValueUseFastMathFlags(value)) != 0;
