@@ -14,7 +14,7 @@ use crate::analysis::points_to::facts::{Facts, Values, kind_of, may_carry};
 use crate::analysis::points_to::numbers;
 use crate::analysis::points_to::objects::{ContentId, ObjId, Objects, Origins};
 use crate::analysis::points_to::offsets::{Coarseness, Offsets};
-use crate::analysis::points_to::ranges::{self, Bound};
+use crate::analysis::points_to::ranges::Bound;
 use crate::analysis::points_to::regions::{self};
 use crate::analysis::points_to::seed::fill;
 use crate::analysis::points_to::shape::Shape;
@@ -179,13 +179,21 @@ impl Pass<'_> {
             None if self.func.as_const(value).is_some() => Some(Offsets::any()),
             None => {
                 let known = self.values().offset[value.index()].clone()?;
-                let known = self.shape.ranges.narrow(self.func, value, self.block, known);
+                let known = self.shape.ranges.narrow(value, self.block, known);
                 if known.ends().is_some() {
                     return Some(known);
                 }
                 let ends = self.derived(value).and_then(|derived| derived.ends());
                 Some(ends.map_or(known.clone(), |(lo, hi)| known.within(lo, hi)))
             }
+        }
+    }
+
+    /// How many bits an integer has.
+    fn bits(&self, value: Value) -> Option<u16> {
+        match self.func.ty(value) {
+            Type::Int(bits) => Some(*bits),
+            _ => None,
         }
     }
 
@@ -196,11 +204,11 @@ impl Pass<'_> {
         match data.op {
             Op::Bin(op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl), a, by) => {
                 let by = Offsets::from(Strided::exact(i64::try_from(self.func.as_int(by)?).ok()?));
-                let a = ranges::wrapped(self.func, a, self.interval(a)?);
-                Some(numbers::binary(op, data.flags, &a, &by))
+                let a = self.interval(a)?;
+                Some(numbers::binary(op, data.flags, self.bits(value)?, &a, &by))
             }
             Op::Cast(CastOp::ZExt, a) => {
-                let known = ranges::wrapped(self.func, a, self.interval(a)?);
+                let known = self.interval(a)?;
                 known.ends().is_some_and(|(lo, _)| lo >= 0).then_some(known)
             }
             _ => None,
@@ -213,19 +221,18 @@ impl Pass<'_> {
         let mut known = self.interval(value)?;
         for (of, bound) in bounds {
             if *of == value {
-                known = bound.of(&ranges::wrapped(self.func, value, known));
+                known = bound.of(&known);
             } else if let Some(Op::Bin(op @ (BinOp::Add | BinOp::Sub), a, b)) =
                 self.func.def_inst(value).map(|i| &self.func.inst(i).op)
                 && *a == *of
                 && self.func.as_int(*b).is_some()
-                && let (Some(x), Some(y)) = (self.interval(*a), self.interval(*b))
+                && let (Some(x), Some(y), Some(bits)) = (self.interval(*a), self.interval(*b), self.bits(value))
             {
-                let x = ranges::wrapped(self.func, *a, x);
-                known = numbers::binary(*op, Flags::NONE, &bound.of(&x), &y);
+                known = numbers::binary(*op, Flags::NONE, bits, &bound.of(&x), &y);
             } else if let Some(Op::Cast(CastOp::ZExt, a)) = self.func.def_inst(value).map(|i| &self.func.inst(i).op)
                 && *a == *of
                 && let Some(x) = self.interval(*a)
-                && let Some((lo @ 0.., hi)) = bound.of(&ranges::wrapped(self.func, *a, x)).ends()
+                && let Some((lo @ 0.., hi)) = bound.of(&x).ends()
             {
                 known = known.within(lo, hi);
             }

@@ -6,7 +6,7 @@
 //! array.
 
 use crate::analysis::counted::{self, Affine, Counted, Step};
-use crate::analysis::points_to::numbers::rewidth;
+use crate::analysis::points_to::numbers::range;
 use crate::analysis::points_to::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::dominators::Dominators;
@@ -84,15 +84,16 @@ impl Ranges {
                     let Some(Affine { init, step: Step::Constant(step), .. }) = counted.affine(*param) else {
                         continue;
                     };
-                    if *func.ty(*param) == Type::Ptr {
-                        continue;
-                    }
+                    let Type::Int(bits) = *func.ty(*param) else { continue };
                     let Some(init) = func.as_int(init).and_then(|n| i64::try_from(n).ok()) else { continue };
                     let Some(last) = step.checked_mul(count - 1).and_then(|d| init.checked_add(d)) else {
                         continue;
                     };
-                    let bound = Bound::Between(init.min(last), init.max(last));
-                    bounds.entry(*param).or_default().push((data.header, bound));
+                    // Beyond the range a counter without sign is a negative number.
+                    let (lo, hi) = (init.min(last), init.max(last));
+                    if range(bits).0 <= lo && hi <= range(bits).1 {
+                        bounds.entry(*param).or_default().push((data.header, Bound::Between(lo, hi)));
+                    }
                 }
             }
         }
@@ -100,19 +101,10 @@ impl Ranges {
     }
 
     /// Those of the `known` numbers that `value` may be in `block`.
-    pub fn narrow(&self, func: &Function, value: Value, block: Block, known: Offsets) -> Offsets {
+    pub fn narrow(&self, value: Value, block: Block, known: Offsets) -> Offsets {
         let all = self.bounds.get(&value).into_iter().flatten();
         let here = all.filter(|(root, _)| self.doms.dominates(*root, block));
-        here.fold(known, |known, (_, bound)| bound.of(&wrapped(func, value, known)))
-    }
-}
-
-/// What is known of `value`, as it is compared: arithmetic on narrow integers is followed as if they were wide, and
-/// wraps.
-pub fn wrapped(func: &Function, value: Value, known: Offsets) -> Offsets {
-    match func.ty(value) {
-        Type::Int(bits @ ..64) => known.map(|interval| rewidth(interval, *bits)),
-        _ => known,
+        here.fold(known, |known, (_, bound)| bound.of(&known))
     }
 }
 
@@ -121,7 +113,9 @@ pub fn on_edge(func: &Function, term: &Terminator, index: usize) -> Vec<(Value, 
     match term {
         Terminator::Branch(cond, ..) => implied(func, *cond, index == 0),
         Terminator::Switch(value, cases, _) => {
-            let number = |(case, _): &(u128, _)| i64::try_from(*case).ok();
+            let Type::Int(bits) = *func.ty(*value) else { return Vec::new() };
+            let unused = 128 - u32::from(bits);
+            let number = |(case, _): &(u128, _)| i64::try_from((*case << unused) as i128 >> unused).ok();
             match cases.get(index) {
                 Some(case) => number(case).map(|n| (*value, Bound::Between(n, n))).into_iter().collect(),
                 None => cases.iter().filter_map(number).map(|n| (*value, Bound::Not(n))).collect(),

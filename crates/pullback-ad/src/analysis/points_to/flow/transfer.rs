@@ -71,21 +71,27 @@ impl Pass<'_> {
                 if let Some(addresses) = self.shape.subtracted(self.func, &data.op) {
                     // What does not reach one object yet may do so later; in the end nothing is known of the others.
                     if let Some(distance) = self.distance(addresses) {
+                        // Addresses within one object are no further apart than a positive number says.
+                        let forwards = data.flags.contains(Flags::NUW);
+                        let distance = if forwards { distance.within(0, i64::MAX) } else { distance };
                         self.set_offset(result.expect("arithmetic has a result"), distance);
                     }
                     return;
                 }
                 let (Some(x), Some(y)) = (self.interval(*a), self.interval(*b)) else { return };
-                let out = numbers::binary(*op, data.flags, &x, &y);
-                self.set_offset(result.expect("arithmetic has a result"), out);
+                let result = result.expect("arithmetic has a result");
+                if let Some(bits) = self.bits(result) {
+                    self.set_offset(result, numbers::binary(*op, data.flags, bits, &x, &y));
+                }
             }
             Op::Intrinsic(name, args) if result.is_some_and(|r| self.func.ty(r).is_int()) => {
                 // Of the operands that are no integers nothing becomes known.
                 let known =
                     |a: &Value| if self.func.ty(*a).is_int() { self.interval(*a) } else { Some(Offsets::any()) };
                 let args: Option<Vec<Offsets>> = args.iter().map(known).collect();
-                if let Some(args) = args {
-                    self.set_offset(result.expect("just looked"), numbers::intrinsic(name, &args));
+                let result = result.expect("just looked");
+                if let (Some(args), Some(bits)) = (args, self.bits(result)) {
+                    self.set_offset(result, numbers::intrinsic(name, bits, &args));
                 }
             }
             op if let Some(tape) = TapeUse::of(self.module, self.func, op) => self.tape(tape, &op.operands(), result),
@@ -184,11 +190,14 @@ impl Pass<'_> {
     fn cast(&mut self, op: CastOp, from: Value, to: Value) {
         match op {
             CastOp::ZExt | CastOp::SExt | CastOp::Trunc => {
-                let (from_ty, to_ty) = (self.func.ty(from), self.func.ty(to));
-                let (Type::Int(a), Type::Int(b)) = (from_ty, to_ty) else { return };
+                let (Some(before), Some(after)) = (self.bits(from), self.bits(to)) else { return };
                 if let Some(interval) = self.interval(from) {
-                    let bits = (*a).min(*b);
-                    self.set_offset(to, interval.map(|r| numbers::rewidth(r, bits)));
+                    let known = interval.map(|r| match op {
+                        CastOp::ZExt => numbers::zero_extended(r, before),
+                        CastOp::Trunc => numbers::wrapped(r, after),
+                        _ => r,
+                    });
+                    self.set_offset(to, known);
                 }
             }
             CastOp::Bitcast => {
