@@ -1,6 +1,6 @@
 //! After a panic every shadow is as it was, floats and pointers, wherever the panic came from.
 
-use pullback::{autodiff, grad, rrule};
+use pullback::{Differentiable, autodiff, grad, rrule};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn panics<R>(f: impl FnOnce() -> R) {
@@ -19,6 +19,69 @@ fn a_vector_that_has_grown() {
     let (mut v, mut d) = (vec![1.0, 2.0], vec![10.0, 20.0]);
     panics(|| d_push(&mut v, &mut d, 2.0));
     assert_eq!((v, d), (vec![1.0, 2.0, 4.0], vec![10.0, 20.0]));
+}
+
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+enum Either {
+    Floats(f64, f64),
+    Number(usize),
+}
+
+/// The last row is found by arithmetic in bytes, which says little of where in a row it leads to.
+#[autodiff(d_fill, Reverse, Duplicated, Const, Active)]
+fn fill(rows: &mut Vec<Vec<Either>>, by: usize) -> f64 {
+    let row = rows[0].clone();
+    rows.fill(row);
+    rows[0].clear();
+    let product = |e: &Either| if let Either::Floats(a, b) = e { a * b } else { 0.0 };
+    product(&rows[by][1])
+}
+
+#[test]
+fn lengths_beside_pointers() {
+    let rows = |of: f64| {
+        let mut rows = vec![vec![Either::Floats(of, 2.0 * of), Either::Floats(3.0 * of, of)], vec![Either::Number(7)]];
+        rows[0].reserve_exact(3);
+        rows[1].reserve_exact(9);
+        rows[1].clear();
+        rows
+    };
+    let shape = |rows: &[Vec<Either>]| rows.iter().map(|r| (r.as_ptr(), r.len(), r.capacity())).collect::<Vec<_>>();
+    let (mut v, mut d) = (rows(1.0), rows(0.5));
+    let before = shape(&d);
+    panics(|| d_fill(&mut v, &mut d, 0));
+    assert_eq!((shape(&d), &d), (before, &rows(0.5)));
+    let (mut v, mut d) = (rows(1.0), rows(0.0));
+    assert_eq!(d_fill(&mut v, &mut d, 1), 3.0);
+    assert_eq!(d[0], [Either::Floats(0.0, 0.0), Either::Floats(1.0, 3.0)]);
+}
+
+#[derive(Differentiable, Clone, Debug, PartialEq)]
+struct Counted {
+    count: usize,
+    values: Vec<f64>,
+}
+
+#[autodiff(d_counted, Reverse, Duplicated, Const, Active)]
+fn counted(all: &mut Vec<Counted>, by: usize) -> f64 {
+    let first = all[0].clone();
+    all.fill(first);
+    all.rotate_left(by % 2);
+    all[by].values[0] * all[0].values[0]
+}
+
+#[test]
+fn numbers_beside_pointers() {
+    let all = |of: f64| {
+        let one = |count, values| Counted { count, values };
+        vec![one(1, vec![of]), one(2, vec![of; 2]), one(3, vec![of; 5])]
+    };
+    let (mut v, mut d) = (all(2.0), all(0.5));
+    panics(|| d_counted(&mut v, &mut d, 3));
+    assert_eq!(d, all(0.5));
+    let (mut v, mut d) = (all(2.0), all(0.0));
+    assert_eq!(d_counted(&mut v, &mut d, 1), 4.0);
+    assert_eq!((d[0].values[0], d[2].count), (4.0, 3));
 }
 
 #[autodiff(d_swap, Reverse, Duplicated, Duplicated, Active)]

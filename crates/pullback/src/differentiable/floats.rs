@@ -35,6 +35,25 @@ pub trait VisitFloats: Sized {
         true
     }
 
+    /// Memory of the shadow that holds more than floats, and what is visited next: so many bytes at `place`.
+    ///
+    /// # Safety
+    /// The bytes may be copied, and written.
+    #[inline(always)]
+    unsafe fn block(&mut self, place: *mut u8, bytes: usize) {
+        let _ = (place, bytes);
+    }
+
+    /// As [`Self::reference`], for what nobody else sees meanwhile.
+    ///
+    /// # Safety
+    /// As asked there.
+    #[inline(always)]
+    unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S36, asked of the caller.
+        unsafe { self.reference(primal, place) }
+    }
+
     /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that
     /// was given it has returned.
     ///

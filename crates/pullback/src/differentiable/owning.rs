@@ -30,7 +30,11 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
         // SAFETY: S36, asked of the caller.
         unsafe {
             if visit.pointer(shadow.cast(), size_of_val(&**self) == 0) {
-                T::floats(self, pointee(&**self, shadow.cast()), visit);
+                let content = pointee(&**self, shadow.cast());
+                if !T::PLAIN {
+                    visit.block(content.cast(), size_of_val(&**self));
+                }
+                T::floats(self, content, visit);
             }
         }
     }
@@ -134,6 +138,9 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         unsafe {
             let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
             if visit.pointer(pointer.cast(), self.is_empty()) {
+                if !T::PLAIN {
+                    visit.block(pointer.read().cast(), size_of_val(&**self));
+                }
                 T::floats_in_row(self, pointer.read(), visit);
             }
         }

@@ -82,7 +82,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
-        unsafe { visit.reference::<T>(self, shadow.cast()) }
+        unsafe { visit.mutable::<T>(self, shadow.cast()) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {

@@ -109,7 +109,13 @@ macro_rules! counted {
                     // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
                     unsafe {
                         let counted = shadow.cast::<*mut Counted<T>>().read();
-                        T::floats(self, &raw mut (*counted).value, visit);
+                        let value = &raw mut (*counted).value;
+                        // Others may use their cells meanwhile.
+                        let is_alone = (*counted).strong == 1 && (*counted).weak == 1;
+                        if !T::PLAIN && (is_alone || !T::CELLS && !T::CONSTANTS) {
+                            visit.block(value.cast(), size_of::<T>());
+                        }
+                        T::floats(self, value, visit);
                     }
                 }
             }

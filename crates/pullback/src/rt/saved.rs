@@ -2,8 +2,9 @@
 //! in them.
 //!
 //! Most derivatives add to the shadows of inputs only when the primal is through, and then nothing panics. Where one
-//! disturbs them earlier (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first.
-//! What else lies in a shadow, a reverse derivative does not write, but for enums, of which `Aside` takes care. The
+//! disturbs them earlier (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first, and
+//! all that lies beside pointers: where the engine cannot tell a pointer from the length beside it, it moves both. Of
+//! enums `Aside` takes care. The
 //! wrapper of a derivative notes where its shadows are; the derivative has them saved, and forgets that when it is
 //! through. What is saved when the tape is dropped is put back.
 //!
@@ -40,6 +41,10 @@ pub(super) struct Saved {
     floats: Vec<Run>,
     /// Pointers in the order in which they are met: one that leads to another one comes first.
     pointers: Vec<Pointer>,
+    /// Memory in which there are pointers.
+    blocks: Vec<Block>,
+    /// Whether what is visited is behind a shared reference. Pointers stay as they are there.
+    is_shared: bool,
     /// Shadows of shared values that were met.
     met: HashSet<*const ()>,
     /// What was lent: what references lead to, if there are pointers in it. All else was moved into the function.
@@ -91,6 +96,13 @@ impl std::fmt::Debug for Lent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lent").finish_non_exhaustive()
     }
+}
+
+/// Memory in which there are pointers, and the bytes that were there; some may be nothing at all.
+#[derive(Debug)]
+struct Block {
+    place: *mut MaybeUninit<u8>,
+    bytes: Box<[MaybeUninit<u8>]>,
 }
 
 /// Floats in a row.
@@ -150,7 +162,38 @@ impl VisitFloats for Saved {
         !self.owned_only && unsafe { self.pointer_of(place, kind) } && self.is_new(address)
     }
 
+    unsafe fn block(&mut self, place: *mut u8, bytes: usize) {
+        if bytes == 0 || self.is_shared || self.owned_only || self.stays {
+            return;
+        }
+        let place = place.cast::<MaybeUninit<u8>>();
+        // SAFETY: S23, asked of the caller.
+        let bytes = unsafe { std::slice::from_raw_parts(place, bytes) }.into();
+        self.blocks.push(Block { place, bytes });
+    }
+
+    unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S23, asked of the caller.
+        unsafe { self.behind(primal, place, self.is_shared) }
+    }
+
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S23, asked of the caller.
+        unsafe { self.behind(primal, place, true) }
+    }
+
+    fn is_new(&mut self, _: *const ()) -> bool {
+        // By its shadow, which the last pointer leads to: in a batch a value has several.
+        self.pointers.last().is_none_or(|last| self.met.insert(last.to.cast_const()))
+    }
+}
+
+impl Saved {
+    /// Visit what a reference leads to, which is shared or not.
+    ///
+    /// # Safety
+    /// As asked by [`VisitFloats::reference`].
+    unsafe fn behind<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut (), is_shared: bool) {
         if self.owned_only || self.stays {
             return;
         }
@@ -166,9 +209,14 @@ impl VisitFloats for Saved {
         // the tape is used.
         let visit = move |saved: &mut Saved| unsafe { (*primal).floats(shadow, saved) };
         // Without pointers in it nothing can be exchanged, and what is there has its cotangents where it is.
-        let outer = std::mem::replace(&mut self.in_lent, !T::PLAIN);
+        let outer = (self.in_lent, self.is_shared);
+        (self.in_lent, self.is_shared) = (!T::PLAIN, is_shared);
+        if !T::PLAIN {
+            // SAFETY: S23, asked of the caller.
+            unsafe { self.block(shadow.cast(), size_of_val(&*primal)) };
+        }
         visit(self);
-        self.in_lent = outer;
+        (self.in_lent, self.is_shared) = outer;
         if !T::PLAIN {
             let visit: Box<dyn Fn(&mut Saved) + '_> = Box::new(visit);
             // SAFETY: S23, it is not called when the tape has gone.
@@ -177,13 +225,6 @@ impl VisitFloats for Saved {
         }
     }
 
-    fn is_new(&mut self, _: *const ()) -> bool {
-        // By its shadow, which the last pointer leads to: in a batch a value has several.
-        self.pointers.last().is_none_or(|last| self.met.insert(last.to.cast_const()))
-    }
-}
-
-impl Saved {
     /// Note a pointer; whether it leads somewhere. What a function without derivative has made has no shadow.
     ///
     /// # Safety
@@ -213,7 +254,12 @@ pub unsafe fn note_bookkeeping<T: Differentiable>(
     /// # Safety: as above.
     unsafe fn save<T: Differentiable>(primal: *const (), shadow: *mut (), saved: &mut Saved) {
         // SAFETY: S23, asked of the caller.
-        unsafe { (*primal.cast::<T>()).floats(shadow.cast::<T>(), saved) }
+        unsafe {
+            if !T::PLAIN {
+                saved.block(shadow.cast(), size_of::<T>());
+            }
+            (*primal.cast::<T>()).floats(shadow.cast::<T>(), saved)
+        }
     }
     let primal = (&raw const *primal).cast();
     tape.noted = note.write(Noted { primal, shadow, save: save::<T>, next: tape.noted });
@@ -324,6 +370,10 @@ impl Tape {
     /// Put back what is saved.
     pub(super) fn put_back(&mut self) {
         let Some(saved) = self.saved.take() else { return };
+        for Block { place, bytes } in saved.blocks {
+            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there, and it is no shared memory.
+            unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
         // What is as it was is not written: it may lie where nothing can be.
         for Pointer { place, to, .. } in saved.pointers {
             // SAFETY: S23, as asked by `note_bookkeeping`; it was read from there.

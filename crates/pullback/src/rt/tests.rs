@@ -344,6 +344,24 @@ fn saved_shadows_are_put_back() {
     }
 }
 
+/// So is what lies beside pointers: the lengths of vectors.
+#[test]
+fn lengths_are_put_back_with_pointers() {
+    let x = vec![vec![1.0_f64], vec![2.0, 3.0], vec![]];
+    let mut dx = vec![vec![5.0], vec![6.0, 7.0], vec![]];
+    let mut tape = Tape::new();
+    let mut note = MaybeUninit::uninit();
+    let place = &raw mut dx;
+    // SAFETY: the shadow fits, and stays where it is; nobody else uses it while the tape is there.
+    unsafe {
+        note_bookkeeping(&mut tape, &mut note, &x, place.cast());
+        __pullback_save_shadows(&mut tape, 1);
+        (&mut *place).rotate_left(1);
+    }
+    drop(tape);
+    assert_eq!(dx, [vec![5.0], vec![6.0, 7.0], vec![]]);
+}
+
 /// In a batch one shared value has several shadows.
 #[test]
 fn all_shadows_of_a_shared_value_are_put_back() {

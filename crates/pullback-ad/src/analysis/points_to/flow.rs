@@ -189,6 +189,21 @@ impl Pass<'_> {
         }
     }
 
+    /// What is known of an integer that is added to an address. A product is not beyond the numbers there, whatever it
+    /// may be where it is used otherwise: no index of a value in memory is so large.
+    fn bytes(&mut self, offset: Value) -> Option<Offsets> {
+        let known = self.interval(offset)?;
+        let inst = self.func.def_inst(offset).map(|inst| self.func.inst(inst));
+        match inst.map(|data| &data.op) {
+            Some(Op::Bin(op @ (BinOp::Mul | BinOp::Shl), index, by)) if self.func.as_int(*by).is_some() => {
+                let (index, by) = (self.interval(*index)?, self.interval(*by)?);
+                let bytes = numbers::binary(*op, Flags::ADDRESS, self.bits(offset)?, &index, &by);
+                Some(known.ends().map_or(bytes.clone(), |(lo, hi)| bytes.within(lo, hi)))
+            }
+            _ => Some(known),
+        }
+    }
+
     /// How many bits an integer has.
     fn bits(&self, value: Value) -> Option<u16> {
         match self.func.ty(value) {

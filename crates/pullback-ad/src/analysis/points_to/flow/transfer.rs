@@ -44,7 +44,7 @@ impl Pass<'_> {
                 let result = result.expect("an address has a result");
                 if let Some((object, at)) = self.pointer(*base) {
                     self.set_object(result, object);
-                    if let Some(mut offset) = self.interval(*offset) {
+                    if let Some(mut offset) = self.bytes(*offset) {
                         if data.flags.contains(Flags::NUW) {
                             offset = offset.within(0, i64::MAX);
                         }
