@@ -233,6 +233,7 @@ table! {
     LLVMGetInitializer(ValueRef) -> ValueRef;
     LLVMSetInitializer(ValueRef, ValueRef);
     LLVMIsGlobalConstant(ValueRef) -> Bool;
+    LLVMGetUnnamedAddress(ValueRef) -> c_int;
     LLVMIsThreadLocal(ValueRef) -> Bool;
     LLVMGlobalGetValueType(ValueRef) -> TypeRef;
     LLVMIsDeclaration(ValueRef) -> Bool;

@@ -43,6 +43,8 @@ pub struct Symbol {
     pub visibility: Visibility,
     /// For a global: whether nothing ever writes to it. For a function: true.
     pub is_constant: bool,
+    /// For a global: whether programs may tell it from others by its address, as a `static` and unlike a literal.
+    pub has_identity: bool,
 }
 
 impl Linkage {
@@ -97,7 +99,12 @@ impl Module {
                 _ => Visibility::Default,
             },
             is_constant,
+            has_identity: self.is_variable(value) && llvm!(self.api(), LLVMGetUnnamedAddress(value)) == 0,
         }
+    }
+
+    fn is_variable(&self, value: ValueRef) -> bool {
+        llvm!(self.api(), LLVMGetValueKind(value)) == value_kind::GLOBAL
     }
 
     /// Change a symbol's linkage. A symbol that becomes internal or available externally leaves its comdat.
@@ -171,19 +178,24 @@ impl Module {
         }
     }
 
-    /// Every definition except `keep` becomes internal, so that unused ones can go.
+    /// Every definition except `keep` becomes internal, so that unused ones can go. Variables that are available
+    /// externally are defined elsewhere.
     pub fn internalize(&mut self, keep: &[&str]) {
         let keep: HashSet<&str> = keep.iter().copied().collect();
         for value in self.raw_functions().into_iter().chain(self.raw_globals()) {
             let name = self.name_of(value);
-            if !self.is_declaration(value) && !name.starts_with("llvm.") && !keep.contains(name.as_str()) {
+            let linkage = Linkage::from_raw(llvm!(self.api(), LLVMGetLinkage(value)));
+            let is_elsewhere =
+                self.is_declaration(value) || (self.is_variable(value) && linkage == Linkage::AvailableExternally);
+            if !is_elsewhere && !name.starts_with("llvm.") && !keep.contains(name.as_str()) {
                 self.set_raw_linkage(value, Linkage::Internal);
             }
         }
     }
 
     /// Internal symbols that other modules may have to share become external and hidden, with `suffix` on their
-    /// names: mutable globals always, functions and constants where `share` says so. Returns the new names.
+    /// names: globals that can be told from others always, functions and literals where `share` says so. Returns the
+    /// new names.
     pub fn promote_internals(&mut self, suffix: &str, mut share: impl FnMut(&Symbol) -> bool) -> Vec<String> {
         let mut promoted = Vec::new();
         let constant = |g| llvm!(self.api(), LLVMIsGlobalConstant(g)) != 0;
@@ -194,7 +206,7 @@ impl Module {
             if symbol.linkage != Linkage::Internal || symbol.is_declaration || symbol.name.starts_with("llvm.") {
                 continue;
             }
-            if symbol.is_constant && !share(&symbol) {
+            if symbol.is_constant && !symbol.has_identity && !share(&symbol) {
                 continue;
             }
             let name = format!("{}{suffix}", symbol.name);

@@ -485,11 +485,17 @@ fn close(program: &mut Program, d: &mut Module, derivatives: &[&str], applied: &
     Ok(named.filter_map(|symbol| program.owner(&symbol.name)).collect())
 }
 
-/// Leave variables where they are: a copy of a module refers to them.
+/// Leave variables where they are, and `static`s, which programs know by their addresses: a copy of a module refers to
+/// them. What a constant is, the copy knows. (Those that only a module of the standard library knows are copied.)
 fn share_variables(module: &mut Module) -> Result<()> {
-    for variable in module.globals().into_iter().filter(|g| !g.is_constant && !g.is_declaration) {
-        anyhow::ensure!(variable.linkage != Linkage::Internal, "a variable of the standard library has come along");
-        module.make_declaration(&variable.name)?;
+    for variable in module.globals().into_iter().filter(|g| !g.is_declaration) {
+        if !variable.is_constant {
+            anyhow::ensure!(variable.linkage != Linkage::Internal, "a variable of the standard library has come along");
+            module.make_declaration(&variable.name)?;
+        } else if variable.has_identity && variable.linkage != Linkage::Internal && !variable.name.starts_with("llvm.")
+        {
+            module.set_linkage(&variable.name, Linkage::AvailableExternally)?;
+        }
     }
     Ok(())
 }
