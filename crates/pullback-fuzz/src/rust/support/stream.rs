@@ -24,6 +24,8 @@ pub struct Stream {
     pub point: u64,
     /// How many numbers were taken.
     pub taken: usize,
+    /// Whether numbers are multiples of one half, so that some are equal to constants of the program.
+    is_coarse: bool,
 }
 
 impl Stream {
@@ -34,13 +36,19 @@ impl Stream {
         for _ in 0..2 {
             state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         }
-        Stream { state, point, taken: 0 }
+        let is_coarse = purpose == Purpose::Values && seed.wrapping_add(point) % 4 == 0;
+        Stream { state, point, taken: 0, is_coarse }
     }
 
     /// The next number.
     pub fn number(&mut self) -> f64 {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.taken += 1;
-        (self.state >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.5
+        let number = (self.state >> 11) as f64 / (1u64 << 53) as f64 * 3.0 - 1.5;
+        match self.is_coarse {
+            // Not zero, where many functions are singular.
+            true => ((number * 2.0).trunc() / 2.0).abs().max(0.5).copysign(number),
+            false => number,
+        }
     }
 }

@@ -10,7 +10,8 @@ impl Writer {
 
     /// An integer; it may be large.
     pub(super) fn int(&mut self) -> String {
-        match self.rng.below(10) {
+        match self.rng.below(11) {
+            10 if !self.scope.ints.is_empty() => self.hash(),
             0 | 1 => self.rng.below(5).to_string(),
             2 | 3 => self.amount(),
             4 if !self.scope.slices.is_empty() => {
@@ -20,6 +21,18 @@ impl Writer {
             _ if !self.scope.ints.is_empty() => self.rng.pick(&self.scope.ints).clone(),
             5 => self.amount(),
             _ => self.rng.below(5).to_string(),
+        }
+    }
+
+    /// An integer that comes from arithmetic which goes beyond its numbers.
+    fn hash(&mut self) -> String {
+        let int = self.rng.pick(&self.scope.ints).clone();
+        match self.rng.below(5) {
+            0 => format!("(((({int} & 3) as u32).wrapping_mul(0x9e37_79b9) >> 28) as usize)"),
+            1 => format!("(((({int} & 7) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as usize)"),
+            2 => format!("(((({int} & 15) as u8).wrapping_mul(24) / 3) as usize)"),
+            3 => format!("((({int} as u8).wrapping_sub(3) >> 3) as usize)"),
+            _ => format!("((({int} as u16).wrapping_mul(0x9e37) % 31) as usize)"),
         }
     }
 
@@ -165,8 +178,21 @@ impl Writer {
         }
     }
 
+    /// A constant that some values are equal to.
+    fn half(&mut self) -> &'static str {
+        *self.rng.pick(&["§-1.5§", "§-1.0§", "§-0.5§", "§0.5§", "§1.0§", "§1.5§"])
+    }
+
     pub(super) fn condition(&mut self) -> String {
-        match self.rng.below(10) {
+        match self.rng.below(12) {
+            10 => {
+                let (a, half, operator) = (self.atom(), self.half(), *self.rng.pick(&["==", "!="]));
+                format!("({a}) {operator} {half}")
+            }
+            11 => {
+                let (a, half) = (self.atom(), self.half());
+                format!("({a}) >= {half} && ({a}) <= {half}")
+            }
             0..3 => {
                 let (a, b) = (self.int(), self.int());
                 let operator = self.rng.pick(&["<", "==", ">=", "!="]);
