@@ -136,8 +136,8 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The same way, where the memory around is noted as one piece if there are cells in it. In an enum there are cells
-    /// in some variants only: those are noted by themselves.
+    /// The same way, to what a pointer leads to. The memory there is noted as one piece if there are cells in it. In an
+    /// enum there are cells in some variants only: those are noted by themselves, or [in rows](Self::row).
     pub(super) fn around<T: Differentiable + ?Sized>(self, primal: &T, shadow: &T) -> Self {
         let is_noted = T::CELLS && !T::VARIANTS;
         if is_noted {
@@ -146,8 +146,13 @@ impl<'a> Path<'a> {
         Path { is_noted, ..self }
     }
 
+    /// The same way, to values in a row, whose cells are noted at once unless the memory around is.
+    pub(super) fn row<T: Differentiable>(self, primal: &[T], shadow: &[T]) -> Self {
+        if self.is_noted { self } else { self.around(primal, shadow) }
+    }
+
     /// Note memory that others may have names of.
-    pub(super) fn piece<T: ?Sized>(&self, primal: &T, shadow: &T) {
+    fn piece<T: ?Sized>(&self, primal: &T, shadow: &T) {
         self.piece_of((&raw const *primal).cast::<()>(), (&raw const *shadow).cast::<()>(), size_of_val(primal), false);
     }
 

@@ -68,7 +68,8 @@ unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
-    const CHECKED: bool = T::CHECKED;
+    // A `&mut` that is itself behind `&` or in an `Rc` leads to cells that have other names.
+    const CHECKED: bool = T::CHECKED || T::CELLS;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;
     const CELLS: bool = false;
@@ -77,7 +78,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        T::check_shadow(self, shadow, path)
+        T::check_shadow(self, shadow, &path.around::<T>(self, shadow))
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {

@@ -1,5 +1,7 @@
 //! Layouts against real memory, zero shadows, and what the check of a shadow says.
 
+mod names;
+
 use super::*;
 
 use crate::abi::Kind;
