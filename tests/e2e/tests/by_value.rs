@@ -164,3 +164,57 @@ fn differentiated_again() {
     assert_eq!(jvp(gradient, &[1.0, 2.0][..], &[1.0, 0.0][..]), (12.0, 3.0));
     assert_eq!(hvp(|x: &[f64]| scaled(x.to_vec()), &[1.0, 2.0][..], &[1.0, 0.0][..]), [0.0, 3.0]);
 }
+
+/// Panics when it is cloned, if it is told to.
+struct Bomb(bool);
+
+impl Clone for Bomb {
+    fn clone(&self) -> Self {
+        assert!(!self.0, "it cannot be cloned");
+        Bomb(self.0)
+    }
+}
+
+#[derive(Differentiable)]
+struct Armed {
+    owned: Rc<Cell<f64>>,
+    #[pullback(skip)]
+    bomb: Bomb,
+}
+
+#[autodiff(d_beside, Reverse, Active, Active, Active)]
+#[autodiff(d_beside_twice, Reverse(2), Active, Active, Active)]
+fn beside(a: Rc<Cell<f64>>, b: Armed) -> f64 {
+    a.get() * b.owned.get() + if b.bomb.0 { 1.0 } else { 0.0 }
+}
+
+#[autodiff(d_named_twice, Reverse, Active, Duplicated, Active)]
+fn named_twice(a: Rc<Cell<f64>>, b: &Rc<Cell<f64>>) -> f64 {
+    a.get() * b.get()
+}
+
+#[autodiff(d_of_rest, Reverse, Active, Const, Active)]
+fn of_rest(a: Rc<Cell<f64>>, b: Rc<Cell<f64>>) -> f64 {
+    a.get() * b.get()
+}
+
+/// A derivative that refuses its arguments drops those that were moved in, also if no zero of one can be made.
+#[test]
+fn a_refusal_drops_what_was_moved_in() {
+    let (v, w) = (Rc::new(Cell::new(2.0)), Rc::new(Cell::new(3.0)));
+    let panics = |call: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
+    let armed = |is_armed| Armed { owned: w.clone(), bomb: Bomb(is_armed) };
+    panics(&|| drop(d_beside(v.clone(), armed(true))));
+    assert_eq!([Rc::strong_count(&v), Rc::strong_count(&w)], [1; 2]);
+    panics(&|| drop(d_beside_twice(v.clone(), armed(true), [1.0, 1.0])));
+    assert_eq!([Rc::strong_count(&v), Rc::strong_count(&w)], [1; 2]);
+    let (da, db, value) = d_beside(v.clone(), armed(false));
+    assert_eq!((da.get(), db.owned.get(), value), (3.0, 2.0, 6.0));
+    assert_eq!([Rc::strong_count(&v), Rc::strong_count(&w)], [1; 2]);
+
+    let c = Rc::new(Cell::new(2.0));
+    panics(&|| drop(d_named_twice(c.clone(), &c, &mut Rc::new(Cell::new(0.0)))));
+    assert_eq!(Rc::strong_count(&c), 1);
+    panics(&|| drop(d_of_rest(c.clone(), c.clone())));
+    assert_eq!(Rc::strong_count(&c), 1);
+}

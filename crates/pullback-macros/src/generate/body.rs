@@ -8,6 +8,7 @@
 //! check("y", &y, &d0_0, Some(&aside), (&congruence, 0));      // panics if a shadow does not fit; nothing is written yet
 //! let s0_0 = writable("y", &mut d0_0, &aside);                // its place
 //! aside.assert_alone();                                       // panics if something else sees what is put aside
+//! let mut d1_0 = zero(&x);                                    // the gradient of an `Active` argument, checked as the others are
 //! congruence.assert_congruent();                              // panics if shared memory has other names in the shadows
 //! if disowns(…) { congruence.assert_owned() }                 // forward mode: panics if owners may go behind the back of a shadow
 //! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
@@ -155,7 +156,10 @@ impl Body<'_> {
             }
         }
         match self.plan.attribute.mode {
-            Mode::Reverse => tokens.extend(self.written()),
+            Mode::Reverse => {
+                tokens.extend(self.written());
+                tokens.extend(self.zeros());
+            }
             Mode::Forward => tokens.extend(self.examined()),
         }
         if self.has_shadows() {
@@ -220,28 +224,37 @@ impl Body<'_> {
         tokens
     }
 
-    /// The places of the arguments, and of the gradients of `Active` ones.
+    /// The gradients of `Active` arguments, which are zeros: whoever makes one may panic, so the arguments still belong
+    /// to the derivative, which drops them then.
+    fn zeros(&self) -> TokenStream {
+        let (mut tokens, Body { aside, congruence, .. }) = (TokenStream::new(), self);
+        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
+            if self.plan.roles[index] != Role::Active {
+                continue;
+            }
+            let (label, name, lanes, span) = (&argument.label, &argument.name, &self.lanes[index], argument.ty.span());
+            tokens.extend(quote_spanned!(span=> #(let mut #lanes = ::pullback::__private::zero(&#name);)*));
+            // SAFETY: S7, a zero has the type of its value.
+            for (number, lane) in lanes.iter().enumerate() {
+                let check = quote_spanned! {span=> ::pullback::__private::check(
+                    #label, &#name, &#lane, ::core::option::Option::Some(&#aside), (&#congruence, #number),
+                )};
+                tokens.extend(quote!(unsafe { #check };));
+            }
+        }
+        tokens
+    }
+
+    /// The places of the arguments. From here on they belong to the primal.
     fn places(&self) -> TokenStream {
         let mut tokens = TokenStream::new();
-        let Body { aside, congruence, constants, .. } = self;
-        let numbers: Vec<usize> = (0..self.plan.attribute.width.lanes()).collect();
+        let Body { congruence, constants, .. } = self;
         let mut taken = TokenStream::new();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let (name, place, lanes) = (&argument.name, &self.arguments[index], &self.lanes[index]);
-            let label = &argument.label;
             tokens.extend(quote!(let #place = ::core::mem::ManuallyDrop::new(#name);));
             let span = argument.ty.span();
             match (self.plan.roles[index], self.plan.attribute.mode) {
-                // SAFETY: S7, a zero has the type of its value.
-                (Role::Active, _) => {
-                    tokens.extend(quote_spanned!(span=> #(let mut #lanes = ::pullback::__private::zero(&*#place);)*));
-                    for (lane, number) in lanes.iter().zip(&numbers) {
-                        let check = quote_spanned! {span=> ::pullback::__private::check(
-                            #label, &*#place, &#lane, ::core::option::Option::Some(&#aside), (&#congruence, #number),
-                        )};
-                        tokens.extend(quote!(unsafe { #check };));
-                    }
-                }
                 // A tangent that is passed by value is moved into the derivative, as its primal is.
                 (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => {
                     tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
@@ -251,9 +264,6 @@ impl Body<'_> {
                 }
                 _ => {}
             }
-        }
-        if self.plan.roles.contains(&Role::Active) {
-            tokens.extend(quote!(#congruence.assert_congruent();));
         }
         if !taken.is_empty() || matches!(self.plan.result, ResultRole::Tangent(_)) {
             tokens.extend(quote!(let mut #constants = ::pullback::__private::Constants::default();));

@@ -110,16 +110,15 @@ fn the_seeds_example() {
             unsafe { ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&aside), (&congruence, 0usize)) };
             let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &aside);
             aside.assert_alone();
-            congruence.assert_congruent();
-            let a0 = ::core::mem::ManuallyDrop::new(x);
-            let mut d0_0 = ::pullback::__private::zero(&*a0);
+            let mut d0_0 = ::pullback::__private::zero(&x);
             unsafe {
                 ::pullback::__private::check(
-                    "x", &*a0, &d0_0, ::core::option::Option::Some(&aside), (&congruence, 0usize),
+                    "x", &x, &d0_0, ::core::option::Option::Some(&aside), (&congruence, 0usize),
                 )
             };
-            let a1 = ::core::mem::ManuallyDrop::new(y);
             congruence.assert_congruent();
+            let a0 = ::core::mem::ManuallyDrop::new(x);
+            let a1 = ::core::mem::ManuallyDrop::new(y);
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
             ::pullback::__private::seed(&d2_0, &aside);
