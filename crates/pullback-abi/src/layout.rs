@@ -118,6 +118,14 @@ impl Field {
         self
     }
 
+    /// The same bytes, of a type of which this function tells the wrapper more when the program runs. The driver does
+    /// not read it.
+    #[must_use]
+    pub const fn of(mut self, layout: LayoutFn) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
     /// The same bytes, of a type whose values have to be dropped, or not.
     #[must_use]
     pub const fn with_drop(mut self, needs_drop: bool) -> Self {

@@ -7,7 +7,7 @@ pub use crate::abi::{
 pub use crate::differentiable::{
     ActiveResult, Aside, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Mismatch, NoClone, Part, Path,
     Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, is_token,
-    layout_of, make_zero,
+    layout_of, make_zero, part_layout,
 };
 pub use crate::rt::{Noted, Tape, note_bookkeeping as note, release_spare};
 

@@ -1326,9 +1326,11 @@ mod parts_behind_an_rc {
     }
 }
 
-/// What the primal borrows may not live as long as its tangent.
+/// What the primal borrows may not live as long as its tangent, and neither may what another tangent borrows.
 mod parts_that_borrow {
+    use super::message;
     use pullback::{Differentiable, autodiff};
+    use std::rc::Rc;
 
     #[derive(Differentiable, Debug, PartialEq, Clone)]
     struct Lent<'a> {
@@ -1341,29 +1343,33 @@ mod parts_that_borrow {
     #[autodiff(t_squared, Forward, Dual)]
     fn squared(of: &mut Lent<'_>) {
         of.x *= of.x;
+    }
+
+    #[autodiff(t_shortened, Forward, Dual)]
+    fn shortened(of: &mut Lent<'_>) {
+        of.x *= of.x;
         of.text = &of.text[1..];
     }
 
     #[autodiff(t_reordered, Forward, Dual)]
-    fn reordered(all: &mut Vec<Lent<'_>>) {
+    fn reordered(all: &mut [Lent<'_>]) {
         all.swap(0, 1);
-        let last = Lent { x: all[0].x * all[1].x, ..all[1].clone() };
-        all.push(last);
+        all[0].x *= all[1].x;
     }
 
     #[derive(Differentiable)]
     struct Ranked<'a> {
         x: f64,
         text: &'a str,
-        ranks: Option<&'a [usize]>,
+        ranks: Option<&'a [(usize, u8)]>,
     }
 
-    static KEPT: std::sync::Mutex<Vec<&'static [usize]>> = std::sync::Mutex::new(Vec::new());
+    static KEPT: std::sync::Mutex<Vec<&'static [(usize, u8)]>> = std::sync::Mutex::new(Vec::new());
 
     #[autodiff(t_ranked, Forward, Dual)]
     fn ranked(of: &mut Ranked<'_>) {
         of.x *= of.x;
-        of.ranks = if of.ranks.is_none() { Some(&[1, 2, 3]) } else { None };
+        of.ranks = if of.ranks.is_none() { Some(&[(1, 2), (3, 4)]) } else { None };
     }
 
     #[test]
@@ -1371,7 +1377,7 @@ mod parts_that_borrow {
         let (mut of, mut tangent) =
             (Ranked { x: 3.0, text: "a", ranks: None }, Ranked { x: 1.0, text: "b", ranks: None });
         t_ranked(&mut of, &mut tangent);
-        assert_eq!((tangent.x, tangent.text, tangent.ranks), (6.0, "b", Some(&[1, 2, 3][..])));
+        assert_eq!((tangent.x, tangent.text, tangent.ranks), (6.0, "b", Some(&[(1, 2), (3, 4)][..])));
         // A copy for ever. For valgrind, which looks for what is lost.
         KEPT.lock().unwrap().extend(tangent.ranks);
         t_ranked(&mut of, &mut tangent);
@@ -1381,16 +1387,245 @@ mod parts_that_borrow {
     #[test]
     fn stay_the_shadow_s_own() {
         let mut tangent = Lent { x: 1.0, text: "of the tangent", all: &[] };
-        let mut tangents = vec![tangent.clone(), Lent { x: 10.0, text: "second", all: &[] }];
+        let mut short = tangent.clone();
+        let mut tangents = [tangent.clone(), Lent { x: 10.0, text: "second", all: &[] }];
         {
             let (text, all) = (String::from("of the primal"), vec![String::from("a")]);
-            t_squared(&mut Lent { x: 3.0, text: &text, all: &all }, &mut tangent);
-            let mut values = vec![Lent { x: 3.0, text: &text, all: &all }, Lent { x: 5.0, text: &all[0], all: &all }];
+            let of = Lent { x: 3.0, text: &text, all: &all };
+            t_squared(&mut of.clone(), &mut tangent);
+            t_shortened(&mut of.clone(), &mut short);
+            let mut values = [of, Lent { x: 5.0, text: &all[0], all: &all }];
             t_reordered(&mut values, &mut tangents);
         }
         assert_eq!(tangent, Lent { x: 6.0, text: "of the tangent", all: &[] });
-        let first = Lent { x: 1.0, text: "of the tangent", all: &[] };
-        assert_eq!(tangents, [Lent { x: 10.0, text: "second", all: &[] }, first.clone(), Lent { x: 35.0, ..first }]);
+        assert_eq!(short, Lent { x: 6.0, text: "f the primal", all: &[] });
+        let second = Lent { x: 1.0, text: "of the primal", all: &[] };
+        assert_eq!(tangents, [Lent { x: 35.0, text: "a", all: &[] }, second]);
+    }
+
+    #[derive(Differentiable, Debug, Clone, PartialEq)]
+    struct Named<'a> {
+        x: f64,
+        name: &'a str,
+    }
+
+    fn named(x: f64, name: &str) -> Named<'_> {
+        Named { x, name }
+    }
+
+    #[autodiff(t_scaled, Forward, Dual, Dual)]
+    fn scaled(a: &mut Named<'_>, b: &mut Named<'_>) {
+        a.x *= b.x;
+    }
+
+    #[autodiff(t_moved, Forward, Dual, Dual)]
+    fn moved(a: &mut Vec<Named<'_>>, b: &mut Vec<Named<'_>>) {
+        let x = a[0].x;
+        *a = Vec::new();
+        b.push(Named { x, name: "n" });
+        b.push(Named { x: x * x, name: "n" });
+    }
+
+    #[derive(Differentiable, Debug, PartialEq)]
+    enum Either<'a, 'b> {
+        First(f64, &'a str),
+        Second(f64, (&'b str,)),
+    }
+
+    #[autodiff(t_turned, Forward, Dual)]
+    fn turned(of: &mut Either<'_, '_>) {
+        if let Either::First(x, _) = of {
+            *of = Either::Second(*x * *x, ("n",));
+        }
+    }
+
+    #[derive(Differentiable)]
+    struct Shared<'a, 'b> {
+        a: (Rc<Named<'a>>,),
+        b: Rc<Named<'b>>,
+    }
+
+    #[autodiff(t_joined, Forward, Dual)]
+    fn joined<'b: 'a, 'a>(of: &mut Shared<'a, 'b>) {
+        of.a.0 = of.b.clone();
+    }
+
+    /// All texts of the primals are one, and the tangents' are not.
+    #[test]
+    fn are_not_mixed() {
+        let (mut da, mut lists) = (named(1.0, "own"), Vec::with_capacity(4));
+        let mut either = Either::<'_, 'static>::First(1.0, "");
+        let kept;
+        {
+            let short = String::from("the text of a tangent that ends");
+            let mut db = named(1.0, &short);
+            t_scaled(&mut named(1.0, "n"), &mut da, &mut named(2.0, "n"), &mut db);
+            assert_eq!((db.name, db.x), (&*short, 1.0));
+
+            let mut d_first = vec![named(1.0, &short), named(0.0, &short)];
+            let (mut first, mut second) = (vec![named(3.0, "n"), named(1.0, "n")], Vec::with_capacity(4));
+            t_moved(&mut first, &mut d_first, &mut second, &mut lists);
+            assert_eq!((first.len(), d_first.len()), (0, 0));
+
+            let mut d_either = Either::<'_, 'static>::First(1.0, &short);
+            t_turned(&mut Either::First(3.0, "n"), &mut d_either);
+            if let Either::Second(x, text) = d_either {
+                either = Either::Second(x, text);
+            }
+
+            let shared = |x: f64| Rc::new(named(x, "n"));
+            let mut d = Shared { a: (Rc::new(named(1.0, &short)),), b: Rc::new(named(1.0, "own")) };
+            t_joined(&mut Shared { a: (shared(3.0),), b: shared(4.0) }, &mut d);
+            kept = d.b.name;
+        }
+        assert_eq!((da, kept), (named(3.0, "own"), "n"));
+        assert_eq!(lists, [named(1.0, "n"), named(6.0, "n")]);
+        assert_eq!(either, Either::Second(6.0, ("n",)));
+    }
+
+    #[derive(Differentiable)]
+    struct Chosen<'a> {
+        x: f64,
+        out: Option<&'a str>,
+        #[allow(dead_code)]
+        from: &'a [&'a str],
+    }
+
+    #[autodiff(t_chosen, Forward, Dual)]
+    fn chosen(of: &mut Chosen<'_>) {
+        of.x *= 2.0;
+        of.out = Some(of.from[0]);
+    }
+
+    #[autodiff(t_returned, Forward, Dual, Dual, Dual)]
+    fn returned<'a>(a: Named<'a>, b: Named<'_>) -> (f64, &'a str) {
+        (a.x * b.x * b.name.len() as f64, a.name)
+    }
+
+    #[autodiff(t_lent, Forward, Dual, Dual)]
+    fn lent<'a, 'b>(of: &'a mut Named<'b>) -> (f64, &'a mut Named<'b>) {
+        (of.x * of.x, of)
+    }
+
+    /// A text that a tangent had not is a copy, and there is one of each.
+    #[test]
+    fn are_copied_where_they_are_new() {
+        let mut tangent = Chosen { x: 1.0, out: None, from: &["own"] };
+        let mut own = Named { x: 1.0, name: "own" };
+        let text = String::from("the text of a primal that ends");
+        let d;
+        let again = {
+            let short = text.clone();
+            let from = [&*short];
+            let mut of = Chosen { x: 2.0, out: None, from: &from };
+            t_chosen(&mut of, &mut tangent);
+            t_chosen(&mut of, &mut tangent);
+            let mut again = Chosen { x: 1.0, out: None, from: &["own"] };
+            t_chosen(&mut Chosen { out: None, ..of }, &mut again);
+            d = t_returned(named(1.0, "n"), named(1.0, "own"), named(2.0, "n"), named(1.0, &short)).1;
+            let mut of = named(3.0, &short);
+            let (_, (x, lent)) = t_lent(&mut of, &mut own);
+            assert_eq!((x, lent.name), (6.0, "own"));
+            again.out
+        };
+        assert_eq!((tangent.x, tangent.out), (4.0, Some(&*text)));
+        assert!(std::ptr::eq(again.unwrap(), tangent.out.unwrap()));
+        assert_eq!(d, (3.0, "n"));
+    }
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Tag<'a>(&'a str);
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Tagged<'a> {
+        x: f64,
+        #[pullback(skip)]
+        tag: Tag<'a>,
+    }
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Noted<N: Clone> {
+        x: f64,
+        #[pullback(skip)]
+        note: N,
+    }
+
+    #[autodiff(t_pushed, Forward, Dual, Dual)]
+    fn pushed(a: &mut Vec<Tagged<'_>>, b: &mut Tagged<'_>) {
+        a.push(Tagged { x: b.x * b.x, tag: Tag("static") });
+    }
+
+    #[autodiff(t_pushed_noted, Forward, Dual, Dual)]
+    fn pushed_noted<N: Clone>(a: &mut Vec<Noted<N>>, b: &Noted<N>) {
+        a.push(Noted { x: b.x * b.x, note: b.note.clone() });
+    }
+
+    #[autodiff(t_put, Forward, Dual, Dual)]
+    fn put(a: &mut Option<Noted<Tag<'_>>>, x: f64) {
+        *a = Some(Noted { x: x * x, note: Tag("static") });
+    }
+
+    #[autodiff(t_repeated, Forward, Dual)]
+    fn repeated(a: &mut Vec<Noted<&str>>) {
+        a.push(Noted { x: a[0].x * a[0].x, note: a[0].note });
+    }
+
+    #[autodiff(t_counted, Forward, Dual)]
+    fn counted(a: &mut Rc<Tagged<'_>>) {
+        *a = Rc::new(Tagged { x: a.x * a.x, tag: Tag("static") });
+    }
+
+    #[autodiff(t_widened, Forward, Dual)]
+    fn widened<'a, 'b>(of: &mut (&'a mut [Tagged<'b>], &'a mut [Tagged<'b>])) {
+        std::mem::swap(&mut of.0, &mut of.1);
+    }
+
+    #[autodiff(t_made, Forward, Dual, Dual)]
+    fn made(x: f64) -> Tagged<'static> {
+        Tagged { x: x * x, tag: Tag("static") }
+    }
+
+    #[autodiff(t_boxed, Forward, Dual, Dual)]
+    fn boxed(a: &mut Box<Tagged<'_>>, b: Vec<Tagged<'_>>) {
+        *a = Box::new(Tagged { x: a.x * b[0].x, tag: Tag("static") });
+    }
+
+    /// Of a type that borrows no other value can be made that lives for ever.
+    #[test]
+    fn that_are_skipped_and_new_are_refused() {
+        let tagged = |x: f64, tag| Tagged { x, tag: Tag(tag) };
+        let refused = |said: String, what: &str| {
+            let expected = format!("{what} cannot be differentiated in forward mode: there may be a new `");
+            assert!(said.starts_with(&expected) && said.contains("a skipped field that borrows"), "{said}");
+        };
+        let (mut a, mut da, mut b, mut db) = (vec![], vec![], tagged(3.0, "b"), tagged(1.0, "db"));
+        refused(message(|| t_pushed(&mut a, &mut da, &mut b, &mut db)), "argument `a`");
+        assert_eq!((a.len(), da.len(), db.tag), (0, 0, Tag("db")));
+        let noted = |x: f64| Noted { x, note: Tag("n") };
+        refused(message(|| t_pushed_noted(&mut vec![], &mut vec![], &noted(3.0), &noted(1.0))), "argument `a`");
+        refused(message(|| t_put(&mut None, &mut None, 3.0, 1.0)), "argument `a`");
+        let shared = |x: f64| Rc::new(tagged(x, "rc"));
+        refused(message(|| t_counted(&mut shared(3.0), &mut shared(1.0))), "argument `a`");
+        let (mut one, mut two) = ([tagged(1.0, "")], [tagged(1.0, ""), tagged(2.0, "")]);
+        let (mut d_one, mut d_two) = (one.clone(), two.clone());
+        refused(message(|| t_widened(&mut (&mut one, &mut two), &mut (&mut d_one, &mut d_two))), "argument `of`");
+        refused(message(|| drop(t_made(3.0, 1.0))), "the result");
+
+        // What cannot be new stays, and what does not borrow is cloned.
+        let (mut a, mut da) = (Box::new(tagged(3.0, "a")), Box::new(tagged(1.0, "da")));
+        t_boxed(&mut a, &mut da, vec![tagged(5.0, "b")], vec![tagged(0.0, "db")]);
+        assert_eq!((*a, *da), (tagged(15.0, "static"), tagged(5.0, "da")));
+        let noted = |x: f64| Noted { x, note: String::from("owned") };
+        let (mut a, mut da) = (vec![], vec![]);
+        t_pushed_noted(&mut a, &mut da, &noted(3.0), &noted(1.0));
+        assert_eq!((a, da), (vec![noted(9.0)], vec![noted(6.0)]));
+        let mut da = vec![Noted { x: 1.0, note: "own" }];
+        {
+            let text = String::from("the text of a primal that ends");
+            t_repeated(&mut vec![Noted { x: 3.0, note: &*text }], &mut da);
+        }
+        let new = Noted { x: 6.0, note: "the text of a primal that ends" };
+        assert_eq!(da, [Noted { x: 1.0, note: "own" }, new]);
     }
 }
 

@@ -198,8 +198,10 @@ impl<'p> Decoder<'p> {
 
     fn field(&mut self, r: &Reader) -> Result<Field> {
         let count = r.u64(offset_of!(abi::Field, count))?;
-        let layout = self.layout_at(r, offset_of!(abi::Field, layout))?;
-        let kind = match Kind::try_from(r.u32(offset_of!(abi::Field, kind))?)? {
+        let kind = Kind::try_from(r.u32(offset_of!(abi::Field, kind))?)?;
+        // Of a skipped field it is for the wrapper only.
+        let layout = if kind == Kind::Unknown { None } else { self.layout_at(r, offset_of!(abi::Field, layout))? };
+        let kind = match kind {
             Kind::F32 => FieldKind::F32,
             Kind::F64 => FieldKind::F64,
             Kind::Pointer => FieldKind::Pointer(layout),

@@ -253,16 +253,12 @@ impl Body<'_> {
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let (name, place, lanes) = (&argument.name, &self.arguments[index], &self.lanes[index]);
             tokens.extend(quote!(let #place = ::core::mem::ManuallyDrop::new(#name);));
-            let span = argument.ty.span();
-            match (self.plan.roles[index], self.plan.attribute.mode) {
-                // A tangent that is passed by value is moved into the derivative, as its primal is.
-                (Role::Shadowed(_) | Role::Stacked(_), Mode::Forward) => {
-                    tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
-                    taken.extend(quote_spanned! {span=>
-                        #(#constants.take(&*#place, &raw mut *#lanes, &#congruence);)*
-                    });
-                }
-                _ => {}
+            // A tangent that is passed by value is moved into the derivative, as its primal is.
+            if self.plan.attribute.mode == Mode::Forward && self.plan.roles[index] != Role::Const {
+                tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
+                taken.extend(quote_spanned! {argument.ty.span()=>
+                    #(#constants.take(&*#place, &raw mut *#lanes, &#congruence);)*
+                });
             }
         }
         if !taken.is_empty() || matches!(self.plan.result, ResultRole::Tangent(_)) {

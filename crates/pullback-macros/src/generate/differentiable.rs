@@ -122,12 +122,18 @@ fn floats(definition: &TypeDef) -> TokenStream {
     let fields = visit_fields(definition, |field| field.role == FieldRole::Differentiable, visit);
     match &definition.shape {
         Shape::Enum(variants) if !variants.is_empty() => {
-            let names = variants.iter().map(|variant| &variant.name);
-            let numbers = 0..variants.len();
-            quote!(visit.variant(match self { #(Self::#names { .. } => #numbers,)* }); #fields)
+            let number = variant_number(variants);
+            quote!(visit.variant(#number); #fields)
         }
         _ => fields,
     }
+}
+
+/// The number of the variant that a value is.
+fn variant_number(variants: &[Variant]) -> TokenStream {
+    let names = variants.iter().map(|variant| &variant.name);
+    let numbers = 0..variants.len();
+    quote!(match self { #(Self::#names { .. } => #numbers,)* })
 }
 
 /// The visit of every part that carries no derivative.
@@ -148,12 +154,16 @@ fn constants(definition: &TypeDef) -> TokenStream {
         }
     };
     let visits = visit_fields(definition, |_| true, visit);
-    match definition.shape {
-        Shape::Enum(_) => quote! {
-            visit.enter_variant();
-            #visits
-            visit.leave();
-        },
+    match &definition.shape {
+        Shape::Enum(variants) if variants.is_empty() => visits,
+        Shape::Enum(variants) => {
+            let number = variant_number(variants);
+            quote! {
+                visit.enter_variant(#number);
+                #visits
+                visit.leave();
+            }
+        }
         Shape::Struct(_) => visits,
     }
 }
@@ -193,7 +203,7 @@ fn visit_fields(
 fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
     let fields = match &definition.shape {
         Shape::Struct(fields) => fields,
-        Shape::Enum(variants) => return variant_fields(variants),
+        Shape::Enum(variants) => return variant_fields(variants, definition),
     };
     fields
         .iter()
@@ -203,28 +213,31 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
                 FieldRole::Differentiable => quote_spanned! {ty.span()=>
                     ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)
                 },
-                FieldRole::Skipped => skipped(&offset, &quote!(::core::mem::size_of::<#ty>()), ty),
+                FieldRole::Skipped => skipped(&offset, &quote!(::core::mem::size_of::<#ty>()), ty, definition),
             }
         })
         .collect()
 }
 
 /// The bytes of a skipped field.
-fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type) -> TokenStream {
+fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type, definition: &TypeDef) -> TokenStream {
+    let of =
+        may_borrow(ty, definition).then(|| quote_spanned!(ty.span()=> .of(::pullback::__private::part_layout::<#ty>)));
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports)]
         use ::pullback::__private::NoClone as _;
         ::pullback::__private::Field::unknown(#offset, #bytes)
             .with_clone(::pullback::__private::CloneOf::<#ty>::CLONE.is_some() && !::pullback::__private::is_token::<#ty>())
             .with_drop(::core::mem::needs_drop::<#ty>())
+            #of
     }}
 }
 
 /// Where the fields of variants lie is not known; what they are is.
-fn variant_fields(variants: &[Variant]) -> Vec<TokenStream> {
+fn variant_fields(variants: &[Variant], definition: &TypeDef) -> Vec<TokenStream> {
     let fields = variants.iter().enumerate().flat_map(|(i, variant)| variant.fields.iter().map(move |f| (i, f)));
     let skips = fields.clone().filter(|(_, field)| field.role == FieldRole::Skipped);
-    let skips = skips.map(|(_, field)| skipped(&quote!(0), &quote!(0), &field.ty));
+    let skips = skips.map(|(_, field)| skipped(&quote!(0), &quote!(0), &field.ty, definition));
     let payloads = fields.clone().map(|(variant, Field { ty, role, .. })| {
         let layout = match role {
             FieldRole::Differentiable => quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>),

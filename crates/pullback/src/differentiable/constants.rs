@@ -9,15 +9,16 @@
 //! - drops what it took out.
 //!
 //! What is behind a shared reference, or in an `Rc` that others own, too, stays as it is: a skipped cell may be written
-//! there, but only the primal's. What the caller's shadow borrows may have to live longer than what the primal borrows:
-//! it stays the shadow's own. In an enum the engine does not know where a part lies, and treats it like all else: a
+//! there, but only the primal's. What the caller's shadow borrows may have to live longer than what the primal borrows,
+//! or another shadow: it stays where it was, or becomes a reference to a copy for ever (`own.rs`). In an enum the engine does not know where a part lies, and treats it like all else: a
 //! string is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
 
 mod examine;
 mod own;
 mod take;
 
-use self::take::{Adopt, Take, Taken, Unfinished};
+pub use self::examine::part_layout;
+use self::take::{Adopt, Take, Taken};
 use super::{Congruence, Differentiable};
 use std::mem::{ManuallyDrop, needs_drop};
 
@@ -55,19 +56,23 @@ pub trait VisitConstants {
         let _ = (primal, shadow);
     }
 
-    /// What a mutable reference points to.
+    /// What the mutable reference at `place` in the shadow points to.
     ///
     /// # Safety
     /// As for [`part`](Self::part), as long as the derivative runs.
-    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T);
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, place: *const ());
+
+    /// What follows lies in `memory` of its own, which the pointer at `place` in the shadow owns, until it is
+    /// [left](Self::leave).
+    fn owned(&mut self, place: *const (), memory: *const ());
 
     /// Whether to look at a counted value, whose shadow is at this address.
     fn counted(&mut self, shadow: *const ()) -> bool;
 
-    /// What follows lies in an enum, where nobody knows, until it is [left](Self::leave).
-    fn enter_variant(&mut self);
+    /// What follows lies in this variant of an enum, where nobody knows, until it is [left](Self::leave).
+    fn enter_variant(&mut self, number: usize);
 
-    /// The end of an enum, or of a counted value.
+    /// The end of owned memory, of an enum, or of a counted value.
     fn leave(&mut self);
 }
 
@@ -104,7 +109,7 @@ impl Constants {
     #[inline]
     pub fn examine_result<T: Differentiable>() {
         if T::CONSTANTS {
-            examine::types_bookkeeping(format_args!("the result"), &T::LAYOUT);
+            examine::types_bookkeeping(format_args!("the result"), &T::LAYOUT, examine::Place::New);
         }
     }
 
@@ -130,7 +135,7 @@ impl Constants {
         congruence: &Congruence,
     ) {
         // SAFETY: S19, asked of the caller.
-        unsafe { primal.constants(shadow, &mut Take::new(&mut self.taken, congruence)) };
+        unsafe { primal.constants(shadow, &mut Take::new(&mut self.taken, congruence, shadow)) };
     }
 
     /// Put parts of its own into the tangent of a result.
@@ -155,8 +160,10 @@ impl Constants {
         congruence: &Congruence,
     ) {
         let taken = self.taken.get_or_insert_with(|| Box::new(Taken::of(congruence)));
+        // What an argument has lent may be part of a result.
+        taken.finish();
         // SAFETY: S19, asked of the caller.
-        unsafe { value.constants(tangent, &mut Adopt::result(taken)) };
+        unsafe { value.constants(tangent, &mut Adopt::new(taken)) };
     }
 }
 
@@ -175,13 +182,7 @@ impl Constants {
     #[inline(never)]
     fn finish_bookkeeping(&mut self) {
         if let Some(taken) = &mut *self.taken {
-            let unfinished = Unfinished;
-            let borrowed = std::mem::take(&mut taken.borrowed);
-            let mut adopt = Adopt::arguments(taken);
-            for borrowed in &borrowed {
-                borrowed(&mut adopt);
-            }
-            std::mem::forget(unfinished);
+            taken.finish();
         }
         // SAFETY: S19, this is dropped once.
         unsafe { ManuallyDrop::drop(&mut self.taken) };

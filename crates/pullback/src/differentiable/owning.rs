@@ -49,7 +49,9 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
                 "a box that a function without derivative has made is part of a result, and has no tangent\n\
                  help: return what is in the box"
             );
-            T::constants(self, content, visit)
+            visit.owned(shadow.cast_const().cast(), content.cast_const().cast());
+            T::constants(self, content, visit);
+            visit.leave();
         }
     }
 }
@@ -154,9 +156,11 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
                 // A function without derivative has made the vector, and the engine no memory for its tangent.
                 shadow.write(Vec::new());
             } else if T::CONSTANTS {
+                visit.owned(shadow.cast_const().cast(), first.cast_const().cast());
                 for (index, value) in self.iter().enumerate() {
                     value.constants(first.add(index), visit);
                 }
+                visit.leave();
             }
         }
     }

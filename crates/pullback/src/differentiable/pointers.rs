@@ -99,7 +99,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
                 "a function without derivative has made what a reference in a result leads to, and it has no tangent\n\
                  help: return the value itself"
             );
-            visit.borrowed::<T>(&raw const **self, target)
+            visit.borrowed::<T>(&raw const **self, target, shadow.cast_const().cast())
         }
     }
 }

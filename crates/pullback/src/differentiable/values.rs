@@ -364,7 +364,7 @@ unsafe impl<T: Differentiable> Differentiable for Option<T> {
             return;
         };
         if hidden {
-            visit.enter_variant();
+            visit.enter_variant(1);
         }
         // SAFETY: S36, asked of the caller.
         unsafe { value.constants(corresponding(self, value, shadow), visit) }
@@ -432,7 +432,7 @@ unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
-        visit.enter_variant();
+        visit.enter_variant(usize::from(self.is_err()));
         // SAFETY: S36, asked of the caller.
         unsafe {
             match self {

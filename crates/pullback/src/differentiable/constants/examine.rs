@@ -2,8 +2,8 @@
 
 use super::super::congruence::Standing;
 use super::super::{Congruence, Differentiable};
-use super::{CloneFn, VisitConstants, is_token};
-use crate::abi::{Kind, Layout};
+use super::{CloneFn, VisitConstants, is_token, own};
+use crate::abi::{Field, Kind, Layout};
 use std::any::type_name;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Arguments;
@@ -24,7 +24,7 @@ pub(super) unsafe fn parts_bookkeeping<T: Differentiable>(
     if let Some(why) = examine.obstacle {
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
     }
-    types_bookkeeping(format_args!("argument `{name}`"), &T::LAYOUT);
+    types_bookkeeping(format_args!("argument `{name}`"), &T::LAYOUT, Place::Moved);
 }
 
 /// A type of which the function may make values that can have no tangent.
@@ -35,13 +35,62 @@ enum Unfit {
     Single(&'static str),
     /// It has a skipped field that has to be dropped, and lies in an enum.
     Dropped(&'static str),
+    /// It has a skipped field that may borrow, and of which there may be none in the shadow yet.
+    Borrowing(&'static str),
 }
+
+/// Where values of a type may lie when the derivative is through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Nowhere: they were moved in.
+    Moved,
+    /// Where there were such values before.
+    Lent,
+    /// Where there may have been none.
+    New,
+}
+
+impl Place {
+    /// In what `field` of `layout` is or leads to.
+    fn within(self, layout: &Layout, field: &Field, inner: &Layout) -> Self {
+        let holds = |layout: &Layout, kind| layout.fields.get().iter().any(|field| field.kind == kind);
+        let is_pointer = field.kind == Kind::Pointer;
+        match self {
+            Place::Moved if is_pointer && layout.name.get() == "&mut" => Place::Lent,
+            Place::Lent => {
+                // There is always one value behind a thin pointer; others have lengths.
+                let is_thin = layout.size == size_of::<usize>() && !holds(inner, Kind::Owners);
+                let may_be_none = field.is_optional() || holds(layout, Kind::Opaque) || is_pointer && !is_thin;
+                if may_be_none { Place::New } else { Place::Lent }
+            }
+            place => place,
+        }
+    }
+}
+
+/// What the layout of a skipped field of a type leads to, if its type may name a lifetime. The driver does not look at
+/// it.
+pub fn part_layout<T>() -> &'static Layout {
+    if size_of::<T>() > 0 && own::may_borrow::<T>() && !own::can_last::<T>() {
+        const { &Layout::new::<T>(BORROWING, &[]) }
+    } else {
+        const { &Layout::new::<T>("", &[]) }
+    }
+}
+
+/// The name of the layout of what borrows.
+const BORROWING: &str = "borrowing";
 
 impl Unfit {
     /// One in what `layout` owns or borrows mutably.
-    fn find(layout: &'static Layout, in_variant: bool, met: &mut Vec<(*const Layout, bool)>) -> Option<Self> {
+    fn find(
+        layout: &'static Layout,
+        in_variant: bool,
+        place: Place,
+        met: &mut Vec<(*const Layout, bool, Place)>,
+    ) -> Option<Self> {
         let lent = layout.name.get().starts_with(['&', '*']) && layout.name.get() != "&mut";
-        let here = (&raw const *layout, in_variant);
+        let here = (&raw const *layout, in_variant, place);
         if lent || met.contains(&here) {
             return None;
         }
@@ -49,10 +98,18 @@ impl Unfit {
         // The skipped fields of its variants are fields of an enum's own layout.
         let in_variant = in_variant || layout.fields.get().iter().any(|field| field.kind == Kind::Opaque);
         layout.fields.get().iter().find_map(|field| match field.layout {
-            Some(inner) => Self::find(inner(), in_variant, met),
-            None if field.is_single() && layout.name.get() == "Cell" => Some(Unfit::Cell),
-            None if field.is_single() => Some(Unfit::Single(layout.name.get())),
-            None => (in_variant && field.is_dropped()).then(|| Unfit::Dropped(layout.name.get())),
+            Some(inner) if field.kind != Kind::Unknown => {
+                let inner = inner();
+                Self::find(inner, in_variant, place.within(layout, field, inner), met)
+            }
+            _ if field.is_single() && layout.name.get() == "Cell" => Some(Unfit::Cell),
+            _ if field.is_single() => Some(Unfit::Single(layout.name.get())),
+            _ if in_variant && field.is_dropped() => Some(Unfit::Dropped(layout.name.get())),
+            Some(of) => {
+                let is_new = place == Place::New || place == Place::Lent && in_variant;
+                (is_new && of().name.get() == BORROWING).then(|| Unfit::Borrowing(layout.name.get()))
+            }
+            None => None,
         })
     }
 }
@@ -60,8 +117,8 @@ impl Unfit {
 /// What the function makes itself may have parts that no argument has yet.
 #[track_caller]
 #[inline(never)]
-pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout) {
-    match Unfit::find(layout, false, &mut Vec::new()) {
+pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout, place: Place) {
+    match Unfit::find(layout, false, place, &mut Vec::new()) {
         None => {}
         Some(Unfit::Cell) => {
             panic!("{what} cannot be differentiated in forward mode: it may hold a `Cell` with skipped fields in it")
@@ -73,6 +130,11 @@ pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout) {
         Some(Unfit::Dropped(name)) => panic!(
             "{what} cannot be differentiated in forward mode: it may hold a `{name}` in an enum, which has a skipped field that has to be dropped\n\
              help: keep the field outside of the enum, or let it take part: remove its `#[pullback(skip)]`"
+        ),
+        Some(Unfit::Borrowing(name)) => panic!(
+            "{what} cannot be differentiated in forward mode: there may be a new `{name}` in it, with a skipped field that borrows what may not \
+             live as long as the tangent\n\
+             help: let the field own what it holds, or lend such values by `&mut` to them, or to a slice of them"
         ),
     }
 }
@@ -90,6 +152,7 @@ struct Examine<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inside {
     Variant,
+    Owned,
     Counted,
     /// A counted value with weak references: the function may end them, and have the value to itself.
     Weak,
@@ -124,9 +187,13 @@ impl VisitConstants for Examine<'_> {
         }
     }
 
-    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, _: *const ()) {
         // SAFETY: S19, asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
+    }
+
+    fn owned(&mut self, _: *const (), _: *const ()) {
+        self.inside.push(Inside::Owned);
     }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
@@ -143,7 +210,7 @@ impl VisitConstants for Examine<'_> {
         new
     }
 
-    fn enter_variant(&mut self) {
+    fn enter_variant(&mut self, _: usize) {
         self.inside.push(Inside::Variant);
     }
 

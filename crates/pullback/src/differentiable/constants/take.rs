@@ -4,7 +4,7 @@ use super::super::congruence::Standing;
 use super::super::owning::text_address;
 use super::super::{Congruence, Differentiable};
 use super::examine::Inside;
-use super::own::{self, Own};
+use super::own::{self, Own, Way};
 use super::{CloneFn, VisitConstants};
 use std::collections::{HashMap, HashSet};
 use std::mem::needs_drop;
@@ -18,7 +18,7 @@ pub(super) struct Taken {
     /// Parts that may borrow.
     own: Own,
     /// What is borrowed by the derivative, and has other parts when it is through.
-    pub(super) borrowed: Vec<Later<'static>>,
+    borrowed: Vec<Later<'static>>,
     /// Counted values of shadows that came with the arguments, and are not the arguments' alone: they are left alone.
     standings: HashMap<usize, Standing>,
     /// The counted values of shadows that were met.
@@ -47,11 +47,22 @@ impl Taken {
             adopted: HashSet::new(),
         }
     }
+
+    /// Put parts of their own into what is borrowed by the derivative, which is through.
+    pub(super) fn finish(&mut self) {
+        let unfinished = Unfinished;
+        let borrowed = std::mem::take(&mut self.borrowed);
+        let mut adopt = Adopt::new(self);
+        for borrowed in &borrowed {
+            borrowed(&mut adopt);
+        }
+        std::mem::forget(unfinished);
+    }
 }
 
 /// Is dropped if a `clone` panics when the derivative is through. Then there is no value for the caller's shadow, which
 /// will be dropped.
-pub(super) struct Unfinished;
+struct Unfinished;
 
 impl Drop for Unfinished {
     #[cold]
@@ -61,16 +72,45 @@ impl Drop for Unfinished {
     }
 }
 
+/// Where a walk through a shadow stands: the enums, owned and counted values around, and the ways to them.
+struct Stand {
+    root: Way,
+    inside: Vec<(Inside, Way)>,
+}
+
+impl Stand {
+    fn at(root: Way) -> Self {
+        Stand { root, inside: Vec::new() }
+    }
+
+    fn way(&self) -> Way {
+        self.inside.last().map_or(self.root, |(_, way)| *way)
+    }
+
+    fn in_variant(&self) -> bool {
+        self.inside.iter().any(|(inside, _)| *inside == Inside::Variant)
+    }
+}
+
 /// Takes parts out of a shadow.
 pub(super) struct Take<'a> {
     taken: &'a mut Option<Box<Taken>>,
     congruence: &'a Congruence,
-    inside: Vec<Inside>,
+    shadow: *const (),
+    stand: Stand,
 }
 
 impl<'a> Take<'a> {
-    pub(super) fn new(taken: &'a mut Option<Box<Taken>>, congruence: &'a Congruence) -> Self {
-        Take { taken, congruence, inside: Vec::new() }
+    pub(super) fn new<T>(taken: &'a mut Option<Box<Taken>>, congruence: &'a Congruence, shadow: *const T) -> Self {
+        Take { taken, congruence, shadow: shadow.cast(), stand: Stand::at(Way::default()) }
+    }
+
+    fn way(&mut self) -> Way {
+        if self.stand.inside.is_empty() && !self.stand.root.is_known() {
+            let shadow = self.shadow;
+            self.stand.root = self.taken().own.root(shadow);
+        }
+        self.stand.way()
     }
 
     fn taken(&mut self) -> &mut Taken {
@@ -83,9 +123,10 @@ impl VisitConstants for Take<'_> {
         if size_of::<T>() == 0 {
             return;
         }
-        if borrows {
+        if borrows && own::may_borrow::<T>() {
+            let way = self.way();
             // SAFETY: S19, asked of the caller.
-            unsafe { self.taken().own.keep(shadow) };
+            unsafe { self.taken().own.keep(way, shadow, (0, 0)) };
         } else if needs_drop::<T>() {
             // SAFETY: S19, asked of the caller.
             let part: Box<dyn Erased> = Box::new(unsafe { shadow.read() });
@@ -97,7 +138,7 @@ impl VisitConstants for Take<'_> {
     }
 
     unsafe fn text(&mut self, primal: *const String, shadow: *mut String) {
-        if !self.inside.contains(&Inside::Variant) {
+        if !self.stand.in_variant() {
             // SAFETY: S19, asked of the caller.
             unsafe {
                 self.taken().texts.insert(text_address(shadow));
@@ -107,58 +148,80 @@ impl VisitConstants for Take<'_> {
     }
 
     unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+        let way = self.way();
         // SAFETY: S19, asked of the caller.
-        unsafe { self.taken().own.keep_reference(*primal, shadow) };
+        unsafe { self.taken().own.keep(way, shadow, own::target(*primal)) };
     }
 
-    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, place: *const ()) {
+        self.owned(place, shadow.cast_const().cast());
+        let way = self.way();
         // SAFETY: S19, asked of the caller.
-        let adopt = move |adopt: &mut Adopt<'_>| unsafe { adopt.borrowed(primal, shadow) };
+        let adopt = move |adopt: &mut Adopt<'_>| unsafe { adopt.lent(primal, shadow, way) };
         // SAFETY: S19, it is called before the derivative returns to who lent both.
         let adopt = unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) };
         self.taken().borrowed.push(adopt);
         // SAFETY: S19, asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
+        self.leave();
+    }
+
+    fn owned(&mut self, place: *const (), memory: *const ()) {
+        let way = self.way();
+        let way = self.taken().own.along(way, place, memory);
+        self.stand.inside.push((Inside::Owned, way));
     }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
         let taken = self.taken();
         let new = !taken.standings.contains_key(&shadow.addr()) && taken.met.insert(shadow);
         if new {
-            self.inside.push(Inside::Counted);
+            // Several ways lead there, with other lifetimes.
+            self.stand.inside.push((Inside::Counted, Way::default()));
         }
         new
     }
 
-    fn enter_variant(&mut self) {
-        self.inside.push(Inside::Variant);
+    fn enter_variant(&mut self, number: usize) {
+        let way = self.way();
+        let way = self.taken().own.in_variant(way, number);
+        self.stand.inside.push((Inside::Variant, way));
     }
 
     fn leave(&mut self) {
-        self.inside.pop();
+        self.stand.inside.pop();
     }
 }
 
 /// Puts clones of a primal's parts into a shadow.
 pub(super) struct Adopt<'a> {
     taken: &'a mut Taken,
-    /// Whether it is an argument's shadow, which the caller has had before.
-    is_argument: bool,
     /// What mutable references lead to: address and size.
     borrowed: HashSet<(*const (), usize)>,
     met: HashSet<*const ()>,
-    inside: Vec<Inside>,
+    stand: Stand,
 }
 
 impl<'a> Adopt<'a> {
-    /// The tangents of results.
-    pub(super) fn result(taken: &'a mut Taken) -> Self {
-        Adopt { taken, is_argument: false, borrowed: HashSet::new(), met: HashSet::new(), inside: Vec::new() }
+    /// Into what nothing is known of yet: the tangent of a result.
+    pub(super) fn new(taken: &'a mut Taken) -> Self {
+        Adopt { taken, borrowed: HashSet::new(), met: HashSet::new(), stand: Stand::at(Way::default()) }
     }
 
-    /// The shadows of arguments.
-    pub(super) fn arguments(taken: &'a mut Taken) -> Self {
-        Adopt { is_argument: true, ..Self::result(taken) }
+    /// Into what is lent, at the end of a way.
+    ///
+    /// # Safety
+    /// As for [`borrowed`](VisitConstants::borrowed).
+    unsafe fn lent<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, way: Way) {
+        // SAFETY: S19, asked of the caller. It may be memory that the function has made and never gives back, of which
+        // nobody else knows.
+        unsafe {
+            if self.borrowed.insert((shadow.cast_const().cast(), size_of_val(&*primal))) {
+                self.stand.inside.push((Inside::Owned, way));
+                (*primal).constants(shadow, self);
+                self.leave();
+            }
+        }
     }
 
     /// Whether there is no value at this place yet.
@@ -170,22 +233,6 @@ impl<'a> Adopt<'a> {
     /// there.
     fn is_text(&self, address: *const u8, primal: *const u8) -> bool {
         !address.is_null() && address != primal && !self.taken.texts.contains(&address)
-    }
-
-    /// A value of a type that may borrow, of which another one may be made for this place in a shadow.
-    fn lasting<T>(&self, primal: *const T) -> *const T {
-        let own = &self.taken.own;
-        match own.any::<T>() {
-            Some(own) if self.is_argument => own,
-            None if self.is_argument && !own.is_empty() => {
-                eprintln!(
-                    "a function differentiated in forward mode makes a `{}`, which may borrow what does not live as long as its tangent",
-                    std::any::type_name::<T>()
-                );
-                std::process::abort()
-            }
-            _ => primal,
-        }
     }
 }
 
@@ -202,10 +249,12 @@ impl VisitConstants for Adopt<'_> {
         let Some(clone) = clone.filter(|_| size_of::<T>() > 0 && self.is_missing(shadow)) else { return };
         // SAFETY: S19, asked of the caller. What is there is no value.
         unsafe {
-            if !borrows {
+            if !(borrows && own::may_borrow::<T>()) {
                 shadow.write(clone(&*primal));
-            } else if !self.taken.own.put_back(shadow) {
-                shadow.write(clone(&*self.lasting(primal)));
+            } else if !self.taken.own.put_back(self.stand.way(), shadow, (0, 0)) {
+                // The types of all arguments and results were looked at before.
+                let part = own::lasting(primal);
+                shadow.write(part.expect("there is a part wherever none can be made"));
             }
         }
         self.taken.adopted.insert(shadow.cast_const().cast());
@@ -216,8 +265,7 @@ impl VisitConstants for Adopt<'_> {
         unsafe {
             // In an enum the engine makes memory for the shadow, too, where it sees the primal's made. Elsewhere it
             // writes no string.
-            let own =
-                self.inside.contains(&Inside::Variant) && self.is_text(text_address(shadow), text_address(primal));
+            let own = self.stand.in_variant() && self.is_text(text_address(shadow), text_address(primal));
             if !own {
                 self.part(primal, shadow, Some(with_room), false);
             }
@@ -225,15 +273,16 @@ impl VisitConstants for Adopt<'_> {
     }
 
     unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
-        // SAFETY: S19, asked of the caller. Whoever has a reference may have it twice.
-        unsafe {
-            let own = self.taken.own.reference(*primal).or_else(|| self.taken.own.at(shadow));
-            shadow.write(match own {
-                Some(own) => own,
-                None if self.is_argument && !self.taken.own.is_empty() => own::kept(*primal),
-                None => *primal,
-            });
+        if !self.is_missing(shadow) {
+            return;
         }
+        // SAFETY: S19, asked of the caller.
+        unsafe {
+            if !self.taken.own.put_back(self.stand.way(), shadow, own::target(*primal)) {
+                shadow.write(own::kept(*primal));
+            }
+        }
+        self.taken.adopted.insert(shadow.cast_const().cast());
     }
 
     unsafe fn nothing<T>(&mut self, primal: *const T, shadow: *mut T) {
@@ -241,29 +290,31 @@ impl VisitConstants for Adopt<'_> {
         unsafe { primal.copy_to_nonoverlapping(shadow, 1) }
     }
 
-    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T) {
-        // SAFETY: S19, asked of the caller. It may be memory that the function has made and never gives back, of which
-        // nobody else knows.
-        unsafe {
-            if self.borrowed.insert((shadow.cast_const().cast(), size_of_val(&*primal))) {
-                (*primal).constants(shadow, self);
-            }
-        }
+    unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, place: *const ()) {
+        let way = self.taken.own.along(self.stand.way(), place, shadow);
+        // SAFETY: S19, asked of the caller.
+        unsafe { self.lent(primal, shadow, way) }
+    }
+
+    fn owned(&mut self, place: *const (), memory: *const ()) {
+        let way = self.taken.own.along(self.stand.way(), place, memory);
+        self.stand.inside.push((Inside::Owned, way));
     }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
         let new = !self.taken.standings.contains_key(&shadow.addr()) && self.met.insert(shadow);
         if new {
-            self.inside.push(Inside::Counted);
+            self.stand.inside.push((Inside::Counted, Way::default()));
         }
         new
     }
 
-    fn enter_variant(&mut self) {
-        self.inside.push(Inside::Variant);
+    fn enter_variant(&mut self, number: usize) {
+        let way = self.taken.own.in_variant(self.stand.way(), number);
+        self.stand.inside.push((Inside::Variant, way));
     }
 
     fn leave(&mut self) {
-        self.inside.pop();
+        self.stand.inside.pop();
     }
 }
