@@ -23,6 +23,7 @@ mod tests;
 use crate::abi::{Layout, LayoutFn};
 pub use aside::{Aside, Part};
 pub use congruence::Congruence;
+pub(crate) use constants::erased;
 pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_layout};
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};

@@ -477,6 +477,84 @@ fn a_rule_does_not_get_what_ends_as_what_lives_forever() {
     assert!(KEPT.with(|kept| kept.borrow().is_empty()));
 }
 
+/// Their lifetimes say nothing.
+type AlwaysForever<'x> = Window<'static>;
+type HalfForever<'x, 'y> = (Window<'x>, Window<'static>);
+
+trait Chooses<'x> {
+    type Chosen;
+}
+
+impl<'x> Chooses<'x> for () {
+    type Chosen = Window<'static>;
+}
+
+fn kept_by_an_alias(window: Window, x: f64) -> f64 {
+    x * window.weights[0] as f64
+}
+
+#[rrule(for = kept_by_an_alias)]
+fn kept_by_an_alias_rrule<'x>(window: AlwaysForever<'x>, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64) + use<>) {
+    KEPT.with(|kept| kept.borrow_mut().push(window));
+    let weight = window.weights[0] as f64;
+    (weight * x, move |dy| (NoTangent, weight * dy))
+}
+
+#[frule(for = kept_by_an_alias)]
+fn kept_by_an_alias_frule<'x>(window: <() as Chooses<'x>>::Chosen, _: NoTangent, x: f64, dx: f64) -> (f64, f64) {
+    KEPT.with(|kept| kept.borrow_mut().push(window));
+    (kept_by_an_alias(window, x), window.weights[0] as f64 * dx)
+}
+
+fn kept_by_half(windows: (Window, Window), x: f64) -> f64 {
+    x * windows.0.weights[0] as f64 * windows.1.weights[0] as f64
+}
+
+#[rrule(for = kept_by_half)]
+fn kept_by_half_rrule<'x, 'y>(windows: HalfForever<'x, 'y>, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64) + use<>) {
+    KEPT.with(|kept| kept.borrow_mut().push(windows.1));
+    let weight = windows.0.weights[0] as f64 * windows.1.weights[0] as f64;
+    (weight * x, move |dy| (NoTangent, weight * dy))
+}
+
+#[frule(for = kept_by_half)]
+fn kept_by_half_frule<'x, 'y>(windows: HalfForever<'y, 'x>, _: NoTangent, x: f64, dx: f64) -> (f64, f64) {
+    KEPT.with(|kept| kept.borrow_mut().push(windows.1));
+    (kept_by_half(windows, x), kept_by_half(windows, dx))
+}
+
+type Both<'x, 'y> = (Window<'y>, Window<'x>);
+
+fn not_kept(windows: (Window, Window), x: f64) -> f64 {
+    x * windows.0.weights[0] as f64 * windows.1.weights[0] as f64
+}
+
+#[rrule(for = not_kept)]
+fn not_kept_rrule<'x, 'y>(windows: Both<'x, 'y>, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64) + use<>) {
+    let weight = windows.0.weights[0] as f64 * windows.1.weights[0] as f64;
+    (weight * x, move |dy| (NoTangent, 10.0 * weight * dy))
+}
+
+#[test]
+fn a_rule_does_not_get_it_by_a_lifetime_that_says_nothing() {
+    let alias = |x: &f64| kept_by_an_alias(Window { weights: &vec![3] }, *x);
+    let half = |x: &f64| kept_by_half((Window { weights: &vec![3] }, Window { weights: &vec![5] }), *x);
+    let message = |result: std::thread::Result<f64>| *result.unwrap_err().downcast::<String>().expect("a message");
+    let said = [
+        (message(catch_unwind(|| grad(alias, &1.0))), "kept_by_an_alias_rrule"),
+        (message(catch_unwind(|| jvp(alias, &1.0, &1.0).1)), "kept_by_an_alias_frule"),
+        (message(catch_unwind(|| grad(half, &1.0))), "kept_by_half_rrule"),
+        (message(catch_unwind(|| jvp(half, &1.0, &1.0).1)), "kept_by_half_frule"),
+    ];
+    for (message, rule) in said {
+        assert!(message.contains(&format!("`{rule}`")) && message.contains("hides a lifetime"), "{message}");
+    }
+    assert!(KEPT.with(|kept| kept.borrow().is_empty()));
+    // One that hides none is as good as the type.
+    let both = |x: &f64| not_kept((Window { weights: &vec![3] }, Window { weights: &vec![5] }), *x);
+    assert_eq!(grad(both, &1.0), 150.0);
+}
+
 type AnyScale = Rc<dyn Fn() -> f64>;
 
 thread_local! {

@@ -37,7 +37,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use pullback_abi::{Activity, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{ExprPath, LitStr, Type};
+use syn::visit_mut::VisitMut;
+use syn::{BoundLifetimes, ExprPath, GenericParam, Lifetime, LitStr, Type};
 
 /// The function as it was, and its record or what is wrong.
 pub fn expand<R>(item: TokenStream, rule: syn::Result<R>, generate: impl FnOnce(&R) -> TokenStream) -> TokenStream {
@@ -172,6 +173,9 @@ impl Frame<'_> {
             leaves(ty, &mut found);
             for leaf in found {
                 let written = lifetimes_in(leaf);
+                let used = lifetimes_used(leaf).into_iter().map(|(apart, together)| {
+                    quote!(::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);)
+                });
                 // One for each time that it stands there.
                 let unlisted = self.unlisted().flat_map(|name| vec![name; occurrences(quote!(#leaf), name)]);
                 checks.extend(quote! {
@@ -182,6 +186,7 @@ impl Frame<'_> {
                     } {
                         let written = #written #(+ ::pullback::__private::rules::lifetimes_in::<#unlisted>())*;
                         ::pullback::__private::rules::check_lifetimes::<#leaf>(written, #rule, #label);
+                        #(#used)*
                     }
                 });
             }
@@ -291,6 +296,45 @@ impl Frame<'_> {
             }
         }
     }
+}
+
+/// For each lifetime that is written in a type, a function's type with this type twice as argument, with another
+/// lifetime in the second and with the same. The two are one type if the lifetime says nothing.
+fn lifetimes_used(ty: &Type) -> Vec<(TokenStream, TokenStream)> {
+    /// Gives each lifetime that is written, in order, a name by its number. Those that a `for<'a>` binds are left.
+    struct Rename<F: Fn(usize) -> Lifetime> {
+        name: F,
+        count: usize,
+        bound: Vec<Lifetime>,
+    }
+    impl<F: Fn(usize) -> Lifetime> VisitMut for Rename<F> {
+        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+            if !self.bound.contains(lifetime) {
+                *lifetime = (self.name)(self.count);
+                self.count += 1;
+            }
+        }
+        fn visit_bound_lifetimes_mut(&mut self, bound: &mut BoundLifetimes) {
+            self.bound.extend(bound.lifetimes.iter().filter_map(|parameter| match parameter {
+                GenericParam::Lifetime(parameter) => Some(parameter.lifetime.clone()),
+                _ => None,
+            }));
+        }
+    }
+    let renamed = |name: &dyn Fn(usize) -> Lifetime| {
+        let (mut ty, mut rename) = (ty.clone(), Rename { name, count: 0, bound: Vec::new() });
+        rename.visit_type_mut(&mut ty);
+        (ty, rename.count)
+    };
+    let lifetime = |number: usize| Lifetime::new(&format!("'__pullback_{number}"), Span::call_site());
+    let (first, count) = renamed(&lifetime);
+    let all: Vec<Lifetime> = (0..=count).map(lifetime).collect();
+    let pairs = (0..count).map(|other| {
+        let (second, _) = renamed(&|number| lifetime(if number == other { count } else { number }));
+        let function = |second: &Type| quote!(for<#(#all),*> fn(*const #first, *const #second));
+        (function(&second), function(&first))
+    });
+    pairs.collect()
 }
 
 /// What a wrapper does: it moves its arguments into places, and calls what the marker stands for.

@@ -18,6 +18,7 @@ mod own;
 mod take;
 
 pub use self::examine::part_layout;
+pub(crate) use self::own::erased;
 use self::take::{Adopt, Take, Taken};
 use super::{Congruence, Differentiable};
 use std::mem::{ManuallyDrop, needs_drop};

@@ -11,7 +11,15 @@
 //! Such a rule could keep what it is given, in safe code, for longer than that is there. The compiler does not tell
 //! lifetimes apart where it makes code, but the name that it gives a type shows where there is one: `app::Window<'_>`.
 //! So those are counted before the rule is called, and what is left of that after optimisation is nothing or the panic.
+//! An alias may also have a lifetime that says nothing:
+//!
+//! ```text
+//! type Forever<'x> = Window<'static>;
+//! ```
+//! The compiler does tell `for<'x, 'y> fn(T<'x>, T<'y>)` from `for<'x> fn(T<'x>, T<'x>)` if `T` uses its lifetime. If
+//! each lifetime that is written is used, and there are no more than those, all of them are the caller's choice.
 
+use crate::differentiable::erased;
 use std::any::type_name;
 use std::marker::PhantomData;
 
@@ -67,6 +75,18 @@ fn is_in_word(letter: u8) -> bool {
 #[inline(always)]
 pub fn check_lifetimes<T: ?Sized>(written: usize, rule: &str, argument: &str) {
     if lifetimes_in::<T>() > written {
+        hidden(rule, argument, type_name::<T>());
+    }
+}
+
+/// Checks that a lifetime that is written in an argument's type is used: functions of two such types, `Apart` with
+/// another lifetime in the second and `Together` with the same, are not one type.
+///
+/// # Panics
+/// If they are.
+#[inline(always)]
+pub fn check_lifetime_used<T: ?Sized, Apart, Together>(rule: &str, argument: &str) {
+    if erased::<Apart>() == erased::<Together>() {
         hidden(rule, argument, type_name::<T>());
     }
 }

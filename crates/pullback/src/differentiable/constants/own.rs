@@ -147,7 +147,7 @@ impl Drop for Own {
 }
 
 /// Which type this is, but for lifetimes. (Types of one name may be different ones.)
-fn erased<T: ?Sized>() -> TypeId {
+pub(crate) fn erased<T: ?Sized>() -> TypeId {
     trait Erased {
         fn id(&self) -> TypeId
         where
