@@ -103,7 +103,9 @@ fn plain(definition: &TypeDef) -> TokenStream {
         Shape::Struct(fields) => {
             let fields = fields.iter().map(|Field { ty, role, .. }| match role {
                 FieldRole::Differentiable => quote!(<#ty as ::pullback::Differentiable>::PLAIN),
-                FieldRole::Skipped => quote!(::core::mem::size_of::<#ty>() == 0),
+                FieldRole::Skipped => {
+                    quote!((::core::mem::size_of::<#ty>() == 0 && !::pullback::__private::is_token::<#ty>()))
+                }
             });
             quote!(true #(&& #fields)*)
         }
@@ -263,10 +265,16 @@ fn check(definition: &TypeDef) -> TokenStream {
                     quote_spanned!(ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
                 },
             );
-            // All fields there are: an attribute below the derive may have added some.
+            // All fields there are, of the types that were seen: an attribute below the derive may have changed them. (A
+            // reference would be coerced.)
             let members = fields.iter().map(|field| &field.member);
+            let types = fields.iter().map(|Field { member, ty, .. }| {
+                let place = quote!(&raw const self.#member);
+                quote_spanned!(ty.span()=> let _: *const #ty = #place;)
+            });
             quote! {
                 let Self { #(#members: _),* } = self;
+                #(#types)*
                 #(#checks)*
                 ::core::result::Result::Ok(())
             }
@@ -304,6 +312,10 @@ fn check_arm(variant: &Variant) -> TokenStream {
         let arguments = quote!(#primal, #shadow, &path.field(#label));
         quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
     });
+    let types = variant.fields.iter().map(|field| {
+        let (ty, part) = (&field.ty, shadow(field));
+        quote_spanned!(ty.span()=> let _: *const #ty = &raw const *#part;)
+    });
     let parts = variant.fields.iter().map(|field| {
         let part = shadow(field);
         let kind = match field.role {
@@ -314,6 +326,7 @@ fn check_arm(variant: &Variant) -> TokenStream {
     });
     quote! {
         (Self::#name { #(#primal_pattern,)* .. }, Self::#name { #(#shadow_pattern,)* }) => {
+            #(#types)*
             path.variant(shadow, &[#(#parts),*]);
             let path = &path.field(#label).hidden();
             #(#checks)*

@@ -162,6 +162,23 @@ fn the_seeds_example() {
     assert_eq!(expanded(Family::Pullback, attribute, item), expected.to_string());
 }
 
+/// An attribute below the derive may have written other types, which the derive does not see.
+#[test]
+fn each_field_is_of_the_type_that_the_derive_has_seen() {
+    let derived = |item: TokenStream| {
+        let definition = crate::parse::type_def::parse(item).unwrap();
+        super::differentiable::generate(&definition).to_string()
+    };
+    let seen = |ty: TokenStream, place: TokenStream| quote!(let _: *const #ty = &raw const #place;).to_string();
+    let text = derived(quote! { struct S<'a> { x: f64, #[pullback(skip)] name: &'a str } });
+    assert!(
+        text.contains(&seen(quote!(f64), quote!(self.x))) && text.contains(&seen(quote!(&'a str), quote!(self.name)))
+    );
+    let text = derived(quote! { enum E { A { x: f64 }, B(#[pullback(skip)] u8) } });
+    assert_eq!(text.matches("let _ : * const f64 = & raw const * ").count(), 1, "{text}");
+    assert_eq!(text.matches("let _ : * const u8 = & raw const * ").count(), 1, "{text}");
+}
+
 #[test]
 fn an_error_leaves_the_function_as_it_was() {
     let item = quote! { fn f(x: f64) -> f64 { x } };

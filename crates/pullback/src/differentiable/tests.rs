@@ -313,9 +313,20 @@ fn plain_is_floats_and_nothing_else() {
         _x: f64,
         _count: u32,
     }
+    #[derive(Clone)]
+    struct Token;
+    impl Drop for Token {
+        fn drop(&mut self) {}
+    }
+    #[derive(Differentiable)]
+    struct Held {
+        _x: f64,
+        #[pullback(skip)]
+        _token: Token,
+    }
     assert_eq!([Point::PLAIN, <[(f64, Point); 2]>::PLAIN, <[Cell<f32>]>::PLAIN, <()>::PLAIN], [true; 4]);
-    let not = [Counted::PLAIN, <(f64, u8)>::PLAIN, Option::<f64>::PLAIN, Vec::<f64>::PLAIN, <&f64>::PLAIN];
-    assert_eq!(not, [false; 5]);
+    let not = [Held::PLAIN, Counted::PLAIN, <(f64, u8)>::PLAIN, Option::<f64>::PLAIN, Vec::<f64>::PLAIN, <&f64>::PLAIN];
+    assert_eq!(not, [false; 6]);
 }
 
 macro_rules! derived {
