@@ -54,6 +54,24 @@ pub trait VisitFloats: Sized {
         unsafe { self.reference(primal, place) }
     }
 
+    /// A pointer of the shadow at `place`, to the shadow of `primal`, which it owns.
+    ///
+    /// # Safety
+    /// As asked by [`Differentiable::floats`], where `place` holds the pointer.
+    #[inline(always)]
+    unsafe fn owned<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S36, asked of the caller.
+        unsafe {
+            if self.pointer(place, size_of_val(primal) == 0) {
+                let shadow = pointee(primal, place);
+                if !T::PLAIN {
+                    self.block(shadow.cast(), size_of_val(primal));
+                }
+                primal.floats(shadow, self);
+            }
+        }
+    }
+
     /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that
     /// was given it has returned.
     ///
@@ -79,6 +97,26 @@ pub trait VisitFloats: Sized {
         let _ = owners;
         // SAFETY: S36, asked of the caller.
         unsafe { self.pointer(place, false) && self.is_new(address) }
+    }
+
+    /// A counted pointer of the shadow at `place`, to memory in which the shadow of `primal` lies at `offset`. There are
+    /// so many owners of `primal`.
+    ///
+    /// # Safety
+    /// As asked by [`Differentiable::floats`], where `place` holds the pointer.
+    #[inline(always)]
+    unsafe fn shared<T: Differentiable>(&mut self, primal: &T, place: *mut *mut (), offset: usize, owners: usize) {
+        // SAFETY: S36, asked of the caller.
+        unsafe {
+            if self.counted(place, (&raw const *primal).cast(), owners) {
+                let shadow = place.read().byte_add(offset);
+                // Other owners may use their cells meanwhile.
+                if !T::PLAIN && !T::CELLS && !T::CONSTANTS {
+                    self.block(shadow.cast(), size_of::<T>());
+                }
+                primal.floats(shadow.cast(), self);
+            }
+        }
     }
 
     /// Whether the shared value at `address` is met for the first time.

@@ -28,15 +28,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
-        unsafe {
-            if visit.pointer(shadow.cast(), size_of_val(&**self) == 0) {
-                let content = pointee(&**self, shadow.cast());
-                if !T::PLAIN {
-                    visit.block(content.cast(), size_of_val(&**self));
-                }
-                T::floats(self, content, visit);
-            }
-        }
+        unsafe { visit.owned::<T>(self, shadow.cast()) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
@@ -139,12 +131,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         // SAFETY: S36, asked of the caller; the word is the one that holds the address.
         unsafe {
             let pointer = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() });
-            if visit.pointer(pointer.cast(), self.is_empty()) {
-                if !T::PLAIN {
-                    visit.block(pointer.read().cast(), size_of_val(&**self));
-                }
-                T::floats_in_row(self, pointer.read(), visit);
-            }
+            visit.owned(&self[..], pointer.cast());
         }
     }
 

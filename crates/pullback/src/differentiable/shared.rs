@@ -104,20 +104,9 @@ macro_rules! counted {
             }
 
             unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
-                // SAFETY: S36, asked of the caller.
-                if unsafe { visit.counted(shadow.cast(), $P::as_ptr(self).cast(), $P::strong_count(self)) } {
-                    // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
-                    unsafe {
-                        let counted = shadow.cast::<*mut Counted<T>>().read();
-                        let value = &raw mut (*counted).value;
-                        // Others may use their cells meanwhile.
-                        let is_alone = (*counted).strong == 1 && (*counted).weak == 1;
-                        if !T::PLAIN && (is_alone || !T::CELLS && !T::CONSTANTS) {
-                            visit.block(value.cast(), size_of::<T>());
-                        }
-                        T::floats(self, value, visit);
-                    }
-                }
+                let offset = const { offset_of!(Counted<T>, value) };
+                // SAFETY: S36, asked of the caller; the pointer is to the counts and the value.
+                unsafe { visit.shared::<T>(self, shadow.cast(), offset, $P::strong_count(self)) }
             }
 
             unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {

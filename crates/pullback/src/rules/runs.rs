@@ -1,13 +1,15 @@
 //! The floats of a value as a list of runs, for what cannot be done in one walk: two values side by side, or a value
 //! that is written while it is walked.
 
-use crate::differentiable::{Differentiable, Float, VisitFloats};
+use crate::differentiable::{Differentiable, Float, VisitFloats, pointee};
 use std::any::TypeId;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Some floats in a row.
 #[derive(Clone, Copy, Debug)]
 struct Run<F> {
+    /// Null in a shadow that has none of them: they are constant.
     place: *mut F,
     count: usize,
     /// How many runs came before it.
@@ -68,32 +70,145 @@ pub struct Runs {
     narrow: List<f32>,
     wide: List<f64>,
     count: usize,
-    /// Which variants the enums have, as a hash.
-    variants: u64,
+    /// Which variants the enums have, and which owners have a value in common, as a hash.
+    shape: u64,
     /// Shared values that were met; none in most types.
-    met: Option<HashSet<*const ()>>,
+    met: Option<HashMap<*const (), Met>>,
+    /// Whether these are the floats of the value itself, and not of a shadow.
+    is_primal: bool,
+}
+
+/// A shared value that was met.
+#[derive(Clone, Copy, Debug)]
+struct Met {
+    /// How many came before it.
+    number: usize,
+    has_shadow: bool,
 }
 
 impl VisitFloats for Runs {
     #[inline]
     fn variant(&mut self, number: usize) {
-        // As FNV-1a has it.
-        self.variants = (self.variants ^ (number as u64 + 1)).wrapping_mul(0x100_0000_01b3);
+        self.hash(number);
     }
 
     #[inline]
     unsafe fn run<F: Float>(&mut self, _: *const F, shadow: *mut F, count: usize) {
-        let number = self.count;
-        self.count += 1;
-        if TypeId::of::<F>() == TypeId::of::<f64>() {
-            self.wide.push(Run { place: shadow.cast(), count, number });
-        } else {
-            self.narrow.push(Run { place: shadow.cast(), count, number });
+        self.push(shadow, count);
+    }
+
+    #[inline(always)]
+    unsafe fn owned<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S36, asked of the caller; what is missing is not followed.
+        unsafe {
+            if self.is_missing(primal, place, 0) {
+                self.missing(primal);
+            } else {
+                primal.floats(pointee(primal, place), self);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S36, asked of the caller.
+        unsafe { self.owned(primal, place) }
+    }
+
+    #[inline(always)]
+    unsafe fn shared<T: Differentiable>(&mut self, primal: &T, place: *mut *mut (), offset: usize, _: usize) {
+        // SAFETY: S36, asked of the caller; what is missing is not followed.
+        unsafe {
+            let has_shadow = !self.is_missing(primal, place, offset);
+            match (self.meet((&raw const *primal).cast(), has_shadow), has_shadow) {
+                (false, _) => {}
+                (true, false) => self.missing(primal),
+                (true, true) => primal.floats(place.read().byte_add(offset).cast(), self),
+            }
         }
     }
 
     fn is_new(&mut self, address: *const ()) -> bool {
-        self.met.get_or_insert_default().insert(address)
+        self.meet(address, true)
+    }
+}
+
+/// Lists what a shadow does not have.
+struct Missing<'a>(&'a mut Runs);
+
+impl VisitFloats for Missing<'_> {
+    fn variant(&mut self, number: usize) {
+        self.0.hash(number);
+    }
+
+    unsafe fn run<F: Float>(&mut self, _: *const F, _: *mut F, count: usize) {
+        self.0.push(std::ptr::null_mut::<F>(), count);
+    }
+
+    fn is_new(&mut self, address: *const ()) -> bool {
+        self.0.meet(address, false)
+    }
+}
+
+impl Runs {
+    #[inline]
+    fn push<F: Float>(&mut self, place: *mut F, count: usize) {
+        let number = self.count;
+        self.count += 1;
+        if TypeId::of::<F>() == TypeId::of::<f64>() {
+            self.wide.push(Run { place: place.cast(), count, number });
+        } else {
+            self.narrow.push(Run { place: place.cast(), count, number });
+        }
+    }
+
+    #[inline]
+    fn hash(&mut self, number: usize) {
+        // As FNV-1a has it.
+        self.shape = (self.shape ^ (number as u64 + 1)).wrapping_mul(0x100_0000_01b3);
+    }
+
+    /// Whether the pointer of a shadow at `place`, to memory in which the shadow of `primal` lies at `offset`, leads to no shadow:
+    /// what it owns is constant. In reverse mode it is null then. In forward mode it is the primal's own, which the shadow
+    /// of another place cannot own; or null, if a function without derivative has made it.
+    ///
+    /// # Safety
+    /// `place` may be read.
+    #[inline(always)]
+    unsafe fn is_missing<T: ?Sized>(&self, primal: &T, place: *mut *mut (), offset: usize) -> bool {
+        // SAFETY: S36, asked of the caller.
+        let pointer = unsafe { place.read() };
+        !self.is_primal
+            && (pointer.is_null() || pointer.addr().wrapping_add(offset) == (&raw const *primal).cast::<()>().addr())
+    }
+
+    /// List what a shadow does not have.
+    #[cold]
+    fn missing<T: Differentiable + ?Sized>(&mut self, primal: &T) {
+        // SAFETY: S36, a value has its own shape. The walk only reads.
+        unsafe { primal.floats((&raw const *primal).cast_mut(), &mut Missing(self)) }
+    }
+
+    /// Whether the shared value at `address` is met for the first time.
+    fn meet(&mut self, address: *const (), has_shadow: bool) -> bool {
+        let met = self.met.get_or_insert_default();
+        let new = Met { number: met.len(), has_shadow };
+        match met.entry(address) {
+            Entry::Vacant(entry) => {
+                entry.insert(new);
+                true
+            }
+            Entry::Occupied(entry) => {
+                let before = *entry.get();
+                assert!(
+                    before.has_shadow == has_shadow,
+                    "of a value with several owners some have a derivative and some have none\n\
+                     help: let all of them come from the same argument, or let the constant ones own a copy"
+                );
+                self.hash(before.number);
+                false
+            }
+        }
     }
 }
 
@@ -126,8 +241,14 @@ impl Place {
 }
 
 impl Runs {
-    const EMPTY: Self =
-        Runs { narrow: List::EMPTY, wide: List::EMPTY, count: 0, variants: 0xcbf2_9ce4_8422_2325, met: None };
+    const EMPTY: Self = Runs {
+        narrow: List::EMPTY,
+        wide: List::EMPTY,
+        count: 0,
+        shape: 0xcbf2_9ce4_8422_2325,
+        met: None,
+        is_primal: false,
+    };
 
     /// Each float by itself, in the order of the walk.
     pub fn places(&self) -> Vec<Place> {
@@ -142,12 +263,13 @@ impl Runs {
         runs.into_iter().flat_map(each).collect()
     }
 
-    /// The floats of a shadow at `shadow`, which has the shape of `primal`.
+    /// The floats of a shadow at `shadow`, which has the shape of `primal`, or no memory for parts of it that are
+    /// constant. It may be `primal` itself: a value may be its own tangent.
     ///
     /// # Safety
     /// As for [`Differentiable::floats`].
     pub unsafe fn of<T: Differentiable + ?Sized>(primal: &T, shadow: *mut T) -> Self {
-        let mut runs = Runs::EMPTY;
+        let mut runs = Runs { is_primal: std::ptr::addr_eq(primal, shadow), ..Runs::EMPTY };
         // SAFETY: S36, asked of the caller.
         unsafe { primal.floats(shadow, &mut runs) };
         runs
@@ -160,16 +282,16 @@ impl Runs {
         unsafe { Runs::of(&*place, place) }
     }
 
-    /// Whether the lists have the same lengths and types throughout, in the same variants (but for an accident of 1 in
-    /// 2⁶⁴).
+    /// Whether the lists have the same lengths and types throughout, in the same variants, and with the same values in
+    /// common (but for an accident of 1 in 2⁶⁴).
     pub fn fit(&self, other: &Runs) -> bool {
-        self.variants == other.variants && self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
+        self.shape == other.shape && self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
     }
 
-    /// Move the floats of `self` to those of `into`, where they are added; zeros are left behind.
+    /// Move the floats of `self` to those of `into`, where they are added, unless there are none; zeros are left behind.
     ///
     /// # Safety
-    /// The lists fit, and all floats may be read and written.
+    /// The lists fit, and all floats may be read and written. Only `into` may be without some.
     pub unsafe fn add_to(&self, into: &Runs) {
         /// # Safety: as above.
         unsafe fn add<F: Float>(from: &List<F>, into: &List<F>) {
@@ -178,7 +300,9 @@ impl Runs {
                     // SAFETY: S36, asked of the caller.
                     unsafe {
                         let value = from.place.add(index).replace(F::default());
-                        *to.place.add(index) += value;
+                        if !to.place.is_null() {
+                            *to.place.add(index) += value;
+                        }
                     }
                 }
             });
@@ -190,15 +314,19 @@ impl Runs {
         }
     }
 
-    /// Copy the floats of `self` to those of `into`.
+    /// Copy the floats of `self` to those of `into`, but for those that `self` is without.
     ///
     /// # Safety
-    /// As for [`add_to`](Self::add_to).
+    /// The lists fit, the floats of `self` may be read, and all of `into` are there and may be written.
     pub unsafe fn copy_to(&self, into: &Runs) {
         /// # Safety: as above.
         unsafe fn copy<F: Float>(from: &List<F>, into: &List<F>) {
-            // SAFETY: S36, asked of the caller.
-            from.pairs(into, |from, to| unsafe { from.place.copy_to(to.place, from.count) });
+            from.pairs(into, |from, to| {
+                if !from.place.is_null() {
+                    // SAFETY: S36, asked of the caller.
+                    unsafe { from.place.copy_to(to.place, from.count) }
+                }
+            });
         }
         // SAFETY: S36, asked of the caller.
         unsafe {

@@ -84,7 +84,7 @@ pub unsafe fn view<T: Reached + ?Sized>(tape: *mut Tape, primal: *const *const T
             return place;
         }
         let primal = &*primal;
-        let runs = (!shadow.is_null()).then(|| Runs::of(primal, place));
+        let runs = (!place.is_null()).then(|| Runs::of(primal, place));
         let detached: *mut () = (*tape).own(Detached::<T> { zero: make_zero(primal), shadow: runs }).cast();
         pointee(primal, &raw const detached)
     }

@@ -1,0 +1,212 @@
+//! Rules that are given, or return, values of which only parts have a derivative, and values that have other owners.
+
+/// What a rule is given may be active in one part and constant in another. The constant part has no shadow.
+mod constant_parts {
+    use pullback::{Differentiable, autodiff, frule, grad, jvp, non_differentiable, rrule, vjp};
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Mixed {
+        a: f64,
+        vector: Vec<f64>,
+        boxed: Box<(f32, f64)>,
+        counted: Rc<Cell<f64>>,
+        option: Option<Box<f64>>,
+        rows: Vec<Vec<f64>>,
+        b: f64,
+    }
+
+    fn mixed(a: f64) -> Mixed {
+        Mixed {
+            a,
+            vector: vec![2.0, 3.0],
+            boxed: Box::new((4.0, 5.0)),
+            counted: Rc::new(Cell::new(6.0)),
+            option: Some(Box::new(7.0)),
+            rows: vec![vec![8.0], vec![9.0]],
+            b: 10.0,
+        }
+    }
+
+    fn sum(m: &Mixed) -> f64 {
+        m.vector[0]
+            + m.vector[1]
+            + f64::from(m.boxed.0)
+            + m.boxed.1
+            + m.counted.get()
+            + m.option.as_deref().unwrap_or(&0.0)
+            + m.rows.iter().flatten().sum::<f64>()
+    }
+
+    fn weighted(m: &Mixed) -> f64 {
+        m.a * sum(m) + m.b
+    }
+
+    /// Twice what it is.
+    #[rrule(for = weighted)]
+    fn weighted_rrule(m: &Mixed) -> (f64, impl Fn(f64, &mut Mixed) + use<>) {
+        let (a, sum) = (m.a, sum(m));
+        (weighted(m), move |dy, d| {
+            let part = 2.0 * dy * a;
+            d.a += 2.0 * dy * sum;
+            d.b += 2.0 * dy;
+            d.vector.iter_mut().for_each(|d| *d += part);
+            *d.boxed = (d.boxed.0 + part as f32, d.boxed.1 + part);
+            d.counted.set(d.counted.get() + part);
+            d.option.iter_mut().for_each(|d| **d += part);
+            d.rows.iter_mut().flatten().for_each(|d| *d += part);
+        })
+    }
+
+    #[frule(for = weighted)]
+    fn weighted_frule(m: &Mixed, d: &Mixed) -> (f64, f64) {
+        (weighted(m), 2.0 * (d.a * sum(m) + m.a * sum(d) + d.b))
+    }
+
+    #[autodiff(d_local, Reverse, Active, Active)]
+    #[autodiff(t_local, Forward, Dual, Dual)]
+    fn local(x: f64) -> f64 {
+        weighted(&mixed(x))
+    }
+
+    #[autodiff(d_given, Reverse, Active, Const, Active)]
+    #[autodiff(t_given, Forward, Dual, Const, Dual)]
+    fn given(x: f64, vector: Vec<f64>) -> f64 {
+        weighted(&Mixed { vector, ..mixed(x) })
+    }
+
+    #[non_differentiable]
+    fn unseen(n: usize) -> Vec<f64> {
+        vec![2.5; n]
+    }
+
+    #[autodiff(d_opaque, Reverse, Active, Active)]
+    #[autodiff(t_opaque, Forward, Dual, Dual)]
+    fn opaque(x: f64) -> f64 {
+        weighted(&Mixed { vector: unseen(2), ..mixed(x) })
+    }
+
+    /// One row, and the float that comes last.
+    #[autodiff(d_row, Reverse, Active, Active)]
+    #[autodiff(t_row, Forward, Dual, Dual)]
+    fn row(x: f64) -> f64 {
+        weighted(&Mixed { rows: vec![vec![8.0], vec![x]], b: 3.0 * x, ..mixed(5.0) })
+    }
+
+    #[test]
+    fn are_constant() {
+        let all = 2.0 + 3.0 + 4.0 + 5.0 + 6.0 + 7.0 + 8.0 + 9.0;
+        assert_eq!(d_local(3.0), (2.0 * all, 3.0 * all + 10.0));
+        assert_eq!(t_local(3.0, 1.0), (3.0 * all + 10.0, 2.0 * all));
+        assert_eq!(d_given(3.0, vec![2.0, 3.0]), (2.0 * all, 3.0 * all + 10.0));
+        assert_eq!(t_given(3.0, 1.0, vec![2.0, 3.0]), (3.0 * all + 10.0, 2.0 * all));
+        assert_eq!(d_opaque(3.0), (2.0 * all, 3.0 * all + 10.0));
+        assert_eq!(t_opaque(3.0, 1.0), (3.0 * all + 10.0, 2.0 * all));
+        let value = 5.0 * (all - 9.0 + 3.0) + 9.0;
+        assert_eq!(d_row(3.0), (2.0 * (5.0 + 3.0), value));
+        assert_eq!(t_row(3.0, 1.0), (value, 2.0 * (5.0 + 3.0)));
+    }
+
+    #[test]
+    fn are_constant_in_second_order() {
+        let f = |x: &f64| product(&(x * x, vec![vec![3.0], vec![4.0]]));
+        for x in [1.5, -2.0] {
+            assert_eq!(jvp(f, &x, &1.0).1, 2.0 * 2.0 * x * 7.0);
+            assert_eq!(grad(f, &x), 2.0 * 2.0 * x * 7.0);
+            assert_eq!(jvp(|x: &f64| jvp(f, x, &1.0).1, &x, &1.0).1, 2.0 * 2.0 * 7.0);
+            assert_eq!(jvp(|x: &f64| grad(f, x), &x, &1.0).1, 2.0 * 2.0 * 7.0);
+        }
+    }
+
+    /// What is its own tangent is no constant.
+    #[test]
+    fn are_not_what_is_its_own_direction() {
+        let (m, all) = (Mixed { counted: Rc::new(Cell::new(0.0)), ..mixed(3.0) }, 38.0);
+        let other = Mixed { counted: Rc::new(Cell::new(0.0)), ..m.clone() };
+        let expected = (3.0 * all + 10.0, 2.0 * (3.0 * all + 3.0 * all + 10.0));
+        assert_eq!(jvp(|m: &Mixed| weighted(m), &m, &other), expected);
+        let rows = (2.0, vec![vec![3.0], vec![4.0]]);
+        assert_eq!(jvp(product, &rows, &rows), (14.0, 2.0 * 28.0));
+    }
+
+    fn product(m: &(f64, Vec<Vec<f64>>)) -> f64 {
+        m.0 * m.1.iter().flatten().sum::<f64>()
+    }
+
+    #[rrule(for = product)]
+    fn product_rrule(m: &(f64, Vec<Vec<f64>>)) -> (f64, impl Fn(f64, &mut (f64, Vec<Vec<f64>>)) + use<>) {
+        let (a, sum) = (m.0, m.1.iter().flatten().sum::<f64>());
+        (product(m), move |dy, d| {
+            d.0 += 2.0 * dy * sum;
+            d.1.iter_mut().flatten().for_each(|d| *d += 2.0 * dy * a);
+        })
+    }
+
+    #[frule(for = product)]
+    fn product_frule(m: &(f64, Vec<Vec<f64>>), d: &(f64, Vec<Vec<f64>>)) -> (f64, f64) {
+        let sum = |m: &(f64, Vec<Vec<f64>>)| m.1.iter().flatten().sum::<f64>();
+        (product(m), 2.0 * (d.0 * sum(m) + m.0 * sum(d)))
+    }
+
+    /// The value of a function may have constant parts, too, and a cotangent of these is nobody's.
+    #[test]
+    fn of_a_value_take_any_cotangent() {
+        for seed in [1.0, 10.0] {
+            let (value, pullback) = vjp(|x: &f64| mixed(x * x), &3.0);
+            assert_eq!(value, mixed(9.0));
+            assert_eq!(pullback(mixed(seed)), 6.0 * seed);
+        }
+        let (_, pullback) = vjp(|x: &f64| (vec![1.0], vec![vec![1.0], vec![*x]]), &3.0);
+        assert_eq!(pullback((vec![1.0], vec![vec![1.0], vec![10.0]])), 10.0);
+    }
+
+    #[autodiff(d_both, Reverse, Const, Active, Active)]
+    fn both(constant: &Rc<f64>, x: f64) -> f64 {
+        let y = Rc::new(x);
+        pair(&(constant.clone(), y.clone(), y))
+    }
+
+    fn pair(m: &(Rc<f64>, Rc<f64>, Rc<f64>)) -> f64 {
+        *m.0 * *m.1 * *m.2
+    }
+
+    #[rrule(for = pair)]
+    fn pair_rrule(m: &(Rc<f64>, Rc<f64>, Rc<f64>)) -> (f64, impl Fn(f64, &mut (Rc<f64>, Rc<f64>, Rc<f64>)) + use<>) {
+        let m = (*m.0, *m.1);
+        (m.0 * m.1 * m.1, move |dy, d| {
+            let d_y = 2.0 * 2.0 * dy * m.0 * m.1;
+            // Both are one value.
+            assert!(Rc::ptr_eq(&d.1, &d.2));
+            (d.1, d.2) = (Rc::new(0.0), Rc::new(0.0));
+            let d_y = Rc::new(d_y);
+            (d.1, d.2) = (d_y.clone(), d_y);
+        })
+    }
+
+    #[test]
+    fn that_are_counted() {
+        assert_eq!(d_both(&Rc::new(5.0), 3.0), (2.0 * 2.0 * 15.0, 45.0));
+    }
+
+    #[autodiff(d_mixed_owners, Reverse, Const, Active, Active)]
+    fn mixed_owners(constant: &Rc<f64>, y: Rc<f64>) -> f64 {
+        pair(&(constant.clone(), y.clone(), y))
+    }
+
+    /// One value cannot be constant and have a shadow: what the rule adds to it would be both.
+    #[test]
+    fn that_are_not_constant_for_all_owners() {
+        let (x, y) = (Rc::new(5.0), Rc::new(3.0));
+        assert_eq!(*d_mixed_owners(&x, y.clone()).0, 2.0 * 2.0 * 15.0);
+        let message = *catch_unwind(AssertUnwindSafe(|| d_mixed_owners(&y, y.clone())))
+            .unwrap_err()
+            .downcast::<&str>()
+            .expect("a message");
+        assert!(
+            message.contains("of a value with several owners some have a derivative and some have none"),
+            "{message}"
+        );
+    }
+}
