@@ -310,7 +310,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         }
         self.state = State::Broken;
         // SAFETY: S17 and S40, the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still
-        // there, and nobody else uses them.
+        // there, and nobody else uses them. The cotangent may have other owners, and is only read.
         unsafe {
             seed.add_to(&self.cotangent);
             let reverse = transmute::<*const (), unsafe extern "C-unwind" fn(*mut Tape)>(later(
@@ -319,6 +319,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             ));
             reverse(self.tape.0.as_ptr());
             self.gradient.add_to(&places);
+            self.gradient.clear();
         }
         self.state = State::Used;
         gradient

@@ -2,7 +2,9 @@
 
 use pullback::{Differentiable, grad, jvp, make_zero, rrule, value_and_grad, vjp};
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
@@ -350,4 +352,40 @@ fn the_argument_of_a_pullback_keeps_its_shape() {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pullback(1.0))).expect_err("it is told");
     let message = panic.downcast_ref::<&str>().copied();
     assert_eq!(message, Some("the argument of `vjp` has changed its shape since: a cell holds another variant"));
+}
+
+/// A cotangent may have other owners. It is only read.
+#[test]
+fn a_cotangent_that_others_own() {
+    let one = Rc::new(1.0);
+    let seen: &f64 = &one;
+    for _ in 0..2 {
+        let (_, pullback) = vjp(|x: &f64| Rc::new(x * x), &3.0);
+        assert_eq!((pullback(one.clone()), *seen), (6.0, 1.0));
+    }
+    let one = Arc::new(vec![(1.0, 2.0f32)]);
+    let seen: &[(f64, f32)] = &one;
+    for _ in 0..2 {
+        let (_, pullback) = vjp(|x: &f64| Arc::new(vec![(x * x, 5.0 * *x as f32)]), &3.0);
+        assert_eq!((pullback(one.clone()), seen), (16.0, &[(1.0, 2.0)][..]));
+    }
+    let cell = Rc::new(Cell::new(1.0));
+    let (_, pullback) = vjp(|x: &f64| Rc::new(Cell::new(x * x)), &3.0);
+    assert_eq!((pullback(cell.clone()), cell.get()), (6.0, 1.0));
+}
+
+/// What is one value in the result is one in a cotangent, and what are two are two.
+#[test]
+fn a_cotangent_with_other_owners_than_the_value() {
+    let f = |x: &f64| {
+        let (a, b) = (Rc::new(x * x), Rc::new(5.0 * x));
+        (a.clone(), a, b)
+    };
+    let (a, b) = (Rc::new(1.0), Rc::new(10.0));
+    assert_eq!(vjp(f, &3.0).1((a.clone(), a.clone(), b.clone())), 6.0 + 50.0);
+    let wrong = catch_unwind(|| vjp(f, &3.0).1((Rc::new(1.0), Rc::new(10.0), Rc::new(10.0))));
+    assert!(wrong.is_err());
+    let wrong = catch_unwind(AssertUnwindSafe(|| vjp(f, &3.0).1((a.clone(), b.clone(), b.clone()))));
+    let message = *wrong.unwrap_err().downcast::<&str>().expect("a message");
+    assert!(message.contains("a cotangent has another shape than the value"), "{message}");
 }

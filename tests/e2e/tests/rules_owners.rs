@@ -210,3 +210,138 @@ mod constant_parts {
         );
     }
 }
+
+/// Rules see shadows and cotangents that are counted. They may keep them, or put others in their place.
+mod counted {
+    use pullback::{autodiff, rrule, vjp};
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
+
+    thread_local! {
+        static MINE: Rc<f64> = Rc::new(1.0);
+        static KEPT: RefCell<Vec<(Rc<f64>, f64)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Keep an `Rc`, and what is in it.
+    fn keep(value: &Rc<f64>) {
+        KEPT.with(|kept| kept.borrow_mut().push((value.clone(), **value)));
+    }
+
+    /// What was kept is as it was.
+    fn assert_kept(count: usize) {
+        let kept = KEPT.with(RefCell::take);
+        assert_eq!(kept.len(), count);
+        for (value, before) in kept {
+            assert_eq!(*value, before);
+        }
+    }
+
+    fn double(x: &Rc<f64>) -> f64 {
+        **x * 2.0
+    }
+
+    #[rrule(for = double)]
+    fn double_rrule(x: &Rc<f64>) -> (f64, impl Fn(f64, &mut Rc<f64>) + use<>) {
+        (double(x), |_, dx| {
+            assert_eq!(**dx, 0.0, "a shadow of its own");
+            keep(dx);
+            *dx = MINE.with(Rc::clone);
+        })
+    }
+
+    #[autodiff(d_double, Reverse, Active, Active)]
+    fn doubled(x: f64) -> f64 {
+        double(&Rc::new(x))
+    }
+
+    #[autodiff(d_constant, Reverse, Const, Active, Active)]
+    fn constant(c: &Rc<f64>, x: f64) -> f64 {
+        x * both(c, &Rc::new(x))
+    }
+
+    fn both(c: &Rc<f64>, x: &Rc<f64>) -> f64 {
+        **c * **x
+    }
+
+    /// The first has no shadow.
+    #[rrule(for = both)]
+    fn both_rrule(c: &Rc<f64>, x: &Rc<f64>) -> (f64, impl Fn(f64, &mut Rc<f64>, &mut Rc<f64>) + use<>) {
+        let (x, c) = (**x, **c);
+        (c * x, move |dy, dc, dx| {
+            assert_eq!((**dc, **dx), (0.0, 0.0), "shadows of their own");
+            *dc = MINE.with(Rc::clone);
+            *dx = Rc::new(c * dy);
+        })
+    }
+
+    #[test]
+    fn shadows_are_only_read() {
+        let mine = MINE.with(Rc::clone);
+        let seen: &f64 = &mine;
+        for _ in 0..2 {
+            assert_eq!((d_double(3.0), *seen), ((1.0, 6.0), 1.0));
+        }
+        let (_, pullback) = vjp(|x: &f64| double(&Rc::new(*x)), &3.0);
+        for _ in 0..2 {
+            assert_eq!((pullback(1.0), *seen), (1.0, 1.0));
+        }
+        assert_kept(4);
+        for _ in 0..2 {
+            assert_eq!((d_constant(&Rc::new(5.0), 3.0), *seen), ((30.0, 45.0), 1.0));
+        }
+        let c = Rc::new(5.0);
+        let (_, pullback) = vjp(|x: &f64| x * both(&c, &Rc::new(*x)), &3.0);
+        for _ in 0..2 {
+            assert_eq!((pullback(1.0), *seen), (30.0, 1.0));
+        }
+    }
+
+    fn square(x: f64) -> Rc<f64> {
+        Rc::new(x * x)
+    }
+
+    #[rrule(for = square)]
+    fn square_rrule(x: f64) -> (Rc<f64>, impl Fn(&Rc<f64>) -> f64) {
+        (square(x), move |dy| {
+            keep(dy);
+            2.0 * x * **dy
+        })
+    }
+
+    /// A pullback may keep the cotangent that it is lent.
+    #[test]
+    fn cotangents_that_are_kept_stay() {
+        let (_, pullback) = vjp(|x: &f64| 10.0 * *square(*x), &3.0);
+        for seed in [1.0, 2.0, 3.0] {
+            assert_eq!(pullback(seed), 60.0 * seed);
+        }
+        assert_kept(3);
+        let (_, pullback) = vjp(|x: &f64| square(*x), &3.0);
+        for seed in [1.0, 2.0, 3.0] {
+            assert_eq!(pullback(Rc::new(seed)), 6.0 * seed);
+        }
+        assert_kept(3);
+    }
+
+    type Three = (Rc<Cell<f64>>, Rc<Cell<f64>>, Rc<Cell<f64>>);
+
+    fn three(x: &Three) -> f64 {
+        x.0.get() * x.1.get() * x.2.get()
+    }
+
+    /// The first two are one, and then the last two.
+    #[rrule(for = three)]
+    fn three_rrule(x: &Three) -> (f64, impl Fn(f64, &mut Three) + use<>) {
+        (three(x), move |_, d| d.1 = d.2.clone())
+    }
+
+    #[test]
+    #[should_panic(expected = "has changed the shape of the shadow of `x`")]
+    fn owners_are_part_of_the_shape() {
+        let f = |x: &f64| {
+            let a = Rc::new(Cell::new(*x));
+            three(&(a.clone(), a, Rc::new(Cell::new(x * x))))
+        };
+        pullback::grad(f, &3.0);
+    }
+}

@@ -72,6 +72,8 @@ pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *
 pub struct Cotangents<R: MakeZero> {
     zero: *mut R,
     runs: Runs,
+    /// What the pullback is lent, if it could keep parts of the cotangent itself.
+    copy: Option<R>,
 }
 
 impl<R: MakeZero> Cotangents<R> {
@@ -88,7 +90,12 @@ impl<R: MakeZero> Cotangents<R> {
             (*zero.cast::<Owned<R>>()).aside.put_back();
             let runs = Runs::of_value(&mut *zero);
             runs.take_inline(zero, shadow);
-            Cotangents { zero, runs }
+            let copy = runs.has_counted().then(|| {
+                let mut copy = make_zero(&*zero);
+                runs.copy_to(&Runs::of_value(&mut copy));
+                copy
+            });
+            Cotangents { zero, runs, copy }
         }
     }
 
@@ -98,8 +105,11 @@ impl<R: MakeZero> Cotangents<R> {
     where
         R: Lend<D>,
     {
-        // SAFETY: S34, the tape has it, and nobody writes to it before `finish`.
-        unsafe { (*self.zero).lend() }
+        match &self.copy {
+            Some(copy) => copy.lend(),
+            // SAFETY: S34, the tape has it, and nobody writes to it before `finish`.
+            None => unsafe { (*self.zero).lend() },
+        }
     }
 
     /// The pullback has run: no cotangent is left behind.

@@ -288,22 +288,18 @@ impl Runs {
         self.shape == other.shape && self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
     }
 
-    /// Move the floats of `self` to those of `into`, where they are added, unless there are none; zeros are left behind.
+    /// Add the floats of `self` to those of `into`, unless there are none.
     ///
     /// # Safety
-    /// The lists fit, and all floats may be read and written. Only `into` may be without some.
+    /// The lists fit, all floats of `self` are there and may be read, and those of `into` may be read and written.
     pub unsafe fn add_to(&self, into: &Runs) {
         /// # Safety: as above.
         unsafe fn add<F: Float>(from: &List<F>, into: &List<F>) {
             from.pairs(into, |from, to| {
-                for index in 0..from.count {
+                let count = if to.place.is_null() { 0 } else { from.count };
+                for index in 0..count {
                     // SAFETY: S36, asked of the caller.
-                    unsafe {
-                        let value = from.place.add(index).replace(F::default());
-                        if !to.place.is_null() {
-                            *to.place.add(index) += value;
-                        }
-                    }
+                    unsafe { *to.place.add(index) += *from.place.add(index) }
                 }
             });
         }
@@ -312,6 +308,12 @@ impl Runs {
             add(&self.narrow, &into.narrow);
             add(&self.wide, &into.wide);
         }
+    }
+
+    /// Whether there are values among them that may have other owners: these may be read, and not written, unless it is
+    /// known who the owners are.
+    pub fn has_counted(&self) -> bool {
+        self.met.is_some()
     }
 
     /// Copy the floats of `self` to those of `into`, but for those that `self` is without.

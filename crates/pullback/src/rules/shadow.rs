@@ -199,9 +199,15 @@ impl<T: Reached + ?Sized> Shadow<T> {
                 let Detached { zero, shadow } = self.detached();
                 let added = Runs::of_value::<T>(zero.borrow_mut());
                 match shadow {
-                    None => added.clear(),
+                    None => {}
                     Some(shadow) if added.fit(shadow) => added.add_to(shadow),
                     Some(_) => changed_shape(rule, argument),
+                }
+                // What is counted the pullback may have put there, or kept.
+                if added.has_counted() {
+                    *zero = make_zero::<T>((*zero).borrow_mut());
+                } else {
+                    added.clear();
                 }
             } else if !self.view.is_null()
                 && let Some(zeros) = &mut self.zeros
