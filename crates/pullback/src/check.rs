@@ -77,10 +77,7 @@ where
     Y: MakeZero,
     F: Fn(&X) -> Y,
 {
-    let mut point = copy(x);
-    let moved: *mut X = point.borrow_mut();
-    // SAFETY: S37, nobody else refers to the copy.
-    let inputs = Runs::of_value(unsafe { &mut *moved }).places();
+    let inputs: Vec<bool> = Runs::of_value(x.to_zero().borrow_mut()).places().iter().map(Place::is_wide).collect();
     let (mut value, pullback) = vjp(&f, x);
     let outputs = Runs::of_value(&mut value).places().len();
 
@@ -92,19 +89,18 @@ where
         let mut row = pullback(seed);
         rows.push(values(row.borrow_mut()));
     }
-    for (input, place) in inputs.iter().enumerate() {
+    for (input, is_wide) in inputs.into_iter().enumerate() {
         // Forward mode, a column.
         let mut direction = x.to_zero();
         Runs::of_value(direction.borrow_mut()).places()[input].set(1.0);
         let (_, mut tangent) = jvp(&f, x, direction.borrow_mut());
         let column = values(&mut tangent);
-        // SAFETY: S37, the place is in the copy, to which nobody refers while it is written.
-        let differences = unsafe { differences(&f, moved, *place) };
+        let differences = differences(&f, x, input);
         for output in 0..outputs {
             let (forward, reverse) = (column[output], rows[output][input]);
             let (difference, error) = differences[output];
             let size = forward.abs().max(reverse.abs());
-            let exact = if place.is_wide() { 1e-9 } else { 1e-4 };
+            let exact = if is_wide { 1e-9 } else { 1e-4 };
             let agree = (forward - reverse).abs() <= exact * (1.0 + size)
                 && (forward - difference).abs() <= error + 1e-7_f64.max(exact) * (1.0 + size);
             if !agree {
@@ -303,29 +299,26 @@ fn values<T: crate::Differentiable + ?Sized>(value: &mut T) -> Vec<f64> {
 }
 
 /// The derivatives of each float of the value by one float of the argument, and how sure that is: central differences,
-/// with two steps.
-///
-/// # Safety
-/// `place` is in the value at `x`, to which nobody else refers.
-unsafe fn differences<X, Y, F>(f: &F, x: *const X, place: Place) -> Vec<(f64, f64)>
+/// with two steps. Each call of the function is given a copy of its own, of which it may keep parts.
+fn differences<X, Y, F>(f: &F, x: &X, input: usize) -> Vec<(f64, f64)>
 where
-    X: crate::Differentiable + ?Sized,
+    X: ToZero<Zero: BorrowMut<X>> + ?Sized,
     Y: MakeZero,
     F: Fn(&X) -> Y,
 {
-    let old = place.get();
-    let step = (if place.is_wide() { 1e-4 } else { 1e-2 }) * (1.0 + old.abs());
-    let at = |value: f64| {
-        place.set(value);
-        // SAFETY: S36, asked of the caller. What was rounded away is not part of the step.
-        (place.get(), values(&mut f(unsafe { &*x })))
+    let at = |step: f64| {
+        let mut moved = copy(x);
+        let place = Runs::of_value(moved.borrow_mut()).places()[input];
+        let old = place.get();
+        place.set(old + step * (if place.is_wide() { 1e-4 } else { 1e-2 }) * (1.0 + old.abs()));
+        // What was rounded away is not part of the step.
+        (place.get(), values(&mut f(moved.borrow_mut())))
     };
     let quotient = |step: f64| {
-        let ((right, high), (left, low)) = (at(old + step), at(old - step));
-        place.set(old);
+        let ((right, high), (left, low)) = (at(step), at(-step));
         high.iter().zip(&low).map(|(high, low)| (high - low) / (right - left)).collect::<Vec<f64>>()
     };
-    let (coarse, fine) = (quotient(step), quotient(step / 2.0));
+    let (coarse, fine) = (quotient(1.0), quotient(0.5));
     // The error of central differences goes with the square of the step.
     coarse.iter().zip(fine).map(|(coarse, fine)| ((4.0 * fine - coarse) / 3.0, (fine - coarse).abs())).collect()
 }

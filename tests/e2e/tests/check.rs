@@ -1,7 +1,9 @@
 //! Wrong rules are found, right ones are not.
 
 use pullback::{check, frule, rrule, scalar_rule};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 /// What `check::rule` says, if anything.
 fn complaint(f: impl Fn()) -> Option<String> {
@@ -134,4 +136,38 @@ fn other_types() {
     check::derivatives(|x: &[f64]| x.iter().map(|v| v * v).collect::<Vec<f64>>(), &[1.0, 2.0, 3.0][..]).unwrap();
     let vectors = |v: &(Vec<f64>, f64)| v.0.iter().map(|x| (x * v.1).exp()).sum::<f64>();
     check::derivatives(vectors, &(vec![0.1, 0.2], 0.7)).unwrap();
+}
+
+thread_local! {
+    /// What `keeping` was given, with what it held.
+    static KEPT: RefCell<Vec<(Rc<f64>, f64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The square. It keeps what it is given.
+fn keeping(x: &Rc<f64>) -> f64 {
+    KEPT.with(|kept| kept.borrow_mut().push((x.clone(), **x)));
+    **x * **x
+}
+
+#[rrule(for = keeping)]
+fn keeping_rrule(x: &Rc<f64>) -> (f64, impl Fn(f64, &mut Rc<f64>) + use<>) {
+    let x = **x;
+    (x * x, move |dy, dx| *dx = Rc::new(2.0 * x * dy))
+}
+
+#[frule(for = keeping)]
+fn keeping_frule(x: &Rc<f64>, dx: &Rc<f64>) -> (f64, f64) {
+    (**x * **x, 2.0 * **x * **dx)
+}
+
+/// What the function keeps of its argument stays as it was.
+#[test]
+fn a_function_that_keeps_what_it_is_given() {
+    let f = |x: &Rc<f64>| keeping(x);
+    assert_eq!(check::derivatives(f, &Rc::new(3.0)), Ok(()));
+    let kept = KEPT.with(RefCell::take);
+    assert!(kept.len() >= 4);
+    for (value, before) in kept {
+        assert_eq!(*value, before);
+    }
 }
