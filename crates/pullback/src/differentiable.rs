@@ -28,7 +28,7 @@ pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
 pub use path::{Access, Mismatch, Path};
-pub(crate) use path::{Names, ShadowKind};
+pub(crate) use path::{Names, Others, ShadowKind};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;
 

@@ -345,3 +345,277 @@ mod counted {
         pullback::grad(f, &3.0);
     }
 }
+
+/// The tangent that a rule returns is a shadow like others: the derivative changes, grows and frees it like the value.
+mod tangents {
+    use pullback::{Differentiable, autodiff, frule};
+    use std::cell::RefCell;
+    use std::panic::catch_unwind;
+    use std::rc::{Rc, Weak};
+
+    thread_local! {
+        static MINE: Rc<f64> = Rc::new(1.0);
+        static WEAK: RefCell<Weak<f64>> = const { RefCell::new(Weak::new()) };
+    }
+
+    fn mine() -> Rc<f64> {
+        MINE.with(Rc::clone)
+    }
+
+    /// How the rule comes to the tangent.
+    fn double(x: f64, _: u8) -> Rc<f64> {
+        Rc::new(2.0 * x)
+    }
+
+    #[frule(for = double)]
+    fn double_frule(x: f64, dx: f64, way: u8, _: pullback::rules::NoTangent) -> (Rc<f64>, Rc<f64>) {
+        let value = double(x, way);
+        match way {
+            // Others own it.
+            0 => (value, mine()),
+            // Others refer to it.
+            1 => {
+                let tangent = Rc::new(2.0 * dx);
+                WEAK.set(Rc::downgrade(&tangent));
+                (value, tangent)
+            }
+            // It is the value itself.
+            2 => (value.clone(), value),
+            _ => (value, Rc::new(2.0 * dx)),
+        }
+    }
+
+    #[autodiff(t_scaled, Forward, Dual, Const, Dual)]
+    fn scaled(x: f64, way: u8) -> f64 {
+        let mut value = double(x, way);
+        if let Some(value) = Rc::get_mut(&mut value) {
+            *value *= 10.0;
+        }
+        *value
+    }
+
+    #[autodiff(t_returned, Forward, Dual, Const, Dual)]
+    fn returned(x: f64, way: u8) -> (Rc<f64>, Rc<f64>) {
+        let value = double(x, way);
+        (value.clone(), value)
+    }
+
+    #[test]
+    fn that_others_own() {
+        let mine = mine();
+        let (seen, owners): (&f64, _) = (&mine, Rc::strong_count(&mine));
+        for _ in 0..2 {
+            assert_eq!(t_scaled(3.0, 1.0, 0), (60.0, 10.0));
+            assert_eq!(t_scaled(3.0, 1.0, 1), (60.0, 20.0));
+            assert_eq!(t_scaled(3.0, 1.0, 2), (60.0, 60.0));
+            assert_eq!(t_scaled(3.0, 1.0, 3), (60.0, 20.0));
+            assert_eq!((*seen, Rc::strong_count(&mine)), (1.0, owners));
+        }
+        for way in 0..4 {
+            let ((value, _), (tangent, other)) = t_returned(3.0, 1.0, way);
+            assert!(Rc::ptr_eq(&tangent, &other) && !Rc::ptr_eq(&tangent, &value) && !Rc::ptr_eq(&tangent, &mine));
+            assert_eq!(Rc::strong_count(&tangent), 2, "{way}");
+        }
+        assert_eq!((*seen, Rc::strong_count(&mine)), (1.0, owners));
+    }
+
+    /// It says twice what it is.
+    fn powers(x: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
+        (vec![x, x * x], vec![vec![x]])
+    }
+
+    #[frule(for = powers)]
+    fn powers_frule(x: f64, dx: f64) -> ((Vec<f64>, Vec<Vec<f64>>), (Vec<f64>, Vec<Vec<f64>>)) {
+        let mut tangent = (Vec::with_capacity(100), Vec::with_capacity(50));
+        tangent.0.extend([2.0 * dx, 4.0 * x * dx]);
+        tangent.1.push(Vec::with_capacity(30));
+        tangent.1[0].push(2.0 * dx);
+        (powers(x), tangent)
+    }
+
+    #[autodiff(t_powers, Forward, Dual, Dual)]
+    fn all_powers(x: f64) -> (Vec<f64>, Vec<Vec<f64>>) {
+        powers(x)
+    }
+
+    #[autodiff(t_grown, Forward, Dual, Dual)]
+    fn grown(x: f64) -> f64 {
+        let (mut all, rows) = powers(x);
+        all.push(x * x * x);
+        all.iter().sum::<f64>() + rows[0][0]
+    }
+
+    /// Memory is given back with the capacity of the value.
+    #[test]
+    fn with_more_room() {
+        let (value, tangent) = t_powers(3.0, 1.0);
+        assert_eq!(tangent, (vec![2.0, 12.0], vec![vec![2.0]]));
+        let room = |v: &(Vec<f64>, Vec<Vec<f64>>)| (v.0.capacity(), v.1.capacity(), v.1[0].capacity());
+        assert_eq!(room(&value), room(&tangent));
+        assert_eq!(t_grown(3.0, 1.0), (3.0 + 9.0 + 27.0 + 3.0, 2.0 + 12.0 + 27.0 + 2.0));
+    }
+
+    #[derive(Differentiable)]
+    struct Pair(Rc<std::cell::Cell<f64>>, Rc<std::cell::Cell<f64>>);
+
+    fn pair(x: f64, is_one: bool) -> Pair {
+        let a = Rc::new(std::cell::Cell::new(x));
+        if is_one { Pair(a.clone(), a) } else { Pair(a, Rc::new(std::cell::Cell::new(x))) }
+    }
+
+    #[frule(for = pair)]
+    fn pair_frule(x: f64, dx: f64, is_one: bool, _: pullback::rules::NoTangent) -> (Pair, Pair) {
+        (pair(x, is_one), pair(dx, !is_one))
+    }
+
+    #[autodiff(t_pair, Forward, Dual, Const, Dual)]
+    fn of_pair(x: f64, is_one: bool) -> f64 {
+        let pair = pair(x, is_one);
+        pair.0.set(pair.0.get() * x);
+        pair.1.get()
+    }
+
+    #[test]
+    fn with_other_owners_in_common() {
+        for is_one in [false, true] {
+            let message =
+                *catch_unwind(|| t_pair(3.0, 1.0, is_one)).unwrap_err().downcast::<String>().expect("a message");
+            assert!(message.contains("`pair_frule`") && message.contains("in common"), "{message}");
+        }
+    }
+}
+
+/// The result of a rule has a shadow of its own, so its memory is its own, too.
+mod results {
+    use pullback::rules::ZeroTangent;
+    use pullback::{Differentiable, autodiff, frule, make_zero, rrule};
+    use std::cell::{Cell, RefCell};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::{Rc, Weak};
+
+    fn message(f: impl FnOnce() -> f64) -> String {
+        *catch_unwind(AssertUnwindSafe(f)).unwrap_err().downcast::<String>().expect("a message")
+    }
+
+    thread_local! {
+        static CELL: Rc<Cell<f64>> = Rc::new(Cell::new(0.0));
+        static WEAK: RefCell<Weak<Cell<f64>>> = const { RefCell::new(Weak::new()) };
+        static PLAIN: Rc<f64> = Rc::new(7.0);
+    }
+
+    #[derive(Differentiable, Clone)]
+    struct Deep {
+        weight: f64,
+        rows: Rc<Vec<(usize, Cell<f64>)>>,
+    }
+
+    macro_rules! rules {
+        ($($function:ident: $T:ty, $rrule:ident, $frule:ident, $value:expr, $f:ident, $d:ident, $t:ident, $read:expr;)*) => {$(
+            fn $function(c: &$T) -> $T {
+                let value: fn(&$T) -> $T = $value;
+                value(c)
+            }
+
+            #[rrule(for = $function)]
+            fn $rrule(c: &$T) -> ($T, impl Fn(&$T, &mut $T) + use<>) {
+                ($function(c), |_, _| ())
+            }
+
+            #[frule(for = $function)]
+            fn $frule(c: &$T, _: &$T) -> ($T, ZeroTangent) {
+                ($function(c), ZeroTangent)
+            }
+
+            #[autodiff($d, Reverse, Duplicated, Active)]
+            #[autodiff($t, Forward, Dual, Dual)]
+            fn $f(c: &$T) -> f64 {
+                let read: fn(&$T) -> f64 = $read;
+                let other = $function(c);
+                read(&other) * read(c)
+            }
+        )*};
+    }
+
+    rules! {
+        clone: Rc<Cell<f64>>, clone_rrule, clone_frule, |c| c.clone(), of_clone, d_clone, t_clone, |c| c.get();
+        deep: Deep, deep_rrule, deep_frule, |c| Deep { weight: 1.0, ..c.clone() }, of_deep, d_deep, t_deep, |c| c.rows[0].1.get();
+        fixed: Rc<Cell<f64>>, fixed_rrule, fixed_frule, |_| CELL.with(Rc::clone), of_fixed, d_fixed, t_fixed, |c| c.get();
+        weak: Rc<Cell<f64>>, weak_rrule, weak_frule, |c| {
+            let own = Rc::new(Cell::new(c.get()));
+            WEAK.set(Rc::downgrade(&own));
+            own
+        }, of_weak, d_weak, t_weak, |c| c.get();
+        own: Rc<Cell<f64>>, own_rrule, own_frule, |c| Rc::new(Cell::new(c.get())), of_own, d_own, t_own, |c| c.get();
+    }
+
+    #[test]
+    fn that_are_parts_of_arguments_are_told() {
+        fn check<T: pullback::ToZero<Zero = T>>(
+            rule: &str,
+            value: T,
+            reverse: fn(&T, &mut T) -> f64,
+            forward: fn(&T, &T) -> (f64, f64),
+        ) {
+            let mut shadow = make_zero(&value);
+            let reverse = message(|| reverse(&value, &mut shadow));
+            assert!(reverse.contains(&format!("rule `{rule}_rrule` returns memory that is not its own")), "{reverse}");
+            let forward = message(|| forward(&value, &shadow).1);
+            assert!(forward.contains(&format!("rule `{rule}_frule` returns memory that is not its own")), "{forward}");
+        }
+        let cell = || Rc::new(Cell::new(2.0));
+        check("clone", cell(), d_clone, t_clone);
+        check("deep", Deep { weight: 1.0, rows: Rc::new(vec![(1, Cell::new(2.0))]) }, d_deep, t_deep);
+        check("fixed", cell(), d_fixed, t_fixed);
+        check("weak", cell(), d_weak, t_weak);
+        // And it is not told without a reason.
+        let (value, mut shadow) = (cell(), cell());
+        assert_eq!(t_own(&value, &shadow), (4.0, 4.0));
+        assert_eq!(d_own(&value, &mut shadow), 4.0);
+        assert_eq!((Rc::strong_count(&value), shadow.get()), (1, 4.0));
+    }
+
+    fn plain(c: &Rc<f64>, fixed: bool) -> Rc<f64> {
+        if fixed { PLAIN.with(Rc::clone) } else { c.clone() }
+    }
+
+    #[rrule(for = plain)]
+    fn plain_rrule(
+        c: &Rc<f64>,
+        fixed: bool,
+    ) -> (Rc<f64>, impl Fn(&Rc<f64>, &mut Rc<f64>) -> pullback::rules::NoTangent + use<>) {
+        (plain(c, fixed), move |dy, dc| {
+            *dc = if fixed { Rc::new(0.0) } else { dy.clone() };
+            pullback::rules::NoTangent
+        })
+    }
+
+    #[frule(for = plain)]
+    fn plain_frule(c: &Rc<f64>, dc: &Rc<f64>, fixed: bool, _: pullback::rules::NoTangent) -> (Rc<f64>, Rc<f64>) {
+        (plain(c, fixed), if fixed { Rc::new(0.0) } else { dc.clone() })
+    }
+
+    #[autodiff(d_plain, Reverse, Active, Const, Active)]
+    #[autodiff(t_plain, Forward, Dual, Const, Dual)]
+    fn of_plain(x: f64, fixed: bool) -> f64 {
+        let c = Rc::new(x);
+        let mut other = plain(&c, fixed);
+        drop(c);
+        if let Some(other) = Rc::get_mut(&mut other) {
+            *other *= 10.0;
+        }
+        x * *other
+    }
+
+    /// What several own and nobody can write needs no name of its own in reverse mode. In forward mode owners come and go
+    /// with those of the tangent.
+    #[test]
+    fn without_cells_are_told_in_forward_mode() {
+        assert_eq!(d_plain(3.0, false), (60.0, 90.0));
+        assert_eq!(d_plain(3.0, true), (7.0, 21.0));
+        for fixed in [false, true] {
+            let forward = message(|| t_plain(3.0, 1.0, fixed).1);
+            assert!(forward.contains("rule `plain_frule` returns memory that is not its own"), "{forward}");
+        }
+        assert_eq!(PLAIN.with(Rc::strong_count), 1);
+    }
+}

@@ -270,7 +270,8 @@ impl Drop for Aside {
     /// If nothing was noted, it is as if this were not there.
     #[inline]
     fn drop(&mut self) {
-        if self.noted.get_mut().spans.capacity() > 0 {
+        let noted = self.noted.get_mut();
+        if noted.spans.capacity() > 0 || noted.owners.is_some() {
             self.finish_bookkeeping();
         }
     }

@@ -149,6 +149,16 @@ impl Congruence {
         }
     }
 
+    /// Whether names and shadows correspond, and all owners of what was noted were noted, with no weak references. Of an
+    /// `Arc` nobody knows.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let Some(noted) = self.noted.get_mut().as_mut() else { return true };
+        let known: HashSet<usize> = noted.owners.iter().map(|owner| owner.value).collect();
+        mismatch(&noted.pieces).is_none()
+            && hidden_owner(&mut noted.owners).is_none()
+            && noted.pieces.iter().all(|piece| !piece.is_counted || known.contains(&piece.primal))
+    }
+
     /// Panic if a value that the derivative may take apart has owners without a shadow.
     #[track_caller]
     #[inline]

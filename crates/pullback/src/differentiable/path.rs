@@ -66,6 +66,18 @@ enum Task<'a> {
     Note(&'a Aside),
     /// Find out who owns the cells, and the shared values, of which something is put aside. The shadow is compared with itself.
     FindOwners(&'a Aside),
+    /// Find out whether a rule's result has memory in common with anything else. The value is compared with itself.
+    FindOthers(&'a Others<'a>),
+}
+
+/// What a walk through the result of a rule looks for: memory with a name that is not part of the result.
+#[derive(Debug)]
+pub(crate) struct Others<'a> {
+    pub rule: &'a str,
+    /// Whether it matters of all shared values, and not only of those in which there are cells.
+    pub counted: bool,
+    /// The owners that were met.
+    pub aside: Aside,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +151,9 @@ impl<'a> Path<'a> {
     /// The same way, to what a pointer leads to. The memory there is noted as one piece if there are cells in it. In an
     /// enum there are cells in some variants only: those are noted by themselves, or [in rows](Self::row).
     pub(super) fn around<T: Differentiable + ?Sized>(self, primal: &T, shadow: &T) -> Self {
+        if T::CELLS {
+            self.has_cells();
+        }
         let is_noted = T::CELLS && !T::VARIANTS;
         if is_noted {
             self.piece(primal, shadow);
@@ -149,6 +164,14 @@ impl<'a> Path<'a> {
     /// The same way, to values in a row, whose cells are noted at once unless the memory around is.
     pub(super) fn row<T: Differentiable>(self, primal: &[T], shadow: &[T]) -> Self {
         if self.is_noted { self } else { self.around(primal, shadow) }
+    }
+
+    /// There are cells in what `self` leads to.
+    pub(super) fn has_cells(&self) {
+        let Task::FindOthers(others) = self.task else { return };
+        if let (Some(owner), _) = self.owner_of_it() {
+            others.aside.guard(owner, || self.not_own(others.rule));
+        }
     }
 
     /// Note memory that others may have names of.
@@ -254,6 +277,11 @@ impl<'a> Path<'a> {
         Path { task: Task::FindOwners(aside), ..self }
     }
 
+    /// The same way, on which the walk looks for other owners. Nothing is written.
+    pub(crate) const fn finding_others(self, others: &'a Others<'a>) -> Self {
+        Path { task: Task::FindOthers(others), access: Access::Shared, ..self }
+    }
+
     /// A field, or a variant, of what `self` leads to.
     pub const fn field(&'a self, name: &'static str) -> Self {
         self.step(Step::Field(name), self.access)
@@ -281,6 +309,14 @@ impl<'a> Path<'a> {
     ) -> Option<Self> {
         match (self.task, self.names) {
             (Task::FindOwners(aside), _) if !aside.meet(address, owner, owners, self) => return None,
+            (Task::FindOthers(others), _) => {
+                if !others.aside.meet(address, owner, owners, self) {
+                    return None;
+                }
+                if others.counted {
+                    others.aside.guard(address, || self.not_own(others.rule));
+                }
+            }
             // A value may have more owners than memory has room for the ways to it.
             (Task::Nothing, Some(names)) => {
                 let way = [self.access == Access::Exclusive, self.in_cell, self.in_variant, self.is_noted];
@@ -303,6 +339,7 @@ impl<'a> Path<'a> {
         {
             self.guard(aside)?;
         }
+        self.has_cells();
         Ok(Path { in_cell: true, ..self.step(Step::Deref, Access::Exclusive) })
     }
 
@@ -340,7 +377,7 @@ impl<'a> Path<'a> {
     #[inline]
     pub fn variant<T: Differentiable>(&self, shadow: &T, parts: &[Part]) {
         match self.task {
-            Task::Nothing => {}
+            Task::Nothing | Task::FindOthers(_) => {}
             Task::Note(aside) => aside.note(shadow, parts, self.access, self.in_cell || self.in_counted),
             Task::FindOwners(aside) if self.access == Access::Exclusive && !self.in_cell => {
                 if let (Some(owner), _) = self.owner_of_it() {
@@ -388,6 +425,17 @@ impl<'a> Path<'a> {
              help: let the shadow own its cells, with no `&` on the way and no further owner of an `Rc`; `pullback::make_zero` makes one",
             self.argument_name(),
             what,
+        );
+        Mismatch(message.into_boxed_str())
+    }
+
+    /// Fails: the result of a rule is not its own.
+    #[cold]
+    fn not_own(&self, rule: &str) -> Mismatch {
+        let message = format!(
+            "rule `{rule}` returns memory that is not its own: something else may refer to `{self}`, too, by an `Rc`, an `Arc` or a weak \
+             reference, and one value cannot have two shadows\n\
+             help: return a copy, or give the function no rule"
         );
         Mismatch(message.into_boxed_str())
     }

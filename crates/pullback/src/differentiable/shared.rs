@@ -98,7 +98,12 @@ macro_rules! counted {
                 let owners = if $P::weak_count(shadow) == 0 { Some($P::strong_count(shadow)) } else { None };
                 let owner = (&raw const *shadow).cast();
                 match path.counted(owner, $P::as_ptr(shadow).cast(), ours.cast_const().cast(), owners, $plain) {
-                    Some(path) => T::check_shadow(self, shadow, &path),
+                    Some(path) => {
+                        if T::CELLS {
+                            path.has_cells();
+                        }
+                        T::check_shadow(self, shadow, &path)
+                    }
                     None => Ok(()),
                 }
             }

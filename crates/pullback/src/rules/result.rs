@@ -5,7 +5,7 @@
 //! the derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
 
 use super::runs::Runs;
-use crate::differentiable::{Aside, MakeZero, Path, make_zero};
+use crate::differentiable::{Aside, Congruence, Differentiable, MakeZero, Names, Others, Path, ShadowKind, make_zero};
 use crate::rt::Tape;
 use std::borrow::Borrow;
 
@@ -26,6 +26,26 @@ impl<R: MakeZero + Borrow<D>, D: ?Sized> Lend<D> for R {
     fn lend(&self) -> &D {
         self.borrow()
     }
+}
+
+/// Panic if the result of a rule for reverse mode has cells in common with anything else: the result has a shadow of its
+/// own, and the cells would have two.
+#[inline(always)]
+pub fn assert_own<R: Differentiable>(rule: &str, value: &R) {
+    if R::CHECKED {
+        find_others_bookkeeping(rule, value, false);
+    }
+}
+
+/// Panic if a result has cells in common with anything else, or anything that is `counted`. A derivative of a derivative
+/// calls this as it is.
+#[inline(never)]
+fn find_others_bookkeeping<R: Differentiable>(rule: &str, value: &R, counted: bool) {
+    let others = Others { rule, counted, aside: Aside::default() };
+    if let Err(mismatch) = value.check_shadow(value, &Path::argument("return").finding_others(&others)) {
+        panic!("internal error in Pullback: {mismatch}");
+    }
+    others.aside.assert_alone();
 }
 
 /// A shadow of a result. As long as the derivative uses it, its enums hold floats and pointers only (see [`Aside`]).
@@ -130,18 +150,30 @@ impl<R: MakeZero> Cotangents<R> {
     }
 }
 
-/// The tangent of a result that a rule for forward mode has returned, with the shape and the room of the result.
+/// The tangent of a result that a rule for forward mode has returned, with the shape, the room and the owners of the
+/// result: the derivative treats it as it treats the result.
 ///
 /// # Panics
-/// If lengths or variants differ.
+/// If lengths or variants differ, or which owners have a value in common; or if the result has memory in common with
+/// anything else.
 #[inline(always)]
 pub fn fitting_tangent<R: MakeZero>(rule: &str, value: &R, tangent: R) -> R {
-    if !R::CHECKED || value.check_shadow(&tangent, &Path::argument("return")).is_ok() {
+    if !R::CHECKED || fits_bookkeeping(value, &tangent) {
         return tangent;
     }
     with_room(rule, value, tangent)
 }
 
+/// Whether a tangent can be used as it is. A derivative of a derivative calls this as it is.
+#[inline(never)]
+fn fits_bookkeeping<R: MakeZero>(value: &R, tangent: &R) -> bool {
+    let mut congruence = Congruence::default();
+    let names = Names { congruence: &congruence, argument: "return", lane: 0, shadow: ShadowKind::Tangent };
+    let path = Path::argument("return").naming(Some(&names));
+    value.check_shadow(tangent, &path).is_ok() && congruence.is_closed()
+}
+
+/// A tangent of its own with the floats of the one that the rule has returned, which has other room, or other owners.
 #[cold]
 fn with_room<R: MakeZero>(rule: &str, value: &R, mut tangent: R) -> R {
     // What is reached through a shared reference cannot grow, so no room is asked for.
@@ -149,10 +181,18 @@ fn with_room<R: MakeZero>(rule: &str, value: &R, mut tangent: R) -> R {
         panic!("the tangent that rule `{rule}` returns does not fit its value: {mismatch}");
     }
     let mut roomy = make_zero(value);
+    // The one that was returned may have other owners: it is only read.
     let (from, to) = (Runs::of_value(&mut tangent), Runs::of_value(&mut roomy));
-    assert!(from.fit(&to), "internal error in Pullback: values of one shape have the same floats");
-    // SAFETY: S34, they fit, and both values are ours.
+    assert!(
+        from.fit(&to),
+        "the tangent that rule `{rule}` returns does not fit its value: other owners have values in common\n\
+         help: what is one `Rc` in the value is one in the tangent, and what are two are two"
+    );
+    // SAFETY: S34, they fit, and the value that is written is ours.
     unsafe { from.copy_to(&to) };
+    // It may have been the value itself.
+    drop(tangent);
+    find_others_bookkeeping(rule, value, true);
     if let Err(mismatch) = value.check_shadow(&roomy, &Path::argument("return")) {
         panic!("internal error in Pullback: {mismatch}");
     }

@@ -184,7 +184,7 @@ impl Reverse<'_> {
         let (primals, types) = (&self.primals, self.types());
         let (tape, place, out) = (local("tape"), local("place"), local("out"));
         let (value, pullback) = (local("value"), local("pullback"));
-        let lifetimes_checked = self.frame.lifetimes_checked();
+        let (lifetimes_checked, name) = (self.frame.lifetimes_checked(), self.frame.rule.name().to_string());
         let (stays, memory) = match self.rule.asks {
             true if self.lasting().any(|lasting| matches!(lasting, Lasting::Told)) => {
                 (quote!(, const STAYS: bool), quote!(::pullback::rules::Memory::new(STAYS),))
@@ -217,6 +217,7 @@ impl Reverse<'_> {
                 // that is said.
                 unsafe {
                     let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
+                    ::pullback::__private::rules::assert_own(#name, &#value);
                     #out.write(#value);
                     ::pullback::__private::rules::store_closure(#tape, #place, #pullback);
                 }
