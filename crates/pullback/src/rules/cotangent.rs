@@ -6,7 +6,7 @@ use crate::differentiable::{Differentiable, Float, MakeZero, VisitFloats};
 
 /// What a pullback may return for an argument of type `A` that is passed by value.
 ///
-/// That is an `A`, a [`NoTangent`], a [`ZeroTangent`], or a [`Thunk`] that computes an `A`.
+/// That is an `A`, a [`NoTangent`], a [`ZeroTangent`], or a [`Thunk`] that computes an `A`. It cannot be implemented for others.
 #[diagnostic::on_unimplemented(
     message = "the pullback returns `{Self}` for an argument of type `{A}`",
     label = "not a cotangent of `{A}`",
@@ -14,7 +14,7 @@ use crate::differentiable::{Differentiable, Float, MakeZero, VisitFloats};
             `Thunk`",
     note = "the argument's type owns its floats, which `#[derive(Differentiable)]` says of a type, and the bound `MakeZero` of a type parameter"
 )]
-pub trait Cotangent<A> {
+pub trait Cotangent<A>: sealed::Cotangent<A> {
     /// Whether the argument has a tangent at all.
     #[doc(hidden)]
     const ACTIVITY: Activity;
@@ -25,6 +25,17 @@ pub trait Cotangent<A> {
     /// `shadow` is null, or the floats there may be read and written.
     #[doc(hidden)]
     unsafe fn add_to(self, shadow: *mut A);
+}
+
+/// Derivatives rely on what is added, so that nobody else implements the trait.
+mod sealed {
+    use super::{MakeZero, NoTangent, Thunk, ZeroTangent};
+
+    pub trait Cotangent<A> {}
+    impl<A: MakeZero> Cotangent<A> for A {}
+    impl<A> Cotangent<A> for NoTangent {}
+    impl<A: MakeZero> Cotangent<A> for ZeroTangent {}
+    impl<A: MakeZero, S> Cotangent<A> for Thunk<A, S> {}
 }
 
 impl<A: MakeZero> Cotangent<A> for A {

@@ -7,6 +7,25 @@ use crate::abi::Activity;
 use crate::differentiable::{MakeZero, make_zero, pointee};
 use std::borrow::BorrowMut;
 
+/// Derivatives rely on what tangents are, so that nobody else implements these traits.
+mod sealed {
+    use super::{MakeZero, NoTangent, Reached, ZeroTangent};
+
+    pub trait Tangent<A> {}
+    impl<A: MakeZero> Tangent<A> for A {}
+    impl<A: MakeZero> Tangent<A> for Option<A> {}
+    impl<A> Tangent<A> for NoTangent {}
+
+    pub trait ResultTangent<R> {}
+    impl<R: MakeZero> ResultTangent<R> for R {}
+    impl<R: MakeZero> ResultTangent<R> for ZeroTangent {}
+
+    pub trait ReferenceTangent<T: ?Sized> {}
+    impl<T: Reached + ?Sized> ReferenceTangent<T> for &T {}
+    impl<T: Reached + ?Sized> ReferenceTangent<T> for &mut T {}
+    impl<T: Reached + ?Sized> ReferenceTangent<T> for Option<&T> {}
+}
+
 /// What follows an argument of type `A`, passed by value, in a rule for forward mode: an `A`, an `Option<A>` or
 /// [`NoTangent`].
 #[diagnostic::on_unimplemented(
@@ -14,7 +33,7 @@ use std::borrow::BorrowMut;
     label = "not a tangent of `{A}`",
     note = "in a rule for forward mode each argument is followed by its tangent: a value of the argument's type, an `Option` of one, or `NoTangent`"
 )]
-pub trait Tangent<A>: Sized {
+pub trait Tangent<A>: sealed::Tangent<A> + Sized {
     /// Whether the argument has a tangent at all.
     #[doc(hidden)]
     const ACTIVITY: Activity;
@@ -71,7 +90,7 @@ impl<A> Tangent<A> for NoTangent {
     label = "not a tangent of `{R}`",
     note = "a rule for forward mode returns the value and its tangent, which have the same type; or `ZeroTangent`"
 )]
-pub trait ResultTangent<R> {
+pub trait ResultTangent<R>: sealed::ResultTangent<R> {
     /// The tangent of `value`.
     #[doc(hidden)]
     fn tangent_of(self, rule: &str, value: &R) -> R;
@@ -152,7 +171,7 @@ impl<T: Reached + ?Sized> TangentPlace<T> {
     label = "not a tangent of a reference to `{T}`",
     note = "in a rule for forward mode a `&T` is followed by its tangent, a `&T`, an `Option<&T>`, or `NoTangent`; and a `&mut T` by a `&mut T`"
 )]
-pub trait ReferenceTangent<T: Reached + ?Sized> {
+pub trait ReferenceTangent<T: Reached + ?Sized>: sealed::ReferenceTangent<T> {
     /// The tangent.
     ///
     /// # Safety
