@@ -153,3 +153,20 @@ impl VisitFloats for Add {
         true
     }
 }
+
+/// Overwrites floats of a shadow.
+pub(super) struct Overwrite;
+
+impl VisitFloats for Overwrite {
+    #[inline(always)]
+    unsafe fn run<F: Float>(&mut self, values: *const F, shadow: *mut F, count: usize) {
+        for index in 0..count {
+            // SAFETY: S34, asked of the caller.
+            unsafe { *shadow.add(index) = *values.add(index) }
+        }
+    }
+
+    fn is_new(&mut self, _: *const ()) -> bool {
+        true
+    }
+}

@@ -3,13 +3,14 @@
 //! While a reverse derivative runs, memory that the primal made itself has shadows in which only floats and pointers
 //! can be relied on. So when the rule runs, a *view* of the shadow is made: its address with the length that the primal
 //! has. When the pullback runs, the view becomes a `&mut`: of the shadow itself, or of zeros that are added to it
-//! afterwards or thrown away.
+//! afterwards or thrown away. Where the floats are in cells, others may have the shadow as a `&Cell`, and it is a `&mut` of
+//! a copy, which is copied back afterwards.
 //!
 //! If there is more than floats behind the reference, the view is a zero shadow of its own, which the tape owns, with a
 //! list of where the floats of the shadow lie. The pullback is given that one, and what it adds is added to the shadow
 //! afterwards.
 
-use super::cotangent::Add;
+use super::cotangent::{Add, Overwrite};
 use super::runs::Runs;
 use crate::abi::Kept;
 use crate::differentiable::{MakeZero, ToZero, make_zero, pointee};
@@ -120,8 +121,10 @@ pub unsafe fn read_view<V: Copy>(place: *const V) -> V {
 /// A shadow on its way to the pullback.
 pub struct Shadow<T: Reached + ?Sized> {
     view: *mut T,
-    /// Zeros that the pullback is given in the place of floats that it cannot have.
-    zeros: Option<T::Zero>,
+    /// What the pullback is given in the place of floats that it cannot have: zeros, or a copy.
+    instead: Option<T::Zero>,
+    /// Whether that is a copy.
+    is_copy: bool,
 }
 
 impl<T: Reached + ?Sized> Shadow<T> {
@@ -129,10 +132,10 @@ impl<T: Reached + ?Sized> Shadow<T> {
     /// zeros, which are added to the shadow afterwards: of two `&mut` neither may be the other.
     #[inline(always)]
     pub fn new(view: *mut T, others: &[Range<usize>]) -> Self {
-        let shadow = Shadow { view, zeros: None };
+        let shadow = Shadow { view, instead: None, is_copy: false };
         let range = shadow.range();
         let overlaps = others.iter().any(|other| other.start < range.end && range.start < other.end);
-        Shadow { zeros: if overlaps { Some(T::zeros(view)) } else { None }, ..shadow }
+        Shadow { instead: if overlaps { Some(T::zeros(view)) } else { None }, ..shadow }
     }
 
     /// The addresses that the pullback is given. (A zero shadow of its own is nobody else's.)
@@ -161,11 +164,17 @@ impl<T: Reached + ?Sized> Shadow<T> {
             // SAFETY: S34, asked of the caller.
             return unsafe { self.detached() }.zero.borrow_mut();
         }
-        if self.view.is_null() && self.zeros.is_none() {
-            self.zeros = Some(T::zeros(self.view));
+        if (self.view.is_null() || T::CELLS) && self.instead.is_none() {
+            let mut instead = T::zeros(self.view);
+            if !self.view.is_null() {
+                // SAFETY: S34, asked of the caller; a cell may be read by a `&`.
+                unsafe { (*self.view).floats(instead.borrow_mut(), &mut Overwrite) };
+                self.is_copy = true;
+            }
+            self.instead = Some(instead);
         }
-        match &mut self.zeros {
-            Some(zeros) => zeros.borrow_mut(),
+        match &mut self.instead {
+            Some(instead) => instead.borrow_mut(),
             // SAFETY: S34, asked of the caller.
             None => unsafe { &mut *self.view },
         }
@@ -210,10 +219,14 @@ impl<T: Reached + ?Sized> Shadow<T> {
                     added.clear();
                 }
             } else if !self.view.is_null()
-                && let Some(zeros) = &mut self.zeros
+                && let Some(instead) = &mut self.instead
             {
-                let zeros: &T = (*zeros).borrow_mut();
-                zeros.floats(self.view, &mut Add);
+                let instead: &T = (*instead).borrow_mut();
+                if self.is_copy {
+                    instead.floats(self.view, &mut Overwrite);
+                } else {
+                    instead.floats(self.view, &mut Add);
+                }
             }
         }
     }
