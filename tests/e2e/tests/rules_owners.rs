@@ -619,3 +619,117 @@ mod results {
         assert_eq!(PLAIN.with(Rc::strong_count), 1);
     }
 }
+
+/// The shadow of a cell may have other names, so that a pullback has no `&mut` to it.
+mod cells {
+    use pullback::{autodiff, frule, jvp, rrule, vjp};
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
+
+    thread_local! {
+        static SHADOW: RefCell<Option<Rc<[Cell<f64>; 2]>>> = const { RefCell::new(None) };
+    }
+
+    /// Write what others have as `&Cell`.
+    #[inline(never)]
+    fn poke() {
+        SHADOW.with(|shadow| shadow.borrow().iter().for_each(|shadow| shadow[0].set(100.0)));
+    }
+
+    fn double(c: &Cell<f64>) -> f64 {
+        c.get() * 2.0
+    }
+
+    #[rrule(for = double)]
+    fn double_rrule(c: &Cell<f64>) -> (f64, impl Fn(f64, &mut Cell<f64>) + use<>) {
+        (double(c), |dy, dc| {
+            let (before, float) = (dc.get(), dc.get_mut());
+            *float = -1.0;
+            poke();
+            assert_eq!(*float, -1.0, "what has a `&mut` has one name");
+            *float = before + 20.0 * dy;
+        })
+    }
+
+    fn sum(c: &[Cell<f64>]) -> f64 {
+        c.iter().map(Cell::get).sum()
+    }
+
+    #[rrule(for = sum)]
+    fn sum_rrule(c: &[Cell<f64>]) -> (f64, impl Fn(f64, Option<&mut [Cell<f64>]>) + use<>) {
+        (sum(c), |dy, dc| {
+            for cell in dc.into_iter().flatten() {
+                let (before, float) = (cell.get(), cell.get_mut());
+                *float = -1.0;
+                poke();
+                assert_eq!(*float, -1.0, "what has a `&mut` has one name");
+                *float = before + 10.0 * dy;
+            }
+        })
+    }
+
+    #[autodiff(d_doubled, Reverse, Duplicated, Active)]
+    fn doubled(c: &Rc<[Cell<f64>; 2]>) -> f64 {
+        double(&c[0]) + sum(&c[..])
+    }
+
+    #[test]
+    fn that_others_have_are_lent_as_copies() {
+        let (c, mut dc) = (Rc::new([3.0, 4.0].map(Cell::new)), Rc::new([5.0, 6.0].map(Cell::new)));
+        SHADOW.set(Some(dc.clone()));
+        assert_eq!(d_doubled(&c, &mut dc), 13.0);
+        SHADOW.set(None);
+        assert_eq!(*dc, [35.0, 16.0].map(Cell::new));
+    }
+
+    /// `to ← from²`. It says ten times that.
+    fn square(to: &Cell<f64>, from: &Cell<f64>) {
+        to.set(from.get() * from.get());
+    }
+
+    #[rrule(for = square)]
+    fn square_rrule(to: &Cell<f64>, from: &Cell<f64>) -> ((), impl Fn(&mut Cell<f64>, &mut Cell<f64>) + use<>) {
+        let x = from.get();
+        square(to, from);
+        ((), move |d_to, d_from| *d_from.get_mut() += 20.0 * x * d_to.take())
+    }
+
+    #[frule(for = square)]
+    fn square_frule(to: &Cell<f64>, d_to: &Cell<f64>, from: &Cell<f64>, d_from: &Cell<f64>) {
+        d_to.set(20.0 * from.get() * d_from.get());
+        square(to, from);
+    }
+
+    /// The cotangent of what a rule writes is in the shadow that its pullback is lent, which takes it out.
+    #[test]
+    fn that_are_written_have_a_cotangent() {
+        let f = |x: &f64| {
+            let (a, b) = (Cell::new(*x), Cell::new(7.0));
+            square(&b, &a);
+            5.0 * b.get() + a.get()
+        };
+        let (value, pullback) = vjp(f, &3.0);
+        assert_eq!((value, pullback(1.0), pullback(2.0)), (48.0, 301.0, 602.0));
+        assert_eq!(jvp(f, &3.0, &1.0), (48.0, 301.0));
+    }
+
+    fn product(x: &Cell<f64>, y: &Cell<f64>) -> f64 {
+        x.get() * y.get()
+    }
+
+    #[rrule(for = product)]
+    fn product_rrule(x: &Cell<f64>, y: &Cell<f64>) -> (f64, impl Fn(f64, &mut Cell<f64>, &mut Cell<f64>) + use<>) {
+        let (a, b) = (x.get(), y.get());
+        (a * b, move |d, dx, dy| {
+            *dx.get_mut() += 10.0 * b * d;
+            *dy.get_mut() += 10.0 * a * d;
+        })
+    }
+
+    #[test]
+    fn that_are_one_have_one_shadow() {
+        let f = |x: &Cell<f64>| product(x, x) + x.get();
+        let shadow = pullback::grad(f, &Cell::new(3.0));
+        assert_eq!(shadow.get(), 61.0);
+    }
+}

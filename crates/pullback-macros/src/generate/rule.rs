@@ -403,6 +403,21 @@ pub fn activity_of(access: Access) -> TokenStream {
     })
 }
 
+/// The activity of an argument that refers to `referred` and has a shadow. A cell may be written by a `&`, too.
+pub fn activity_behind(access: Access, referred: &Type) -> TokenStream {
+    let (shared, written) = (activity_of(Access::Shared), activity_of(Access::Exclusive));
+    match access {
+        Access::Exclusive => written,
+        Access::Shared => quote!(
+            if <#referred as ::pullback::Differentiable>::PLAIN && <#referred as ::pullback::Differentiable>::CELLS {
+                #written
+            } else {
+                #shared
+            }
+        ),
+    }
+}
+
 /// That there are floats only behind a `&mut`.
 pub fn floats_behind_mut(label: &str, ty: &Type, referred: &Type) -> TokenStream {
     assertion(

@@ -1,8 +1,8 @@
 //! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
 
 use super::{
-    Frame, Parts, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value, places,
-    rule_parameter,
+    Frame, Parts, activity_behind, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at,
+    passed_by_value, places, rule_parameter,
 };
 use crate::generate::abi;
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
@@ -160,7 +160,9 @@ fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
                 let activity = quote!(<#tangent as ::pullback::rules::Tangent<#ty>>::ACTIVITY);
                 arg(label, activity, ty, false)
             }
-            TangentWay::Reference(_) | TangentWay::Raw(_) => arg(label, activity_of(access_of(ty)), ty, false),
+            TangentWay::Reference(referred) | TangentWay::Raw(referred) => {
+                arg(label, activity_behind(access_of(ty), referred), ty, false)
+            }
         })
         .collect();
     args.push(arg("return", active, frame.result, false));

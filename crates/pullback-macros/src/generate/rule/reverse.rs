@@ -9,8 +9,8 @@
 
 use super::scalar::mentions;
 use super::{
-    Frame, Parts, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at, passed_by_value,
-    places, rule_parameter,
+    Frame, Parts, activity_behind, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at,
+    passed_by_value, places, rule_parameter,
 };
 use crate::generate::abi;
 use crate::parse::pretty;
@@ -445,7 +445,7 @@ impl Reverse<'_> {
                     arg(label, activity_of(Access::Exclusive), ty, true)
                 }
                 Way::Written(_, Access::Shared, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
-                Way::Written(_, access, _) => arg(label, activity_of(*access), ty, false),
+                Way::Written(referred, access, _) => arg(label, activity_behind(*access, referred), ty, false),
             })
             .collect();
         args.push(arg("return", active, self.frame.result, false));
