@@ -180,7 +180,7 @@ impl Pass<'_> {
             None => {
                 let known = self.values().offset[value.index()].clone()?;
                 let known = self.shape.ranges.narrow(value, self.block, known);
-                if known.ends().is_some() {
+                if known.exact().is_some() {
                     return Some(known);
                 }
                 let ends = self.derived(value).and_then(|derived| derived.ends());
