@@ -55,6 +55,7 @@ pub mod rules {
     pub use crate::rules::closure::{CopyOf, NoCopy, kept_closure, shared_closure, store_closure, take_closure};
     pub use crate::rules::cotangent::{add_floats, take_cotangent};
     pub use crate::rules::lifetimes::{AnyLifetimes, LifetimesOf, check_lifetime_used, check_lifetimes, lifetimes_in};
+    pub use crate::rules::lifetimes::{SafeFunction, Target, UnsafeFunction};
     pub use crate::rules::result::{Cotangents, assert_own, view_result};
     pub use crate::rules::shadow::{Shadow, kept_view, raw_shadow, read_view, view};
     pub use crate::rules::tangent::TangentPlace;

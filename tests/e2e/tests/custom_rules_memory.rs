@@ -449,25 +449,40 @@ thread_local! {
     static KEPT: RefCell<Vec<Forever>> = const { RefCell::new(Vec::new()) };
 }
 
-fn kept(window: Window, x: f64) -> f64 {
-    x * window.weights[0] as f64
+/// Of a lifetime of an `impl`'s, the compiler does not say that a rule is for all of them, as it does for that of a function.
+impl<'a> Window<'a> {
+    fn kept(self, x: f64) -> f64 {
+        x * self.weights[0] as f64
+    }
+
+    fn kept_by_an_alias(self, x: f64) -> f64 {
+        x * self.weights[0] as f64
+    }
+
+    fn kept_by_half(windows: (Self, Self), x: f64) -> f64 {
+        x * windows.0.weights[0] as f64 * windows.1.weights[0] as f64
+    }
+
+    fn kept_scale(scale: &Rc<dyn Fn() -> f64 + 'a>, x: f64) -> f64 {
+        x * scale()
+    }
 }
 
-#[rrule(for = kept)]
+#[rrule(for = Window::kept)]
 fn kept_rrule(window: Forever, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64)) {
     KEPT.with(|kept| kept.borrow_mut().push(window));
-    (kept(window, x), move |dy| (NoTangent, window.weights[0] as f64 * dy))
+    (window.kept(x), move |dy| (NoTangent, window.weights[0] as f64 * dy))
 }
 
-#[frule(for = kept)]
+#[frule(for = Window::kept)]
 fn kept_frule(window: Forever, _: NoTangent, x: f64, dx: f64) -> (f64, f64) {
     KEPT.with(|kept| kept.borrow_mut().push(window));
-    (kept(window, x), window.weights[0] as f64 * dx)
+    (window.kept(x), window.weights[0] as f64 * dx)
 }
 
 #[test]
 fn a_rule_does_not_get_what_ends_as_what_lives_forever() {
-    let f = |x: &f64| kept(Window { weights: &vec![3] }, *x);
+    let f = |x: &f64| Window { weights: &vec![3] }.kept(*x);
     let message = |result: std::thread::Result<f64>| *result.unwrap_err().downcast::<String>().expect("a message");
     let reverse = message(catch_unwind(|| grad(f, &1.0)));
     let forward = message(catch_unwind(|| jvp(f, &1.0, &1.0).1));
@@ -489,38 +504,30 @@ impl<'x> Chooses<'x> for () {
     type Chosen = Window<'static>;
 }
 
-fn kept_by_an_alias(window: Window, x: f64) -> f64 {
-    x * window.weights[0] as f64
-}
-
-#[rrule(for = kept_by_an_alias)]
+#[rrule(for = Window::kept_by_an_alias)]
 fn kept_by_an_alias_rrule<'x>(window: AlwaysForever<'x>, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64) + use<>) {
     KEPT.with(|kept| kept.borrow_mut().push(window));
     let weight = window.weights[0] as f64;
     (weight * x, move |dy| (NoTangent, weight * dy))
 }
 
-#[frule(for = kept_by_an_alias)]
+#[frule(for = Window::kept_by_an_alias)]
 fn kept_by_an_alias_frule<'x>(window: <() as Chooses<'x>>::Chosen, _: NoTangent, x: f64, dx: f64) -> (f64, f64) {
     KEPT.with(|kept| kept.borrow_mut().push(window));
-    (kept_by_an_alias(window, x), window.weights[0] as f64 * dx)
+    (window.kept_by_an_alias(x), window.weights[0] as f64 * dx)
 }
 
-fn kept_by_half(windows: (Window, Window), x: f64) -> f64 {
-    x * windows.0.weights[0] as f64 * windows.1.weights[0] as f64
-}
-
-#[rrule(for = kept_by_half)]
+#[rrule(for = Window::kept_by_half)]
 fn kept_by_half_rrule<'x, 'y>(windows: HalfForever<'x, 'y>, x: f64) -> (f64, impl Fn(f64) -> (NoTangent, f64) + use<>) {
     KEPT.with(|kept| kept.borrow_mut().push(windows.1));
     let weight = windows.0.weights[0] as f64 * windows.1.weights[0] as f64;
     (weight * x, move |dy| (NoTangent, weight * dy))
 }
 
-#[frule(for = kept_by_half)]
+#[frule(for = Window::kept_by_half)]
 fn kept_by_half_frule<'x, 'y>(windows: HalfForever<'y, 'x>, _: NoTangent, x: f64, dx: f64) -> (f64, f64) {
     KEPT.with(|kept| kept.borrow_mut().push(windows.1));
-    (kept_by_half(windows, x), kept_by_half(windows, dx))
+    (Window::kept_by_half(windows, x), Window::kept_by_half(windows, dx))
 }
 
 type Both<'x, 'y> = (Window<'y>, Window<'x>);
@@ -537,8 +544,8 @@ fn not_kept_rrule<'x, 'y>(windows: Both<'x, 'y>, x: f64) -> (f64, impl Fn(f64) -
 
 #[test]
 fn a_rule_does_not_get_it_by_a_lifetime_that_says_nothing() {
-    let alias = |x: &f64| kept_by_an_alias(Window { weights: &vec![3] }, *x);
-    let half = |x: &f64| kept_by_half((Window { weights: &vec![3] }, Window { weights: &vec![5] }), *x);
+    let alias = |x: &f64| Window { weights: &vec![3] }.kept_by_an_alias(*x);
+    let half = |x: &f64| Window::kept_by_half((Window { weights: &vec![3] }, Window { weights: &vec![5] }), *x);
     let message = |result: std::thread::Result<f64>| *result.unwrap_err().downcast::<String>().expect("a message");
     let said = [
         (message(catch_unwind(|| grad(alias, &1.0))), "kept_by_an_alias_rrule"),
@@ -561,11 +568,7 @@ thread_local! {
     static KEPT_SCALES: RefCell<Vec<AnyScale>> = const { RefCell::new(Vec::new()) };
 }
 
-fn kept_scale(scale: &Rc<dyn Fn() -> f64 + '_>, x: f64) -> f64 {
-    x * scale()
-}
-
-#[rrule(for = kept_scale)]
+#[rrule(for = Window::kept_scale)]
 fn kept_scale_rrule(scale: &AnyScale, x: f64) -> (f64, impl Fn(f64, NoTangent) -> f64 + 'static) {
     KEPT_SCALES.with(|kept| kept.borrow_mut().push(scale.clone()));
     let scale = scale();
@@ -578,7 +581,7 @@ fn a_rule_does_not_get_an_object_that_ends_as_one_that_lives_forever() {
     let f = |x: &f64| {
         let scale = vec![3.0];
         let scale: Rc<dyn Fn() -> f64 + '_> = Rc::new(|| scale[0]);
-        kept_scale(&scale, *x)
+        Window::kept_scale(&scale, *x)
     };
     let message = *catch_unwind(|| grad(f, &1.0)).unwrap_err().downcast::<String>().expect("a message");
     assert!(message.contains("`kept_scale_rrule`") && message.contains("hides a lifetime"), "{message}");

@@ -32,13 +32,13 @@ use super::abi;
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
-use crate::parse::types::{leaves, lifetimes_in};
+use crate::parse::types::{INACTIVE, leaves, lifetimes_in, path_name};
 use proc_macro2::{Ident, Span, TokenStream};
 use pullback_abi::{Activity, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{BoundLifetimes, ExprPath, GenericParam, Lifetime, LitStr, Type};
+use syn::{BoundLifetimes, ExprPath, GenericParam, Lifetime, LitStr, Type, WherePredicate};
 
 /// The function as it was, and its record or what is wrong.
 pub fn expand<R>(item: TokenStream, rule: syn::Result<R>, generate: impl FnOnce(&R) -> TokenStream) -> TokenStream {
@@ -219,6 +219,7 @@ impl Frame<'_> {
         let extern_abi = abi.map(|abi| quote!(extern #abi));
         let target_type = quote_spanned!(target.span()=> unsafe #extern_abi fn(#(#types),*) -> #result);
         let (primal, wrapper) = (self.primal(), self.wrapper(abi));
+        let general = self.general(target, abi);
         let record = self.call(parts);
         let reached = turbofish.is_empty().then(|| {
             quote! {
@@ -238,6 +239,7 @@ impl Frame<'_> {
                 #primal
                 const RECORD: &::pullback::abi::Rule = &#record.with_primal(__pullback_primal as *const ());
                 let _ = (TARGET, RECORD);
+                #general
                 #reached
                 ::pullback::__private::with_driver! {
                     #wrapper
@@ -251,6 +253,42 @@ impl Frame<'_> {
                     )#default;
                 }
             };
+        }
+    }
+
+    /// That the rule is for all lifetimes that its target is for: of two functions in an array, the second is for all
+    /// that the first is for.
+    fn general(&self, target: &ExprPath, abi: Option<&LitStr>) -> TokenStream {
+        let generics = self.rule.generics();
+        let lifetimes: Vec<_> = generics.lifetimes().collect();
+        let is_number = |ty: &Type| {
+            path_name(ty).is_some_and(|name| name == "f32" || name == "f64" || INACTIVE.contains(&name.as_str()))
+        };
+        // If a number's name stands for something else, it is found when the rule is called.
+        if lifetimes.is_empty() && self.arguments.iter().all(|(_, ty)| is_number(ty)) {
+            return TokenStream::new();
+        }
+        let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+        let predicates: Vec<_> = predicates.filter(|of| matches!(of, WherePredicate::Lifetime(_))).collect();
+        let types: Vec<_> = self.arguments.iter().map(|(_, ty)| ty).collect();
+        let (result, abi) = (self.result, abi.map(|abi| quote!(extern #abi)));
+        let signature = quote!((#(_: #types),*) -> #result where #(#predicates),*);
+        let statics = self.static_types();
+        let pointer = quote!(unsafe #abi fn(#(#statics),*) -> #result);
+        let (first, general) = (local("target"), local("general"));
+        let both = quote_spanned!(target.span()=> [#first, #general]);
+        quote! {
+            #[allow(dead_code, improper_ctypes_definitions)]
+            fn __pullback_general() {
+                #[allow(unused_imports)]
+                use ::pullback::__private::rules::{SafeFunction as _, UnsafeFunction as _};
+                #abi fn general_safe<#(#lifetimes),*> #signature { loop {} }
+                unsafe #abi fn general_unsafe<#(#lifetimes),*> #signature { loop {} }
+                let #first = #target;
+                let _: #pointer = #first;
+                let #general = (&::pullback::__private::rules::Target(#first)).choose(general_safe, general_unsafe);
+                let _ = #both;
+            }
         }
     }
 

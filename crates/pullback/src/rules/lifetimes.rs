@@ -23,6 +23,37 @@ use crate::differentiable::erased;
 use std::any::type_name;
 use std::marker::PhantomData;
 
+/// The target of a rule, of which the attribute does not know whether it is safe to call.
+#[derive(Debug)]
+pub struct Target<F>(pub F);
+
+/// A target that is safe to call.
+pub trait SafeFunction<Signature> {
+    /// The first of two.
+    fn choose<S, U>(&self, safe: S, _: U) -> S {
+        safe
+    }
+}
+
+/// A target that is not, or nobody knows.
+pub trait UnsafeFunction {
+    /// The second of two.
+    fn choose<S, U>(&self, _: S, other: U) -> U {
+        other
+    }
+}
+
+impl<F> UnsafeFunction for &Target<F> {}
+
+macro_rules! safe_functions {
+    () => {};
+    ($first:ident $($rest:ident)*) => {
+        impl<F: Fn($first, $($rest),*) -> R, R, $first, $($rest),*> SafeFunction<(R, ($first, $($rest,)*))> for Target<F> {}
+        safe_functions!($($rest)*);
+    };
+}
+safe_functions!(A B C D E G H I J K L M);
+
 /// Whether a type has no lifetimes, as far as that is known without a look at its name: [`AnyLifetimes`] is for the
 /// others.
 #[derive(Debug)]
