@@ -105,6 +105,12 @@ const NOT_YET: &[NotYet] = &[
         help: "keep the values in a `Vec`, and only their indices in the map",
     },
     NotYet {
+        path: "std::thread::local::",
+        headline: "a `thread_local!` with data that depends on the inputs is not supported yet",
+        label: "data that depends on the inputs goes into or through the variable here",
+        help: "give the function what it needs as an argument, also what it is to change",
+    },
+    NotYet {
         path: "std::thread::",
         headline: "threads are not supported yet",
         label: "data that depends on the inputs goes to another thread here",

@@ -176,7 +176,10 @@ fn what_is_not_modelled_stays_opaque() {
                 _ => None,
             })
             .collect();
-        assert_eq!(opaque, [("atomicrmw", true), ("load", true), ("fadd", false), ("printf", true), ("asm", true)],);
+        assert_eq!(
+            opaque,
+            [("atomicrmw", true), ("volatile load", true), ("fadd", false), ("printf", true), ("asm", true)],
+        );
         let id = imported.ir.find("print_it").expect("declared");
         assert!(imported.ir.func(id).attrs.inactive);
         assert!(all.iter().any(|op| matches!(op, Op::Call(Callee::Direct(f), ..) if *f == id)));

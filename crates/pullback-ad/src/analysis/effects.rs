@@ -152,7 +152,7 @@ impl Search<'_> {
                 }
                 Op::Call(Callee::Indirect(_), args, _) => self.given(id, func, args),
                 // Counts and locks are numbers.
-                Op::Opaque(op) if op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "store") => {
+                Op::Opaque(op) if op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic store") => {
                     self.given(id, func, &op.args);
                 }
                 _ => {}

@@ -49,7 +49,7 @@ impl Search<'_> {
                 Op::Call(Callee::Indirect(_), ..) => true,
                 // The counts of an `Rc` are not atomic.
                 Op::Opaque(op) => {
-                    op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "store" | "llvm.trap")
+                    op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic store" | "llvm.trap")
                 }
                 _ => false,
             }

@@ -91,7 +91,11 @@ impl Body<'_, '_> {
     /// Whether an access is volatile or atomic.
     fn is_ordered(&self, raw: ValueRef) -> bool {
         let api = self.imp.module.api();
-        llvm!(api, LLVMGetVolatile(raw)) != 0 || llvm!(api, LLVMGetOrdering(raw)) != 0
+        llvm!(api, LLVMGetVolatile(raw)) != 0 || self.is_atomic(raw)
+    }
+
+    fn is_atomic(&self, raw: ValueRef) -> bool {
+        llvm!(self.imp.module.api(), LLVMGetOrdering(raw)) != 0
     }
 
     fn alignment(&self, raw: ValueRef) -> u64 {
@@ -311,8 +315,13 @@ impl Body<'_, '_> {
         };
         let text = self.imp.module.print_value(raw);
         let words = text.trim().split_once("= ").map_or(text.trim(), |(_, rest)| rest);
-        let name = words.split(' ').next().unwrap_or_default().to_owned();
-        self.opaque(raw, &name, effects)
+        let name = words.split(' ').next().unwrap_or_default();
+        let access = match code {
+            opcode::LOAD | opcode::STORE if self.is_atomic(raw) => "atomic ",
+            opcode::LOAD | opcode::STORE if self.is_ordered(raw) => "volatile ",
+            _ => "",
+        };
+        self.opaque(raw, &format!("{access}{name}"), effects)
     }
 
     /// An opaque instruction: the original with its operands.

@@ -542,20 +542,20 @@ impl Analysis<'_> {
                     error
                 })
             }
-            Op::Call(Callee::Indirect(_), args, _) if args.iter().any(|a| touches(*a)) => Err(Error::new(
-                ErrorKind::IndirectCall,
-                "a call through a function pointer or trait object with data that depends on the inputs",
-            )
-            .at(data.loc)
-            .label("which function is called here is not known when the program is built")
-            .help("call the function directly, or make the caller generic over it")),
+            Op::Call(Callee::Indirect(_), args, _) if args.iter().any(|a| touches(*a)) => Err(indirect_call(data.loc)),
             Op::Opaque(op) if op.args.iter().any(|a| touches(*a)) => {
                 // Reading through a pointer is harmless where no result carries a float.
                 let carries = data.result.is_some_and(|r| !matches!(func.ty(r), Type::Int(1..=31)));
                 if !op.writes && !carries {
                     return Ok(());
                 }
-                if matches!(&*op.name, "atomicrmw" | "cmpxchg" | "load" | "store") {
+                if &*op.name == "indirect call" {
+                    return Err(indirect_call(data.loc));
+                }
+                if matches!(&*op.name, "volatile load" | "volatile store") {
+                    return Err(volatile(data.loc));
+                }
+                if matches!(&*op.name, "atomicrmw" | "cmpxchg" | "atomic load" | "atomic store") {
                     // The driver says the same of what it finds inside std's atomics.
                     return Err(Error::new(
                         ErrorKind::Unsupported,

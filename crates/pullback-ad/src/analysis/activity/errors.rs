@@ -48,6 +48,23 @@ pub(super) fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
         )
 }
 
+pub(super) fn indirect_call(loc: Option<SourceLoc>) -> Error {
+    Error::new(
+        ErrorKind::IndirectCall,
+        "a call through a function pointer or trait object with data that depends on the inputs",
+    )
+    .at(loc)
+    .label("which function is called here is not known when the program is built")
+    .help("call the function directly, or make the caller generic over it")
+}
+
+pub(super) fn volatile(loc: Option<SourceLoc>) -> Error {
+    Error::new(ErrorKind::Unsupported, "a volatile access to data that depends on the inputs")
+        .at(loc)
+        .label("this has no derivative: what is behind the pointer may not be memory")
+        .help("read and write that memory plainly, by `*p`")
+}
+
 /// The payload of an enum is moved by a type that hides what it is.
 pub(super) fn in_pieces(lost: Lost) -> Error {
     let (loc, what) = match lost {
