@@ -101,6 +101,47 @@ fn run_time(x: f64) -> f64 {
     own::__rust_alloc(x, 8) + own::__rust_no_alloc_shim_is_unstable(x) + own::rust_eh_personality(x)
 }
 
+/// Names that the program gives to the linker: paths of std's, and those of C's functions, which it defines itself.
+mod exported {
+    #[unsafe(export_name = "std::time::scale")]
+    #[inline(never)]
+    pub fn scale(x: f64) -> f64 {
+        x * x
+    }
+
+    #[unsafe(export_name = "core::fmt::write")]
+    #[inline(never)]
+    pub fn write(x: &mut f64) {
+        *x *= *x;
+    }
+
+    #[unsafe(export_name = "pullback::walk_bookkeeping")]
+    #[inline(never)]
+    pub fn walk(x: f64) -> f64 {
+        x * x
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    pub extern "C" fn hypot(x: f64, y: f64) -> f64 {
+        x * x * y
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    pub extern "C" fn cbrt(x: f64) -> f64 {
+        x * x
+    }
+}
+
+#[autodiff(d_exported_names, Reverse, Active, Active)]
+#[autodiff(t_exported_names, Forward, Dual, DualOnly)]
+fn exported_names(x: f64) -> f64 {
+    let mut square = x;
+    exported::write(&mut square);
+    exported::scale(x) + square + exported::walk(x) + exported::hypot(x, 2.0) + exported::cbrt(x)
+}
+
 #[test]
 fn what_the_program_computes_is_differentiated() {
     assert_eq!((d_besides_formatting(3.0), t_besides_formatting(3.0, 1.0)), ((6.0, 9.0), 6.0));
@@ -111,6 +152,7 @@ fn what_the_program_computes_is_differentiated() {
     assert_eq!((d_folded(path, 3.0), t_folded(path, 3.0, 1.0)), ((27.0, 27.0), 27.0));
     assert_eq!((d_folded_by_pointer(path, 3.0), t_folded_by_pointer(path, 3.0, 1.0)), ((108.0, 81.0), 108.0));
     assert_eq!((d_run_time(3.0), t_run_time(3.0, 1.0)), ((18.0, 27.0), 18.0));
+    assert_eq!((d_exported_names(3.0), t_exported_names(3.0, 1.0)), ((36.0, 54.0), 36.0));
 }
 
 /// What std does to the world outside is left as it is.

@@ -5,6 +5,12 @@ pub fn demangled(symbol: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(symbol))
 }
 
+/// Whether a symbol was made of a path, by the compiler. All others are names that somebody has given, and say nothing:
+/// `#[export_name = "std::time::scale"]`.
+pub fn is_mangled(symbol: &str) -> bool {
+    ["_R", "_ZN"].iter().any(|prefix| symbol.starts_with(prefix)) && rustc_demangle::try_demangle(symbol).is_ok()
+}
+
 /// Whether a path names something that is neither the standard library's nor Pullback's.
 pub fn names_program(path: &str) -> bool {
     let words = path.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));

@@ -6,7 +6,7 @@
 //! float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the user's (a
 //! thread, say) is never in the list, since a derivative would be lost without a word.
 
-use super::path::{Home, demangled, names_program};
+use super::path::{Home, demangled, is_mangled, names_program};
 use pullback_abi::markers::BOOKKEEPING;
 use pullback_llvm::{Policy, is_known};
 
@@ -103,7 +103,7 @@ pub fn policy(symbol: &str) -> Policy {
     if is_known(symbol) {
         return Policy::Declare;
     }
-    if is_inactive(&demangled(symbol)) { Policy::Inactive } else { Policy::Import }
+    if is_mangled(symbol) && is_inactive(&demangled(symbol)) { Policy::Inactive } else { Policy::Import }
 }
 
 /// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are
@@ -115,7 +115,7 @@ pub fn is_support(symbol: &str) -> bool {
 /// Whether this is what the wrapper of a derivative does besides calling it: it checks shadows and drops the tape.
 /// Such functions of `pullback` have a [mark](BOOKKEEPING) in their names.
 pub fn is_bookkeeping(symbol: &str) -> bool {
-    is_marked(&demangled(symbol))
+    is_mangled(symbol) && is_marked(&demangled(symbol))
 }
 
 /// Whether a path is that of a function of `pullback` that is marked, or of something inside of one. The types that a
@@ -256,6 +256,14 @@ mod tests {
         ] {
             assert!(is_inactive(path), "{path}");
         }
+    }
+
+    #[test]
+    fn a_name_that_the_program_gives_is_none_of_std() {
+        assert_eq!(policy("std::time::scale"), Policy::Import);
+        assert_eq!(policy("core::fmt::write"), Policy::Import);
+        assert_eq!(policy("_RNvMNtCs5hGHJXt6PJO_3std4timeNtB2_7Instant3now"), Policy::Inactive);
+        assert_eq!(policy("_ZN3std4time7Instant3now17h0123456789abcdefE"), Policy::Inactive);
     }
 
     #[test]
