@@ -35,7 +35,7 @@ mod session;
 #[cfg(test)]
 mod testing;
 
-pub use analysis::effects::Effects;
+pub use analysis::effects::{Effects, Reason, Use};
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
 pub use error::{Error, ErrorKind, Result};
 pub use pipeline::{Derivative, derivative, differentiate, linearise, reverse_sweep};

@@ -1,6 +1,7 @@
 //! What all functions of one derivative share, and the functions made for callees.
 
 use crate::analysis::activity::{ActiveSet, reached};
+use crate::analysis::effects::Effects;
 use crate::analysis::points_to;
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{ContentId, Kinds, ObjId};
@@ -54,9 +55,9 @@ pub struct Variant {
 /// What is supposed of functions that are not looked into: those that carry no derivative, and those that have a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inactive {
-    /// They print what they are given, say. Rules write what their arguments let them write. That is so for memory to
-    /// which a pullback has a reference: whoever gives out a reference into a cell writes it when the reference has
-    /// gone.
+    /// They print what they are given, say, and write no more than what they are known to write. Rules write what their
+    /// arguments let them write. That is so for memory to which a pullback has a reference: whoever gives out a
+    /// reference into a cell writes it when the reference has gone.
     OnlyRead,
     /// They may also write to it, and to cells that they know from elsewhere.
     MayWrite,
@@ -265,9 +266,14 @@ impl<'a> Session<'a> {
                         let target = self.module.func(*callee);
                         let rule = self.request.rule(*callee);
                         let known = TapeUse::of(self.module, func, op).is_some();
-                        let harmless = target.attrs.memory != MemoryEffects::Any
-                            || target.attrs.inactive && inactive == Inactive::OnlyRead;
+                        let harmless = target.attrs.memory != MemoryEffects::Any;
                         if self.facts.functions.contains(callee) || harmless || known {
+                            continue;
+                        }
+                        if target.attrs.inactive && inactive == Inactive::OnlyRead {
+                            let effects = self.request.rules.effects(*callee);
+                            let changed = effects.into_iter().flat_map(Effects::changed).filter_map(|i| args.get(i));
+                            written.extend(changed.filter_map(|a| object(*a)).flat_map(|o| reached(self.facts, o)));
                             continue;
                         }
                         let may_write =

@@ -1,14 +1,25 @@
 //! Attributes of functions, parameters and calls, by name.
 
 use crate::error::Result;
-use crate::ffi::{AttrRef, ValueRef, llvm};
-use crate::kinds::FUNCTION_INDEX;
+use crate::ffi::{AttrRef, TypeRef, ValueRef, llvm};
+use crate::kinds::{FUNCTION_INDEX, type_kind};
 use crate::module::Module;
 use pullback_ir::{FuncAttrs, MemoryEffects};
 
 /// What a parameter's attributes say about how it is passed; caller and callee have to agree on these.
 pub(crate) const ABI_ATTRIBUTES: [&str; 8] =
     ["zeroext", "signext", "inreg", "byval", "sret", "inalloca", "swiftself", "noext"];
+
+/// What is known of a parameter, and of the memory behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// It is a pointer.
+    pub is_pointer: bool,
+    /// It is only read.
+    pub is_read: bool,
+    /// How large it is, if that is known.
+    pub bytes: Option<u64>,
+}
 
 /// The attribute with target features.
 const FEATURES: &str = "target-features";
@@ -40,6 +51,23 @@ impl Module {
         let attribute = self.new_string_attribute(FEATURES, features);
         llvm!(self.api(), LLVMAddAttributeAtIndex(self.symbol(function)?, FUNCTION_INDEX, attribute));
         Ok(())
+    }
+
+    /// What the attributes of a function's parameters say of the memory behind them. They are those of a declaration:
+    /// what the compiler knows of the types.
+    pub fn parameters(&self, function: &str) -> Vec<Parameter> {
+        let Some(function) = self.function_named(function) else { return Vec::new() };
+        let ty = llvm!(self.api(), LLVMGlobalGetValueType(function));
+        let mut types = vec![TypeRef::NULL; llvm!(self.api(), LLVMCountParamTypes(ty)) as usize];
+        llvm!(self.api(), LLVMGetParamTypes(ty, types.as_mut_ptr()));
+        let parameter = |(index, ty): (u32, TypeRef)| {
+            let attribute = |name: &str| self.function_attribute(function, index + 1, name);
+            let is_pointer = llvm!(self.api(), LLVMGetTypeKind(ty)) == type_kind::POINTER;
+            let bytes = attribute("dereferenceable").map(|bytes| self.attribute_value(bytes));
+            let is_read = attribute("readonly").or(attribute("readnone")).is_some();
+            Parameter { is_pointer, is_read, bytes }
+        };
+        (0..).zip(types).map(parameter).collect()
     }
 
     pub(crate) fn new_string_attribute(&self, name: &str, value: &str) -> AttrRef {

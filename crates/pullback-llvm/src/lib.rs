@@ -47,6 +47,7 @@ mod speculation;
 pub mod symbols;
 pub mod target;
 
+pub use attributes::Parameter;
 pub use calls::CallSite;
 pub use const_data::{ConstData, Reloc};
 pub use context::{Context, Llvm};

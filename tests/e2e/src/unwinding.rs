@@ -43,6 +43,19 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// What `f` returns. Nothing that it allocated is left.
+#[track_caller]
+pub fn leaves_nothing<T: Copy>(f: impl Fn() -> T) -> T {
+    // The first time, threads and tapes get what they keep.
+    f();
+    pullback::rt::release_spare();
+    let before = LIVE.get();
+    let result = f();
+    pullback::rt::release_spare();
+    assert_eq!(LIVE.get(), before, "allocations and bytes");
+    result
+}
+
 /// The message of the panic that `f` ends with. Nothing that `f` allocated is left.
 #[track_caller]
 pub fn panic_of<T>(f: impl FnOnce() -> T) -> String {

@@ -128,6 +128,35 @@ fn observed(x: &[f64]) -> f64 {
     point.x + model.weights[0] * norm(x) + moved[0] + 0.0 * history[0] + numbers as f64
 }
 
+/// A sink of the program's own that computes.
+struct Sum<'a> {
+    sum: &'a mut f64,
+    by: f64,
+}
+
+impl fmt::Write for Sum<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        *self.sum += self.by * text.len() as f64;
+        Ok(())
+    }
+}
+
+pullback_e2e::differentiated! {
+    fn a_sink_that_is_called(x) {
+        let mut sum = 0.0;
+        let mut sink = Sum { sum: &mut sum, by: x[0] * x[1] };
+        sink.write_str("abc").unwrap();
+        sink.write_char('d').unwrap();
+        sum
+    } at [2.0, 3.0];
+
+    fn a_sink_that_is_given_no_number(x) {
+        let mut sum = 0.0;
+        write!(Sum { sum: &mut sum, by: 2.0 }, "{}", x[0] > 1.0).unwrap();
+        sum * x[0] * x[1]
+    } at [2.0, 3.0];
+}
+
 #[test]
 fn code_of_the_program_that_only_reads() {
     let x = [3.0, 4.0];

@@ -3,16 +3,18 @@
 //! They are called as they are, so the engine has to know that they leave alone what has a shadow. What the standard
 //! library does when it formats, prints or panics is known: it reads. But it runs code of the program: `Display`,
 //! `io::Write`. Such functions, and those that the program calls not differentiable, are imported by themselves, and
-//! their bodies are looked at.
+//! their bodies are looked at. Of the others of std's, those that read a file or a clock, the signature says what they
+//! may write.
 
 use super::path::{Home, demangled, names_program};
-use super::policy::policy;
+use super::policy::{is_outside, keeps, only_reads, policy};
 use super::program::{ModuleId, Program};
 use super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rules::Applied;
 use anyhow::Result;
-use pullback_ad::{CustomRules, Effects};
-use pullback_llvm::{Imported, Linkage, Module, NormaliseOptions, Policy, import_functions, normalise};
+use pullback_ad::{CustomRules, Effects, Reason, Use};
+use pullback_ir::{FuncId, Function, Type};
+use pullback_llvm::{Imported, Linkage, Module, NormaliseOptions, Parameter, Policy, import_functions, normalise};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ pub fn is_run_by_std(symbol: &str) -> bool {
 fn is_writer(symbol: &str) -> bool {
     let path = demangled(symbol);
     let Some(Home::Impl { for_type, of_trait, .. }) = Home::of(&path) else { return false };
-    let is_elsewhere = ["core::fmt::", "std::io::stdio::"].iter().any(|entry| for_type.starts_with(entry));
+    let is_elsewhere = for_type.starts_with("core::fmt::") || is_outside(for_type);
     (of_trait == "core::fmt::Write" || of_trait == "std::io::Write") && !is_elsewhere
 }
 
@@ -78,6 +80,9 @@ pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
 
 /// Tell the engine what opaque functions do that the program's differentiated code names.
 pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, rules: &mut CustomRules) -> Result<()> {
+    for (id, effects) in by_signature(imported, applied) {
+        rules.add_effects(id, Arc::new(effects));
+    }
     let Some(bodies) = applied.bodies() else { return Ok(()) };
     let mut own: HashMap<String, Effects> = HashMap::new();
     let mut effects = |name: &str| -> Result<Arc<Effects>> {
@@ -91,8 +96,9 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
         }
         // What it calls itself is in its own; of what others call for it, it is not known what they are given.
         let harmless = named.iter().filter(|other| *other != name).all(|other| own[other].is_harmless());
+        let reason = if applied.is_inactive(name) { Reason::Said } else { Reason::Unseen };
         Ok(Arc::new(match own.get(name) {
-            Some(own) if harmless => own.clone(),
+            Some(own) if harmless => Effects { reason, ..own.clone() },
             None if harmless => Effects::default(),
             // What is to be formatted was looked at where its reference was taken.
             None if formats(name) => Effects::anything().of_first(),
@@ -100,6 +106,9 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
         }))
     };
     for (id, function) in imported.ir.functions().filter(|(_, function)| function.attrs.inactive) {
+        if rules.effects(id).is_some() {
+            continue;
+        }
         let has_body = bodies.find_symbol(&function.name).is_some_and(|symbol| !symbol.is_declaration);
         let effects = match has_body {
             true => effects(&function.name)?,
@@ -115,7 +124,7 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
         if imported.module().find_symbol(&global.name).is_none_or(|symbol| symbol.is_declaration) {
             continue;
         }
-        let mut all = Effects::default();
+        let mut all = Effects { reason: Reason::Unseen, ..Effects::default() };
         for name in methods(imported.module(), &global.name)? {
             all.changes.extend(effects(&name)?.changes.iter().cloned());
         }
@@ -124,6 +133,38 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
         }
     }
     Ok(())
+}
+
+/// What functions without derivative do, of std's own, that do more than read.
+fn by_signature(imported: &Imported, applied: &Applied) -> HashMap<FuncId, Effects> {
+    let of = |function: &Function| {
+        let parameters = applied.parameters(&function.name)?.iter().zip(&function.params);
+        let uses = parameters.map(|(parameter, ty)| match ty {
+            Type::Ptr if !parameter.is_read => Use::Writes(parameter.bytes),
+            Type::Ptr if !keeps(&function.name) => Use::Reads,
+            _ => Use::Keeps,
+        });
+        Some(Effects::by_signature(&uses.collect::<Vec<_>>())).filter(|effects| !effects.is_empty())
+    };
+    let functions = imported.ir.functions().filter(|(_, function)| function.attrs.inactive);
+    functions.filter_map(|(id, function)| Some((id, of(function)?))).collect()
+}
+
+/// What is known of the parameters of functions without derivative in a module that are std's own, do more than read,
+/// and return. Where the module was compiled without a thought of the optimiser, std's own says more.
+pub fn parameters(program: &mut Program, module: &Module) -> Result<Vec<(String, Vec<Parameter>)>> {
+    let is_wanted = |name: &str| policy(name) == Policy::Inactive && !runs_program(name) && !only_reads(name);
+    let mut found = Vec::new();
+    for name in module.functions().into_iter().map(|f| f.name).filter(|name| is_wanted(name)) {
+        let mut parameters = module.parameters(&name);
+        if parameters.iter().any(|p| p.is_pointer && !p.is_read && p.bytes.is_none())
+            && let Some(home) = program.find(&name)?
+        {
+            parameters = program.source(home)?.parameters(&name);
+        }
+        found.push((name, parameters));
+    }
+    Ok(found)
 }
 
 /// Whether this is a function of std's that may move values of the program's types: of those that it reads and writes
@@ -185,5 +226,5 @@ fn of(bodies: &Module, applied: &Applied, name: &str, options: &NormaliseOptions
             tables.insert(id);
         }
     }
-    Ok(Effects::of(&imported.ir, id, &tables))
+    Ok(Effects::of(&imported.ir, id, &tables, &by_signature(&imported, applied)))
 }

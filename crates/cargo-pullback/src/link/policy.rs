@@ -4,15 +4,19 @@
 //! The decision is by the demangled name: by [who wrote the function](Home), and by whether the types that it is for
 //! may carry a derivative. A function is only called inactive here if nothing that comes out of it can depend on a
 //! float's derivative: printing and formatting, panics, clocks, the environment. What runs a closure of the user's (a
-//! thread, say) is never in the list, since a derivative would be lost without a word.
+//! thread, say) is never in the list, nor is what moves values that it is given: a derivative would be lost without a
+//! word, and bytes and text may be a float's.
+//!
+//! Functions of the lists are called as they are, with what they are given. Those that [only read](only_reads) it may be
+//! given anything. The others may be given what does not depend on the inputs, see `opaque.rs`.
 
 use super::path::{Home, demangled, is_mangled, names_program};
 use pullback_abi::markers::BOOKKEEPING;
 use pullback_llvm::{Policy, is_known};
 
-/// Paths whose functions carry no derivative, whatever types they are for: they format, do not return, or are what the
-/// run time does. A path that ends in `::` stands for all that is below it.
-const FOR_ALL_TYPES: &[&str] = &[
+/// Paths whose functions carry no derivative, whatever types they are for: they make text of what they read, or do not
+/// return. A path that ends in `::` stands for all that is below it.
+const TEXT: &[&str] = &[
     "core::fmt::",
     "alloc::fmt::",
     "core::panicking::",
@@ -30,6 +34,12 @@ const FOR_ALL_TYPES: &[&str] = &[
     "core::cell::panic_already_mutably_borrowed",
     "core::str::slice_error_fail",
     "core::slice::copy_from_slice_impl::len_mismatch_fail",
+    "core::num::flt2dec::",
+    "core::num::imp::flt2dec::",
+];
+
+/// Paths whose functions carry no derivative, whatever types they are for: they are what the run time does.
+const RUN_TIME: &[&str] = &[
     "std::sys::pal::",
     "std::sys::random::",
     "std::sys::stdio::",
@@ -40,39 +50,36 @@ const FOR_ALL_TYPES: &[&str] = &[
     "std::thread::id::",
 ];
 
-/// Paths whose functions carry no derivative, unless they are for types that may.
+/// Paths whose functions carry no derivative, unless they are generic, or for types that may: they talk to the world
+/// outside. (A generic function hands on what it is given to one that is not.)
 const OUTSIDE: &[&str] = &[
-    "core::num::flt2dec::",
     "core::num::dec2flt::",
-    "core::num::imp::flt2dec::",
     "core::num::imp::dec2flt::",
-    "core::unicode::",
-    "alloc::str::",
     "std::alloc::",
     "std::env::",
     "std::fs::",
-    "std::io::",
+    "std::io::pipe::",
+    "std::io::stdio::",
     "std::net::",
     "std::os::",
-    "std::path::",
     "std::process::",
+    "std::sys::env::",
+    "std::sys::fs::",
+    "std::sys::net::",
+    "std::sys::process::",
     "std::thread::functions::sleep",
     "std::thread::functions::yield_now",
     "std::time::",
 ];
 
-/// The methods of `core::fmt::Write` that let `core::fmt` write to a place.
-const HANDS_ON: &[&str] = &["write_fmt", "spec_write_fmt"];
+/// Paths of those whose functions keep what they read where the program can ask for it.
+const KEEPS: &[&str] = &["std::env::", "std::process::", "std::sys::env::", "std::sys::process::"];
 
-/// The methods of the traits of `std::io` that give back counts and errors. (Others move what they are for, or make grow
-/// what they are given.)
-const TRANSFERS: &[&str] = &[
-    "write",
-    "write_all",
-    "write_fmt",
-    "write_vectored",
-    "is_write_vectored",
-    "flush",
+/// The methods of `std::io::Write` that give back counts and errors.
+const WRITES: &[&str] = &["write", "write_all", "write_fmt", "write_vectored", "is_write_vectored", "flush"];
+
+/// The same of the other traits of `std::io`. (Others move what they are for, or make grow what they are given.)
+const READS: &[&str] = &[
     "read",
     "read_exact",
     "read_vectored",
@@ -88,8 +95,14 @@ const TRANSFERS: &[&str] = &[
 const RUNS_CLOSURES: &[&str] =
     &["std::panicking::catch_unwind", "std::panicking::try", "::once::", "::try_with", "::with"];
 
-/// Paths below those of the lists whose functions move values, or make them grow.
-const MOVES: &[&str] = &["std::io::cursor::", "std::io::stdio::Stdin"];
+/// Paths below those of the lists whose functions move or own values, or make them grow.
+const MOVES: &[&str] = &[
+    "core::fmt::builders::from_fn",
+    "std::io::stdio::Stdin",
+    "std::panicking::set_hook",
+    "std::panicking::take_hook",
+    "std::panicking::update_hook",
+];
 
 /// What becomes of a function of the program.
 pub fn policy(symbol: &str) -> Policy {
@@ -104,6 +117,36 @@ pub fn policy(symbol: &str) -> Policy {
         return Policy::Declare;
     }
     if is_mangled(symbol) && is_inactive(&demangled(symbol)) { Policy::Inactive } else { Policy::Import }
+}
+
+/// Whether a function without derivative of the standard library only reads what it is given, as far as it runs no code
+/// of the program's: then it may be given anything.
+pub fn only_reads(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    let is_text = |path: &str| is_below_any(path, TEXT) || path.starts_with("std::io::stdio::");
+    is_marked(&path)
+        || match Home::of(&path) {
+            Some(Home::Impl { for_type, of_trait, .. }) => {
+                is_text(referred(for_type))
+                    || of_trait.starts_with("core::fmt::")
+                    || of_trait == "std::io::Write" && is_outside(for_type)
+            }
+            Some(Home::Type(path) | Home::Module(path)) => is_text(path) || is_failure(path),
+            None => false,
+        }
+}
+
+/// Whether a function without derivative keeps what it reads where the program can ask for it.
+pub fn keeps(symbol: &str) -> bool {
+    let path = demangled(symbol);
+    is_below_any(path.trim_start_matches(['<', '&']), KEEPS)
+}
+
+/// Whether values of this type stand for something in the world outside: a file, the console. What is written to them is
+/// not in the program's memory.
+pub fn is_outside(ty: &str) -> bool {
+    let ty = referred(ty);
+    is_below_any(ty, OUTSIDE) && !ty.contains('<') && !may_carry(ty)
 }
 
 /// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are
@@ -140,11 +183,9 @@ fn is_inactive(path: &str) -> bool {
 
 fn is_inactive_in_std(path: &str) -> bool {
     match Home::of(path) {
-        // It hands a place on, together with what writes there.
-        Some(Home::Impl { of_trait, name, .. })
-            if of_trait.starts_with("core::fmt::Write") && HANDS_ON.contains(&name) =>
-        {
-            false
+        // What moves text to a place moves bytes, whoever calls it. (`core::fmt` itself does so unseen.)
+        Some(Home::Impl { for_type, of_trait, .. }) if of_trait.starts_with("core::fmt::Write") => {
+            is_below_any(referred(for_type), TEXT)
         }
         // Whoever implements a formatting trait, for whatever type.
         Some(Home::Impl { of_trait, .. }) if of_trait.starts_with("core::fmt::") => true,
@@ -152,25 +193,49 @@ fn is_inactive_in_std(path: &str) -> bool {
         // A trait of the program's, or one of std's with a type of the program's, is implemented by the program.
         Some(Home::Impl { of_trait, .. }) if names_program(of_trait) => false,
         Some(Home::Impl { for_type, of_trait, name }) if of_trait.starts_with("std::io::") => {
-            is_below_any(for_type.trim_start_matches('&'), OUTSIDE) && TRANSFERS.contains(&name) && !moves(for_type)
+            is_outside(for_type) && (WRITES.contains(&name) || READS.contains(&name)) && !moves(for_type)
         }
-        Some(Home::Impl { for_type, .. }) => is_inactive_in_std(for_type.trim_start_matches('&')) && !may_carry(path),
+        Some(Home::Impl { for_type, .. }) => {
+            is_inactive_in_std(referred(for_type)) && !is_generic(path) && !may_carry(path)
+        }
         Some(Home::Type(for_type)) => {
-            is_inactive_in_std(for_type) && (is_below_any(for_type, FOR_ALL_TYPES) || !may_carry(path))
+            let for_all = is_below_any(for_type, TEXT) || is_below_any(for_type, RUN_TIME);
+            is_inactive_in_std(for_type) && (for_all || !is_generic(path) && !may_carry(path))
         }
         Some(Home::Module(path)) => {
-            // `core::slice::index::slice_index_fail` and its relations.
-            let is_failure = path.starts_with("core::slice::index::") && path.ends_with("_fail");
-            let is_outside = || is_below_any(path, OUTSIDE) && !may_carry(path);
-            is_failure || !moves(path) && (is_below_any(path, FOR_ALL_TYPES) || is_outside())
+            let for_all = is_below_any(path, TEXT) || is_below_any(path, RUN_TIME);
+            let is_outside = || is_below_any(path, OUTSIDE) && !is_generic(path) && !may_carry(path);
+            is_failure(path) || !moves(path) && (for_all || is_outside())
         }
         None => false,
     }
 }
 
+/// The type that a reference refers to.
+fn referred(mut ty: &str) -> &str {
+    while let Some(rest) = ty.strip_prefix('&') {
+        ty = rest.strip_prefix("mut ").unwrap_or(rest);
+    }
+    ty
+}
+
+/// `core::slice::index::slice_index_fail` and its relations.
+fn is_failure(path: &str) -> bool {
+    path.starts_with("core::slice::index::") && path.ends_with("_fail")
+}
+
 fn moves(path: &str) -> bool {
-    let is_generic = || path.starts_with("std::io::") && path.contains("::<");
-    MOVES.iter().any(|entry| path.starts_with(entry)) || is_generic()
+    MOVES.iter().any(|entry| path.starts_with(entry))
+}
+
+/// Whether the path of a function says that it is for types that its caller has chosen.
+fn is_generic(path: &str) -> bool {
+    let inner = match Home::of(path) {
+        Some(Home::Module(path)) => path.contains('<'),
+        Some(Home::Type(ty) | Home::Impl { for_type: ty, .. }) => ty.contains('<'),
+        None => true,
+    };
+    inner || path.contains("::<")
 }
 
 /// Whether something that a path names may carry a derivative, or run code that does: floats, functions, what is
@@ -202,13 +267,18 @@ mod tests {
             "core::fmt::write",
             "<core::fmt::Formatter>::pad",
             "<f64 as core::fmt::Display>::fmt",
-            "<alloc::string::String as core::fmt::Write>::write_str",
+            "<core::fmt::Formatter as core::fmt::Write>::write_str",
             "<app::Point as core::fmt::Debug>::fmt",
             "core::panicking::panic_bounds_check",
             "core::slice::index::slice_end_index_len_fail",
             "alloc::raw_vec::handle_error",
             "std::io::stdio::_print",
-            "std::time::Instant::now",
+            "<std::io::error::Error as core::fmt::Display>::fmt",
+            "<std::fs::File as std::io::Write>::write_all",
+            "<&std::fs::File as std::io::Read>::read_exact",
+            "std::fs::write::inner",
+            "<std::time::Instant>::now",
+            "<std::time::Instant as core::ops::arith::Sub>::sub",
         ] {
             assert!(is_inactive(path), "{path}");
         }
@@ -221,6 +291,8 @@ mod tests {
             "<alloc::raw_vec::RawVecInner>::grow_amortized",
             "std::thread::spawn",
             "<alloc::string::String as core::fmt::Write>::write_fmt",
+            "<alloc::string::String as core::fmt::Write>::write_str",
+            "<&mut app::Log as core::fmt::Write>::write_char",
             "<&mut alloc::string::String as core::fmt::Write::write_fmt::SpecWriteFmt>::spec_write_fmt",
             "std::panicking::catch_unwind::do_call",
             "std::sys::sync::once::futex::Once::call",
@@ -231,6 +303,21 @@ mod tests {
             "<std::fs::File as std::io::Read>::read_to_end",
             "<std::io::stdio::Stdin>::read_line",
             "core::slice::index::range",
+            // Bytes and text may be a float's.
+            "<std::io::buffered::bufreader::BufReader<&[u8]>>::new",
+            "<std::io::buffered::bufreader::BufReader<&[u8]> as std::io::Read>::read_exact",
+            "<std::io::Take<&[u8]> as std::io::Read>::read",
+            "<std::io::util::Repeat as std::io::Read>::read_exact",
+            "<std::io::IoSlice as core::ops::deref::Deref>::deref",
+            "std::fs::write::<&str, alloc::vec::Vec<u8>>",
+            "<std::path::Path>::new::<std::ffi::os_str::OsStr>",
+            "alloc::str::join_generic_copy::<str, u8, &str>",
+            // They own what they are given.
+            "<std::io::error::Error>::_new",
+            "<std::io::error::Error>::into_inner",
+            "<std::io::error::repr_bitpacked::Repr as core::ops::drop::Drop>::drop",
+            "core::fmt::builders::from_fn::<app::show::{closure#0}>",
+            "std::panicking::set_hook",
         ] {
             assert!(!is_inactive(path), "{path}");
         }
@@ -264,6 +351,32 @@ mod tests {
         assert_eq!(policy("core::fmt::write"), Policy::Import);
         assert_eq!(policy("_RNvMNtCs5hGHJXt6PJO_3std4timeNtB2_7Instant3now"), Policy::Inactive);
         assert_eq!(policy("_ZN3std4time7Instant3now17h0123456789abcdefE"), Policy::Inactive);
+    }
+
+    #[test]
+    fn what_may_be_given_anything() {
+        let reads = |path: &str| only_reads(path);
+        for path in [
+            "core::fmt::write",
+            "<app::Point as core::fmt::Debug>::fmt",
+            "std::io::stdio::_print",
+            "<std::fs::File as std::io::Write>::write_all",
+            "<&mut std::io::stdio::StdoutLock as std::io::Write>::write_fmt",
+            "core::slice::index::slice_end_index_len_fail",
+        ] {
+            assert!(reads(path), "{path}");
+        }
+        for path in [
+            "<std::fs::File as std::io::Read>::read",
+            "<&std::fs::File as std::io::Read>::read_exact",
+            "std::fs::write::inner",
+            "<std::sys::thread_local::native::lazy::Storage<f64, ()>>::get_or_init_slow",
+            "<std::time::Instant>::elapsed",
+            "<std::process::Command>::arg",
+        ] {
+            assert!(!reads(path), "{path}");
+        }
+        assert!(keeps("<std::process::Command>::arg") && !keeps("<std::fs::File as std::io::Read>::read"));
     }
 
     #[test]

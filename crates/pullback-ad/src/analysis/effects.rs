@@ -17,13 +17,27 @@ use crate::analysis::scope::OnPanic;
 use crate::analysis::types::computed::Numbers;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
 use pullback_ir::{Callee, Constant, FuncId, Function, GlobalId, MemoryEffects, Module, Op, Terminator, Type, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What a function does to memory that it is given.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
     /// What may be changed, or handed back to be changed.
     pub changes: Vec<Change>,
+    /// Why it carries no derivative.
+    pub reason: Reason,
+}
+
+/// Why a function carries no derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reason {
+    /// The program says so.
+    #[default]
+    Said,
+    /// The standard library runs it unseen. Nobody says so: what it writes may depend on what it reads.
+    Unseen,
+    /// It is the standard library's own, and by its nature has none.
+    Nature,
 }
 
 /// A place that a function may change.
@@ -59,6 +73,19 @@ pub enum Deed {
     Replaces,
     /// It returns a pointer to it, or leaves one somewhere.
     HandsBack,
+    /// It leaves what it reads there where others find it. Of a parameter that is no pointer it does so with the number.
+    Keeps,
+}
+
+/// How a function of which only the signature is known uses a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// It is a number, or a reference to what is kept.
+    Keeps,
+    /// It reads what is behind the reference.
+    Reads,
+    /// It may write that: so many bytes, if that is known, and anything behind the pointers in them.
+    Writes(Option<u64>),
 }
 
 impl Effects {
@@ -66,12 +93,39 @@ impl Effects {
     pub fn anything() -> Effects {
         const MOST_PARAMETERS: usize = 256;
         let change = |param| Change { param, place: Place::Anywhere, deed: Deed::Replaces };
-        Effects { changes: (0..MOST_PARAMETERS).map(change).collect() }
+        Effects { changes: (0..MOST_PARAMETERS).map(change).collect(), reason: Reason::Said }
+    }
+
+    /// Those of a function that uses its parameters like this, and runs no code of the program's.
+    pub fn by_signature(uses: &[Use]) -> Effects {
+        let uses = uses.iter().enumerate();
+        let changes = uses.flat_map(|(param, use_of)| {
+            let change = |place, deed| Change { param, place, deed };
+            match use_of {
+                Use::Reads => vec![],
+                Use::Keeps => vec![change(Place::Anywhere, Deed::Keeps)],
+                Use::Writes(None) => vec![change(Place::Anywhere, Deed::WritesFloats)],
+                Use::Writes(Some(bytes)) => {
+                    let pointers = Strided::between(0, 8, 0, *bytes as i64);
+                    vec![
+                        change(Place::At(Offsets::zero(), Some(*bytes)), Deed::WritesFloats),
+                        change(Place::Through(pointers, Box::new(Place::Anywhere)), Deed::WritesFloats),
+                    ]
+                }
+            }
+        });
+        Effects { changes: changes.collect(), reason: Reason::Nature }
     }
 
     /// What `function` does, whose body is in the module. By way of these tables of functions others may do anything to
-    /// what is given to them together with one.
-    pub fn of(module: &Module, function: FuncId, tables: &HashSet<GlobalId>) -> Effects {
+    /// what is given to them together with one. Of functions without a body there may be [known](Self::by_signature)
+    /// what they do.
+    pub fn of(
+        module: &Module,
+        function: FuncId,
+        tables: &HashSet<GlobalId>,
+        known: &HashMap<FuncId, Effects>,
+    ) -> Effects {
         let func = module.func(function);
         if func.is_declaration() {
             return Effects::anything();
@@ -84,12 +138,12 @@ impl Effects {
             ..Request::new(Mode::Reverse, (0..func.params.len()).map(argument).collect(), layouts)
         };
         let facts = flow::analyse(module, function, &request, OnPanic::Free);
-        let mut search = Search { module, facts: &facts, root: function, tables, found: Vec::new() };
+        let mut search = Search { module, facts: &facts, root: function, tables, known, found: Vec::new() };
         for id in &facts.functions {
             search.function(*id);
         }
         search.returned();
-        Effects { changes: search.found }
+        Effects { changes: search.found, reason: Reason::Said }
     }
 
     /// Those that are done to what the first argument points to.
@@ -98,9 +152,15 @@ impl Effects {
         self
     }
 
+    /// The parameters by which floats or pointers may be changed.
+    pub fn changed(&self) -> impl Iterator<Item = usize> + '_ {
+        let changed = self.changes.iter().filter(|change| !matches!(change.deed, Deed::Counts | Deed::Keeps));
+        changed.map(|change| change.param)
+    }
+
     /// Whether floats and pointers stay as they are, whoever looks.
     pub fn is_harmless(&self) -> bool {
-        self.changes.iter().all(|change| change.deed == Deed::Counts)
+        self.changed().next().is_none()
     }
 
     /// Whether nothing is changed.
@@ -117,6 +177,7 @@ struct Search<'a> {
     facts: &'a Facts,
     root: FuncId,
     tables: &'a HashSet<GlobalId>,
+    known: &'a HashMap<FuncId, Effects>,
     found: Vec<Change>,
 }
 
@@ -148,11 +209,16 @@ impl Search<'_> {
                         let with_table: Vec<Value> =
                             args.windows(2).filter(|w| is_table(&w[1])).map(|w| w[0]).collect();
                         self.given(id, func, &with_table);
+                        let changed = self.known.get(callee).into_iter().flat_map(Effects::changed);
+                        let changed = changed.filter_map(|param| args.get(param)).copied();
+                        self.given(id, func, &changed.collect::<Vec<_>>());
                     }
                 }
                 Op::Call(Callee::Indirect(_), args, _) => self.given(id, func, args),
                 // Counts and locks are numbers.
-                Op::Opaque(op) if op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic store") => {
+                Op::Opaque(op)
+                    if op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic store") =>
+                {
                     self.given(id, func, &op.args);
                 }
                 _ => {}

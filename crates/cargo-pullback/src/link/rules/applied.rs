@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use pullback_abi::markers::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
 use pullback_abi::{RuleEntry, RuleKind};
 use pullback_ad::{CustomRules, Mode};
-use pullback_llvm::{CallSite, InlinedCall, Linkage, Module, NormaliseOptions, normalise};
+use pullback_llvm::{CallSite, InlinedCall, Linkage, Module, NormaliseOptions, Parameter, normalise};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub struct Applied {
     inactive: HashSet<String>,
     /// The bodies of functions that are hidden or only looked at, as they were before the optimiser came.
     bodies: Option<Module>,
+    /// What is known of the parameters of functions without derivative that are std's own.
+    parameters: HashMap<String, Vec<Parameter>>,
 }
 
 impl Applied {
@@ -59,6 +61,9 @@ impl Applied {
         for name in self.unknown() {
             w.make_declaration(name)?;
         }
+        for module in [Some(&*w), self.bodies.as_ref()].into_iter().flatten() {
+            self.parameters.extend(opaque::parameters(program, module)?);
+        }
         Ok(())
     }
 
@@ -86,6 +91,11 @@ impl Applied {
     /// The bodies as they were of functions that are hidden or only looked at, if there are any.
     pub fn bodies(&self) -> Option<&Module> {
         self.bodies.as_ref()
+    }
+
+    /// What is known of the parameters of a function without derivative that is std's own and does more than read.
+    pub fn parameters(&self, symbol: &str) -> Option<&[Parameter]> {
+        self.parameters.get(symbol).map(Vec::as_slice)
     }
 
     /// A module with these bodies as they were.

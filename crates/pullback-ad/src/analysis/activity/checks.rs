@@ -2,7 +2,7 @@
 
 use super::errors::*;
 use super::{Analysis, holds_float, reached};
-use crate::analysis::effects::{Change, Deed, Place};
+use crate::analysis::effects::{Change, Deed, Place, Reason};
 use crate::analysis::points_to::facts::may_carry;
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
@@ -341,9 +341,9 @@ impl Analysis<'_> {
         {
             let name = self.quoted(*callee);
             for change in &effects.changes {
-                let found = args.get(change.param).and_then(|arg| self.spoiled(id, *arg, change));
+                let found = args.get(change.param).and_then(|arg| self.spoiled(id, func, *arg, change, effects.reason));
                 if let Some(deed) = found {
-                    return Err(spoils(&name, deed, data.loc));
+                    return Err(spoils(&name, deed, effects.reason, data.loc));
                 }
             }
         }
@@ -351,6 +351,10 @@ impl Analysis<'_> {
             let Some(effects) = func.as_const(operand).and_then(|constant| rules.effects_by(constant)) else {
                 continue;
             };
+            // Where it is called by its address, that is an error by itself.
+            if effects.reason == Reason::Nature {
+                continue;
+            }
             let name = match func.as_const(operand) {
                 Some(Constant::Func(f)) => self.quoted(*f),
                 _ => "a method of this value".to_owned(),
@@ -359,7 +363,7 @@ impl Analysis<'_> {
             for change in found {
                 let with = self.together_with(id, func, inst, position);
                 let spoiled = match &with {
-                    Together::Value(value) => self.spoiled(id, *value, change),
+                    Together::Value(value) => self.spoiled(id, func, *value, change, effects.reason),
                     Together::Objects(objects) => {
                         let reaches =
                             |o: &ObjId| self.active.is_shadowed(*o) && self.active.reaches_active(self.facts, *o);
@@ -367,7 +371,7 @@ impl Analysis<'_> {
                     }
                 };
                 if let Some(deed) = spoiled {
-                    return Err(spoils(&name, deed, data.loc));
+                    return Err(spoils(&name, deed, effects.reason, data.loc));
                 }
             }
         }
@@ -399,15 +403,22 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether a change behind a pointer spoils a shadow: what is done then.
-    fn spoiled(&self, id: FuncId, pointer: Value, change: &Change) -> Option<Deed> {
-        let (object, offset) = (self.facts.object(id, pointer)?, self.facts.offset(id, pointer));
-        self.is_spoiled(object, &offset, &change.place, change.deed).then_some(change.deed)
+    /// Whether a change behind a pointer spoils a shadow: what is done then. If what is written is computed from what is
+    /// behind the pointer, floats need a shadow that have none.
+    fn spoiled(&self, id: FuncId, func: &Function, given: Value, change: &Change, reason: Reason) -> Option<Deed> {
+        if *func.ty(given) != Type::Ptr {
+            let number = func.ty(given).is_int() && self.facts.kinds(id, given).contains(Kinds::INT);
+            let active = self.active.is_active(id, given) && !number || self.active.has_active_bits(id, given);
+            return Some(change.deed).filter(|deed| active && *deed == Deed::Keeps);
+        }
+        let (object, offset) = (self.facts.object(id, given)?, self.facts.offset(id, given));
+        let depends = reason == Reason::Unseen && self.active.reaches_active(self.facts, object);
+        self.is_spoiled(object, &offset, change, &change.place, depends).then_some(change.deed)
     }
 
     /// Whether a change at a place, seen from a pointer into an object, spoils a shadow.
-    fn is_spoiled(&self, object: ObjId, base: &Offsets, place: &Place, deed: Deed) -> bool {
-        let (objects, active) = (&self.facts.objects, &self.active);
+    fn is_spoiled(&self, object: ObjId, base: &Offsets, change: &Change, place: &Place, depends: bool) -> bool {
+        let (objects, active, deed) = (&self.facts.objects, &self.active, change.deed);
         // In forward mode every shadow goes where its primal goes, also one without floats. What only such functions
         // have made has none: a place for a result is filled, not changed.
         let follows = self.request.mode == Mode::Forward && deed == Deed::Replaces;
@@ -428,15 +439,15 @@ impl Analysis<'_> {
                 };
                 let spoils = |c: &Cell| {
                     let kinds = objects.kinds(c.content);
-                    let float = kinds.has_float() && active.is_active_object(object);
+                    let float = kinds.has_float() && (active.is_active_object(object) || depends);
                     let pointee = || objects.pointee(c.content).map(|(o, _)| o);
                     float || kinds.contains(Kinds::PTR) && pointee().is_some_and(reaches)
                 };
-                active.is_shadowed(object) && touched(at, width).any(spoils)
+                (active.is_shadowed(object) || depends) && touched(at, width).any(spoils)
             }
             Place::Through(at, place) => touched(base.plus(&Offsets::from(*at)), 8)
                 .filter_map(|c| objects.pointee(c.content))
-                .any(|(object, offset)| self.is_spoiled(object, &offset, place, deed)),
+                .any(|(object, offset)| self.is_spoiled(object, &offset, change, place, depends)),
             Place::At(..) | Place::Anywhere => deed != Deed::Counts && reaches(object),
         }
     }

@@ -1,6 +1,6 @@
 //! What is said of the obstacles that [`checks`](super::checks) finds.
 
-use crate::analysis::effects::Deed;
+use crate::analysis::effects::{Deed, Reason};
 use crate::analysis::types::pieces::Lost;
 use crate::error::{Error, ErrorKind};
 use pullback_ir::SourceLoc;
@@ -21,17 +21,31 @@ pub(super) fn partly_inert(loc: Option<SourceLoc>) -> Error {
 }
 
 /// A function without derivative changes what has a shadow.
-pub(super) fn spoils(name: &str, deed: Deed, loc: Option<SourceLoc>) -> Error {
+pub(super) fn spoils(name: &str, deed: Deed, reason: Reason, loc: Option<SourceLoc>) -> Error {
+    if deed == Deed::Keeps {
+        return Error::new(
+            ErrorKind::Unsupported,
+            format!("{name} carries no derivative, and is given data that depends on the inputs"),
+        )
+        .at(loc)
+        .label("given such data here")
+        .note("what the program later reads of it would have no derivative")
+        .help("do this outside of the function, or keep active data away from the call");
+    }
     let (does, why) = match deed {
         Deed::HandsBack => (
             "hands back a reference to memory that depends on the inputs",
             "what is done through that reference would not be seen",
         ),
+        Deed::WritesFloats if reason == Reason::Unseen => (
+            "may write floats that it computes from data that depends on the inputs",
+            "their derivatives would be lost, and those of what was there would stay there",
+        ),
         Deed::WritesFloats | Deed::Counts => (
             "may write floats to memory that depends on the inputs",
             "the derivatives of what was there would stay there",
         ),
-        Deed::Replaces => (
+        Deed::Replaces | Deed::Keeps => (
             "may replace memory that has a shadow",
             "its shadow would not fit it any more, if it is given back or grows",
         ),
