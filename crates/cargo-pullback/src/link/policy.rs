@@ -196,7 +196,9 @@ fn is_inactive_in_std(path: &str) -> bool {
             is_outside(for_type) && (WRITES.contains(&name) || READS.contains(&name)) && !moves(for_type)
         }
         Some(Home::Impl { for_type, .. }) => {
-            is_inactive_in_std(referred(for_type)) && !is_generic(path) && !may_carry(path)
+            // Also a closure in what formats.
+            let is_text = is_below_any(for_type.trim_start_matches(['<', '&']), TEXT);
+            is_inactive_in_std(referred(for_type)) && (is_text || !is_generic(path)) && !may_carry(path)
         }
         Some(Home::Type(for_type)) => {
             let for_all = is_below_any(for_type, TEXT) || is_below_any(for_type, RUN_TIME);
