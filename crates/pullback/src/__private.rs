@@ -60,6 +60,7 @@ pub mod rules {
     pub use crate::rules::shadow::{Shadow, kept_view, raw_shadow, read_view, view};
     pub use crate::rules::tangent::TangentPlace;
     pub use crate::rules::transpose::Inside;
+    pub use crate::rules::watch::{Behind, NotWatched};
 
     /// Whether a value is the one of a function's own type.
     pub const fn is_function<F: Copy>(_: &F) -> bool {

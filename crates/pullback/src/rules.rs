@@ -51,6 +51,7 @@ pub(crate) mod runs;
 pub(crate) mod shadow;
 pub(crate) mod tangent;
 pub(crate) mod transpose;
+pub(crate) mod watch;
 
 pub use cotangent::{Cotangent, Thunk};
 pub use memory::Memory;

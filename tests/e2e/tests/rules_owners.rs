@@ -733,3 +733,159 @@ mod cells {
         assert_eq!(shadow.get(), 61.0);
     }
 }
+
+/// A rule that writes a cell has to know of its derivative.
+mod watched {
+    use pullback::rules::NoTangent;
+    use pullback::{Differentiable, frule, grad, jvp, rrule};
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    fn message(f: impl FnOnce() -> f64) -> String {
+        *catch_unwind(AssertUnwindSafe(f)).unwrap_err().downcast::<String>().expect("a message")
+    }
+
+    fn put(c: &Rc<Cell<f64>>, x: f64) {
+        c.set(x * x);
+    }
+
+    #[rrule(for = put)]
+    fn put_rrule(c: &Rc<Cell<f64>>, x: f64) -> ((), impl Fn(&mut Rc<Cell<f64>>) -> f64 + use<>) {
+        put(c, x);
+        ((), move |dc| 2.0 * x * dc.take())
+    }
+
+    #[frule(for = put)]
+    fn put_frule(c: &Rc<Cell<f64>>, dc: &Rc<Cell<f64>>, x: f64, dx: f64) {
+        put(c, x);
+        dc.set(2.0 * x * dx);
+    }
+
+    fn set(c: &Cell<f64>, x: f64) {
+        c.set(x);
+    }
+
+    #[rrule(for = set)]
+    fn set_rrule(c: &Cell<f64>, x: f64) -> ((), impl Fn(NoTangent) -> f64 + use<>) {
+        set(c, x);
+        ((), move |_| 0.0)
+    }
+
+    #[frule(for = set)]
+    fn set_frule(c: &Cell<f64>, _: NoTangent, x: f64, _: f64) {
+        set(c, x);
+    }
+
+    #[derive(Differentiable)]
+    struct Memo {
+        weights: Vec<f64>,
+        last: Box<Cell<Option<f64>>>,
+        calls: Cell<usize>,
+    }
+
+    fn apply(m: &Memo, x: f64, memoise: bool) -> f64 {
+        m.calls.set(m.calls.get() + 1);
+        if memoise {
+            m.last.set(Some(x));
+        }
+        m.weights[0] * x
+    }
+
+    /// Ten times what it is.
+    #[rrule(for = apply)]
+    fn apply_rrule(m: &Memo, x: f64, memoise: bool) -> (f64, impl Fn(f64, &mut Memo) -> (f64, NoTangent) + use<>) {
+        let weight = m.weights[0];
+        (apply(m, x, memoise), move |dy, dm| {
+            dm.weights[0] += 10.0 * x * dy;
+            (10.0 * weight * dy, NoTangent)
+        })
+    }
+
+    #[frule(for = apply)]
+    fn apply_frule(m: &Memo, dm: &Memo, x: f64, dx: f64, memoise: bool, _: NoTangent) -> (f64, f64) {
+        (apply(m, x, memoise), 10.0 * (m.weights[0] * dx + dm.weights[0] * x))
+    }
+
+    #[test]
+    fn cells_that_a_rule_may_not_write() {
+        let f = |x: &f64| {
+            let c = Rc::new(Cell::new(5.0 * x));
+            put(&c, *x);
+            10.0 * c.get()
+        };
+        let (reverse, forward) = (message(|| grad(f, &3.0)), message(|| jvp(f, &3.0, &1.0).1));
+        assert!(reverse.contains("rule `put_rrule` writes a float to a cell of `c`"), "{reverse}");
+        assert!(forward.contains("rule `put_frule` writes a float to a cell of `c`"), "{forward}");
+        let f = |x: &f64| {
+            let c = Cell::new(5.0 * x);
+            set(&c, *x);
+            10.0 * c.get()
+        };
+        let (reverse, forward) = (message(|| grad(f, &3.0)), message(|| jvp(f, &3.0, &1.0).1));
+        assert!(reverse.contains("rule `set_rrule` writes a float to a cell of `c`"), "{reverse}");
+        assert!(forward.contains("rule `set_frule` writes a float to a cell of `c`"), "{forward}");
+        for memoise in [false, true] {
+            let f = |x: &f64| {
+                let memo = Memo { weights: vec![*x], last: Box::new(Cell::new(None)), calls: Cell::new(0) };
+                apply(&memo, *x, memoise) * memo.calls.get() as f64
+            };
+            if memoise {
+                let (reverse, forward) = (message(|| grad(f, &3.0)), message(|| jvp(f, &3.0, &1.0).1));
+                assert!(reverse.contains("rule `apply_rrule` writes a float to a cell of `m`"), "{reverse}");
+                assert!(forward.contains("rule `apply_frule` writes a float to a cell of `m`"), "{forward}");
+            } else {
+                // Numbers may be written.
+                assert_eq!((grad(f, &3.0), jvp(f, &3.0, &1.0)), (60.0, (9.0, 60.0)));
+            }
+        }
+    }
+
+    fn weighted(c: &Cell<f64>, x: f64, is_written: bool) -> f64 {
+        let weight = c.get();
+        if is_written {
+            c.set(weight + x);
+        }
+        weight * x
+    }
+
+    #[rrule(for = weighted)]
+    fn weighted_rrule(
+        c: &Cell<f64>,
+        x: f64,
+        is_written: bool,
+    ) -> (f64, impl Fn(f64, &mut Cell<f64>) -> (f64, NoTangent) + use<>) {
+        let weight = c.get();
+        (weighted(c, x, is_written), move |dy, dc| {
+            *dc.get_mut() += 10.0 * x * dy;
+            (10.0 * weight * dy, NoTangent)
+        })
+    }
+
+    #[frule(for = weighted)]
+    fn weighted_frule(c: &Cell<f64>, dc: &Cell<f64>, x: f64, dx: f64, is_written: bool, _: NoTangent) -> (f64, f64) {
+        let tangent = 10.0 * (c.get() * dx + dc.get() * x);
+        (weighted(c, x, is_written), tangent)
+    }
+
+    /// A cell that is read may be constant.
+    #[test]
+    fn cells_that_a_rule_reads() {
+        let c = Cell::new(5.0);
+        let f = |x: &f64| weighted(&c, *x, false);
+        assert_eq!((grad(f, &3.0), jvp(f, &3.0, &1.0)), (50.0, (15.0, 50.0)));
+        for is_written in [false, true] {
+            let f = |x: &f64| {
+                let c = Cell::new(x * x);
+                weighted(&c, *x, is_written) + c.get()
+            };
+            if is_written {
+                let (reverse, forward) = (message(|| grad(f, &3.0)), message(|| jvp(f, &3.0, &1.0).1));
+                assert!(reverse.contains("rule `weighted_rrule` writes a float to a cell of `c`"), "{reverse}");
+                assert!(forward.contains("rule `weighted_frule` writes a float to a cell of `c`"), "{forward}");
+            } else {
+                assert_eq!((grad(f, &3.0), jvp(f, &3.0, &1.0)), (276.0, (36.0, 276.0)));
+            }
+        }
+    }
+}

@@ -32,7 +32,7 @@ use super::abi;
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
-use crate::parse::types::{INACTIVE, leaves, lifetimes_in, path_name};
+use crate::parse::types::{INACTIVE, as_reference, leaves, lifetimes_in, path_name};
 use proc_macro2::{Ident, Span, TokenStream};
 use pullback_abi::{Activity, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
@@ -441,19 +441,51 @@ pub fn activity_of(access: Access) -> TokenStream {
     })
 }
 
-/// The activity of an argument that refers to `referred` and has a shadow. A cell may be written by a `&`, too.
-pub fn activity_behind(access: Access, referred: &Type) -> TokenStream {
-    let (shared, written) = (activity_of(Access::Shared), activity_of(Access::Exclusive));
-    match access {
-        Access::Exclusive => written,
-        Access::Shared => quote!(
-            if <#referred as ::pullback::Differentiable>::PLAIN && <#referred as ::pullback::Differentiable>::CELLS {
-                #written
-            } else {
-                #shared
-            }
-        ),
+/// What is done before and after a call of a rule, about an argument that is no `&mut`: the cells that it leads to are not
+/// written, unless the rule is given their shadow and the function returns nothing with a derivative.
+pub fn watched(index: usize, place: &Ident, ty: &Type, has_shadow: bool, frame: &Frame<'_>) -> [TokenStream; 2] {
+    if as_reference(ty).is_some_and(|reference| reference.mutability.is_some()) {
+        return [TokenStream::new(), TokenStream::new()];
     }
+    let watched = local(&format!("watched{index}"));
+    let (rule, label, result) = (frame.rule.name().to_string(), frame.arguments[index].0, frame.result);
+    let before = quote! {
+        let #watched = {
+            #[allow(unused_imports)]
+            use ::pullback::__private::rules::NotWatched as _;
+            let lent = #has_shadow && <#result as ::pullback::Differentiable>::INERT;
+            ::pullback::__private::rules::Behind::<#ty>::watch(#place, lent)
+        };
+    };
+    [before, quote!(#watched.assert_unchanged(#rule, #label);)]
+}
+
+/// The activity of a reference with a shadow. Cells may be written by a `&`, too: they are what a function writes that
+/// returns nothing with a derivative.
+pub fn activity_behind(ty: &Type, access: Access, result: &Type) -> TokenStream {
+    match access {
+        Access::Exclusive => activity_of(access),
+        Access::Shared => written_if(&quote!(MAY_REACH_CELLS), ty, result, &activity_of(access)),
+    }
+}
+
+/// The activity of a shared reference of which the rule knows no shadow.
+pub fn activity_without_shadow(ty: &Type, result: &Type) -> TokenStream {
+    written_if(&quote!(CELLS), ty, result, &abi::activity(Activity::Const))
+}
+
+/// The activity of a shared reference that is written if `condition` holds of it and nothing else comes out of the function.
+fn written_if(condition: &TokenStream, ty: &Type, result: &Type, otherwise: &TokenStream) -> TokenStream {
+    let written = activity_of(Access::Exclusive);
+    quote!({
+        #[allow(unused_imports)]
+        use ::pullback::__private::rules::NotWatched as _;
+        if <#result as ::pullback::Differentiable>::INERT && ::pullback::__private::rules::Behind::<#ty>::#condition {
+            #written
+        } else {
+            #otherwise
+        }
+    })
 }
 
 /// That there are floats only behind a `&mut`.

@@ -1,8 +1,8 @@
 //! The function of a rule for forward mode: `tangent(a0, a0', a1, a1', out, out')`.
 
 use super::{
-    Frame, Parts, activity_behind, activity_of, arg, floats_behind_mut, floats_behind_raw, local, local_at,
-    passed_by_value, places, rule_parameter,
+    Frame, Parts, activity_behind, activity_of, activity_without_shadow, arg, floats_behind_mut, floats_behind_raw,
+    local, local_at, passed_by_value, places, rule_parameter, watched,
 };
 use crate::generate::abi;
 use crate::parse::rule::forward::{ForwardRule, TangentWay};
@@ -117,6 +117,14 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
             }
         }
     });
+    let arguments_and_ways = frame.arguments.iter().zip(&rule.tangents).enumerate();
+    let (before, after): (Vec<_>, Vec<_>) = arguments_and_ways
+        .map(|(index, (&(_, ty), way))| {
+            let has_shadow = matches!(way, TangentWay::Reference(_));
+            let [before, after] = watched(index, &primals[index], ty, has_shadow, frame);
+            (before, after)
+        })
+        .unzip();
     quote! {
         #[allow(unused_variables)]
         unsafe extern "C-unwind" fn __pullback_tangent<#(#generics,)* #rule_type>(
@@ -133,8 +141,10 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
             // SAFETY: S18 and S30, the arguments are those of a call of the target, and their shadows fit.
             unsafe {
                 #(#made)*
+                #(#before)*
                 let #returned =
                     ::pullback::__private::rules::function::<#rule_type>()(#(#primals.read(), #passed),*);
+                #(#after)*
                 #written
             }
         }
@@ -154,14 +164,14 @@ fn args(rule: &ForwardRule, frame: &Frame<'_>) -> Vec<TokenStream> {
             TangentWay::Nothing if access_of(ty) == Access::Exclusive => {
                 arg(label, activity_of(Access::Exclusive), ty, true)
             }
-            TangentWay::Nothing => arg(label, constant.clone(), ty, true),
+            TangentWay::Nothing => arg(label, activity_without_shadow(ty, frame.result), ty, true),
             TangentWay::Value if is_no_tangent(tangent) => arg(label, constant.clone(), ty, true),
             TangentWay::Value => {
                 let activity = quote!(<#tangent as ::pullback::rules::Tangent<#ty>>::ACTIVITY);
                 arg(label, activity, ty, false)
             }
-            TangentWay::Reference(referred) | TangentWay::Raw(referred) => {
-                arg(label, activity_behind(access_of(ty), referred), ty, false)
+            TangentWay::Reference(_) | TangentWay::Raw(_) => {
+                arg(label, activity_behind(ty, access_of(ty), frame.result), ty, false)
             }
         })
         .collect();

@@ -9,8 +9,8 @@
 
 use super::scalar::mentions;
 use super::{
-    Frame, Parts, activity_behind, activity_of, arg, assertion, floats_behind_mut, floats_behind_raw, local, local_at,
-    passed_by_value, places, rule_parameter,
+    Frame, Parts, activity_behind, activity_of, activity_without_shadow, arg, assertion, floats_behind_mut,
+    floats_behind_raw, local, local_at, passed_by_value, places, rule_parameter, watched,
 };
 use crate::generate::abi;
 use crate::parse::pretty;
@@ -201,6 +201,14 @@ impl Reverse<'_> {
             }),
             _ => quote!(#primal.read()),
         });
+        let arguments_and_ways = self.frame.arguments.iter().zip(&self.rule.arguments).enumerate();
+        let (before, after): (Vec<_>, Vec<_>) = arguments_and_ways
+            .map(|(index, (&(_, ty), way))| {
+                let has_shadow = matches!(way, Way::Written(_, _, shadow) if *shadow != ShadowParameter::Nothing);
+                let [before, after] = watched(index, &self.primals[index], ty, has_shadow, &self.frame);
+                (before, after)
+            })
+            .unzip();
         quote! {
             unsafe extern "C-unwind" fn __pullback_augmented<#(#generics,)* #rule, #closure #stays>(
                 #tape: *mut ::pullback::rt::Tape,
@@ -216,7 +224,9 @@ impl Reverse<'_> {
                 // SAFETY: S30 and S31, the arguments are those of a call of the target, and what they refer to stays if
                 // that is said.
                 unsafe {
+                    #(#before)*
                     let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
+                    #(#after)*
                     ::pullback::__private::rules::assert_own(#name, &#value);
                     #out.write(#value);
                     ::pullback::__private::rules::store_closure(#tape, #place, #pullback);
@@ -444,8 +454,10 @@ impl Reverse<'_> {
                 Way::Written(_, Access::Exclusive, ShadowParameter::Nothing) => {
                     arg(label, activity_of(Access::Exclusive), ty, true)
                 }
-                Way::Written(_, Access::Shared, ShadowParameter::Nothing) => arg(label, constant.clone(), ty, true),
-                Way::Written(referred, access, _) => arg(label, activity_behind(*access, referred), ty, false),
+                Way::Written(_, Access::Shared, ShadowParameter::Nothing) => {
+                    arg(label, activity_without_shadow(ty, self.frame.result), ty, true)
+                }
+                Way::Written(_, access, _) => arg(label, activity_behind(ty, *access, self.frame.result), ty, false),
             })
             .collect();
         args.push(arg("return", active, self.frame.result, false));

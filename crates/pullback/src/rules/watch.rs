@@ -1,0 +1,131 @@
+//! Cells that a rule must not write.
+//!
+//! A function that returns nothing with a derivative and takes a `&Cell`, or a reference to several, may write them: its
+//! rule is called as if they were behind a `&mut`. Elsewhere a rule has no part in what the shadow of a cell holds, and what
+//! it writes there would keep the derivative of what was there before. So the floats there are compared when the rule has
+//! run.
+
+use super::runs::{Place, Runs};
+use crate::abi::{Kind, Layout};
+use crate::differentiable::{Differentiable, layout_of};
+use std::marker::PhantomData;
+
+/// An argument of a rule, if it is a shared reference to something that takes part in derivatives.
+///
+/// `Behind::<T>::watch` is the inherent function if its bound holds, and else that of [`NotWatched`].
+#[derive(Debug)]
+pub struct Behind<T>(PhantomData<T>);
+
+impl<'a, T: Differentiable + ?Sized> Behind<&'a T> {
+    /// Whether there are cells right behind it.
+    pub const CELLS: bool = T::CELLS;
+
+    /// Whether there may be cells anywhere behind it.
+    pub const MAY_REACH_CELLS: bool = T::CELLS || !T::PLAIN;
+
+    /// Watch what the argument at `place` refers to. `lent`: the rule is given the shadow of cells that have nothing beside
+    /// their floats, and may write it.
+    ///
+    /// # Safety
+    /// `place` holds the argument, and what that refers to is there as long as it is watched.
+    #[inline(always)]
+    pub unsafe fn watch(place: *const &'a T, lent: bool) -> Watched<'a, T> {
+        if T::INERT || (T::PLAIN && (lent || !T::CELLS)) {
+            return Watched { value: None, before: Vec::new() };
+        }
+        // SAFETY: S30, asked of the caller.
+        unsafe { note_bookkeeping(*place) }
+    }
+}
+
+/// Any other argument.
+pub trait NotWatched {
+    /// What the type is.
+    type Value;
+
+    /// Nothing is known of it.
+    const CELLS: bool = false;
+
+    /// Nothing is known of it.
+    const MAY_REACH_CELLS: bool = false;
+
+    /// Do nothing.
+    ///
+    /// # Safety
+    /// None is needed.
+    #[inline(always)]
+    unsafe fn watch(_: *const Self::Value, _: bool) -> Unwatched {
+        Unwatched
+    }
+}
+
+impl<T> NotWatched for Behind<T> {
+    type Value = T;
+}
+
+/// An argument of which nothing is known.
+#[derive(Debug)]
+pub struct Unwatched;
+
+impl Unwatched {
+    /// Do nothing.
+    #[inline(always)]
+    pub fn assert_unchanged(self, _: &str, _: &str) {}
+}
+
+/// An argument, and the floats that it held.
+#[derive(Debug)]
+pub struct Watched<'a, T: ?Sized> {
+    value: Option<&'a T>,
+    before: Vec<u64>,
+}
+
+impl<T: Differentiable + ?Sized> Watched<'_, T> {
+    /// Panic if the rule has written there.
+    #[inline(always)]
+    pub fn assert_unchanged(self, rule: &str, argument: &str) {
+        if let Some(value) = self.value {
+            compare_bookkeeping(value, &self.before, rule, argument);
+        }
+    }
+}
+
+/// A derivative of a derivative calls this as it is.
+#[inline(never)]
+fn note_bookkeeping<T: Differentiable + ?Sized>(value: &T) -> Watched<'_, T> {
+    if has_cells(layout_of::<T>(), &mut Vec::new()) {
+        Watched { value: Some(value), before: bits(value) }
+    } else {
+        Watched { value: None, before: Vec::new() }
+    }
+}
+
+/// The comparison. A derivative of a derivative calls this as it is.
+#[inline(never)]
+fn compare_bookkeeping<T: Differentiable + ?Sized>(value: &T, before: &[u64], rule: &str, argument: &str) {
+    assert!(
+        bits(value) == before,
+        "rule `{rule}` writes a float to a cell of `{argument}`, which has no derivative there\n\
+         help: let the function take a `&Cell` with its shadow, or return what it computes; or give it no rule"
+    );
+}
+
+/// The floats of a value.
+fn bits<T: Differentiable + ?Sized>(value: &T) -> Vec<u64> {
+    // SAFETY: S36, a value has its own shape. Its floats are only read.
+    let runs = unsafe { Runs::of(value, (&raw const *value).cast_mut()) };
+    runs.places().iter().map(|place: &Place| place.get().to_bits()).collect()
+}
+
+/// Whether a value of `layout` holds a cell, or refers to one. Counts are cells, too.
+fn has_cells(layout: &'static Layout, met: &mut Vec<*const Layout>) -> bool {
+    if met.contains(&(&raw const *layout)) {
+        return false;
+    }
+    met.push(layout);
+    layout
+        .fields
+        .get()
+        .iter()
+        .any(|field| field.kind == Kind::Cell || field.layout.is_some_and(|layout| has_cells(layout(), met)))
+}
