@@ -34,6 +34,8 @@ pub struct ActiveSet {
     objects: HashSet<ObjId>,
     shadowed: HashSet<ObjId>,
     returns: HashSet<FuncId>,
+    /// Functions that return the bits of an active float.
+    returns_bits: HashSet<FuncId>,
 }
 
 impl ActiveSet {
@@ -286,6 +288,11 @@ impl Analysis<'_> {
                         self.set_bits(*callee, param);
                     }
                 }
+                if self.active.returns_bits.contains(callee)
+                    && let Some(result) = result
+                {
+                    self.set_bits(id, result);
+                }
                 self.active.returns_active(*callee)
             }
             Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
@@ -349,10 +356,13 @@ impl Analysis<'_> {
                 }
             }
         }
-        if let Terminator::Return(Some(value)) = term
-            && self.active.is_active(id, *value)
-        {
-            self.changed |= self.active.returns.insert(id);
+        if let Terminator::Return(Some(value)) = term {
+            if self.active.is_active(id, *value) {
+                self.changed |= self.active.returns.insert(id);
+            }
+            if self.active.has_active_bits(id, *value) {
+                self.changed |= self.active.returns_bits.insert(id);
+            }
         }
     }
 
