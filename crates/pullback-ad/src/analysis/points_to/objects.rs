@@ -123,6 +123,8 @@ pub struct Opaque {
     pub bytes: u64,
     /// What some variant has there.
     pub kinds: Kinds,
+    /// Whether some variant has numbers there, or something of which nobody knows what it is.
+    pub numbers: bool,
     /// At how many places floats may lie, at most.
     pub floats: u64,
     /// Whether some variant has a skipped field in which floats may lie.

@@ -4,7 +4,7 @@
 //! from a float's bits is no evidence for that: else every trick with bits would vouch for itself.
 
 use crate::analysis::points_to::facts::{Facts, may_carry};
-use crate::analysis::points_to::objects::{ContentId, Kinds};
+use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
 use crate::analysis::types::computed::Numbers;
 use pullback_ir::{Block, Callee, CastOp, Copies, FuncId, Function, Module, Op, Terminator, Value};
 use std::collections::HashSet;
@@ -69,18 +69,43 @@ pub(crate) fn find(facts: &mut Facts, module: &Module, id: FuncId, blocks: &[Blo
     }
 }
 
-/// Memory of an argument whose layout depends on a variant may hold numbers that this function never stores.
+/// Memory of an argument whose layout depends on a variant may hold numbers that this function never stores: where the
+/// layout says that a variant has some, and anywhere behind the pointers of a variant.
 pub(crate) fn variants(facts: &mut Facts) {
-    for object in facts.objects.all().collect::<Vec<_>>() {
-        let origins = facts.objects.origins(object);
-        if !origins.variant || origins.args.is_empty() {
-            continue;
+    let objects = &facts.objects;
+    let is_given = |object: &ObjId| {
+        let origins = objects.origins(*object);
+        origins.variant && !origins.args.is_empty()
+    };
+    let given: Vec<ObjId> = objects.all().filter(is_given).collect();
+    // A layout does not say where the pointers of a variant lie, and so not what is behind them.
+    let mut behind: HashSet<ObjId> = HashSet::new();
+    loop {
+        let before = behind.len();
+        for object in &given {
+            let in_variant = |cell: &&Cell| {
+                let mut opaque = objects.opaque(*object).iter();
+                behind.contains(object) || opaque.any(|opaque| cell.at.overlaps(cell.width, opaque.at, opaque.bytes))
+            };
+            let cells = objects.cells(*object).iter().filter(in_variant);
+            let found: Vec<ObjId> = cells.filter_map(|cell| objects.pointee(cell.content)).map(|(o, _)| o).collect();
+            behind.extend(found);
         }
-        for cell in facts.objects.cells(object).to_vec() {
-            if facts.objects.kinds(cell.content).has_float() {
-                facts.objects.see(cell.content, Kinds::INT);
-            }
+        if behind.len() == before {
+            break;
         }
+    }
+    let mut found: Vec<ContentId> = Vec::new();
+    for object in given {
+        let may_be_number = |cell: &&Cell| {
+            let mut numbers = objects.opaque(object).iter().filter(|opaque| opaque.numbers);
+            behind.contains(&object) || numbers.any(|opaque| cell.at.overlaps(cell.width, opaque.at, opaque.bytes))
+        };
+        let floats = objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
+        found.extend(floats.filter(may_be_number).map(|cell| cell.content));
+    }
+    for content in found {
+        facts.objects.see(content, Kinds::INT);
     }
 }
 

@@ -58,7 +58,32 @@ pub(crate) fn opaque(layouts: &Layouts, layout: LayoutId, at: Strided, bytes: u6
     });
     let leads_to = lead(layouts, layout, &mut Vec::new());
     let lent = lends(layouts, layout, &mut Vec::new());
-    Opaque { at, bytes, kinds: payload(layouts, layout), floats: float_places(layouts, layout), skips, leads_to, lent }
+    Opaque {
+        at,
+        bytes,
+        kinds: payload(layouts, layout),
+        numbers: has_numbers(layouts, layout, &mut Vec::new()),
+        floats: float_places(layouts, layout),
+        skips,
+        leads_to,
+        lent,
+    }
+}
+
+/// Whether a variant has numbers, or a tag of its own, where others may have floats. The tag of the enum itself lies
+/// beside all of them.
+fn has_numbers(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
+    if path.contains(&layout) {
+        return false;
+    }
+    path.push(layout);
+    let is_variant = path.len() > 1;
+    layouts.get(layout).fields.iter().any(|field| match field.kind {
+        FieldKind::Int(_) | FieldKind::Opaque(_) | FieldKind::Unknown(_) | FieldKind::Owners(_) => is_variant,
+        FieldKind::Nested(inner, _) => is_variant && has_numbers(layouts, inner, path),
+        FieldKind::Payload(inner) => has_numbers(layouts, inner, path),
+        FieldKind::F32 | FieldKind::F64 | FieldKind::Pointer(_) | FieldKind::Cell(_) => false,
+    })
 }
 
 /// The first float of a layout that is not behind a pointer, nor in an enum.
@@ -252,6 +277,7 @@ mod tests {
                 at: Strided::unbounded(0, 24),
                 bytes: 24,
                 kinds,
+                numbers: true,
                 floats: 3,
                 skips: false,
                 leads_to: None,
