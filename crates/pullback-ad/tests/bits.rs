@@ -1,15 +1,45 @@
 //! The bits of floats, as integers: moved they are floats, computed with they are an error, and never a constant.
 
-use pullback_ad::request::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request};
+use pullback_ad::request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
 use pullback_ad::{Error, ErrorKind};
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{Module, parse_module};
 
-fn attempt(text: &str, mode: Mode) -> Result<Module, Error> {
+/// What the first argument is.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    /// Two floats.
+    Floats,
+    /// A tag, and a float where that is zero.
+    Maybe,
+    /// A tag, and a float or a number.
+    Either,
+}
+
+impl Given {
+    fn layout(self, layouts: &mut Layouts) -> LayoutId {
+        let field = |offset, kind| Field { offset, kind };
+        let float = Layout { name: "f64".to_owned(), size: 8, fields: vec![field(0, FieldKind::F64)] };
+        let float = layouts.add(float);
+        let number = Layout { name: "u64".to_owned(), size: 8, fields: vec![field(0, FieldKind::Int(8))] };
+        let number = layouts.add(number);
+        let fields = match self {
+            Given::Floats => vec![field(0, FieldKind::F64), field(8, FieldKind::F64)],
+            Given::Maybe => vec![field(0, FieldKind::Opaque(16)), field(0, FieldKind::Payload(float))],
+            Given::Either => vec![
+                field(0, FieldKind::Opaque(16)),
+                field(0, FieldKind::Payload(float)),
+                field(1, FieldKind::Payload(number)),
+            ],
+        };
+        layouts.add(Layout { name: "given".to_owned(), size: 16, fields })
+    }
+}
+
+fn attempt(given: Given, text: &str, mode: Mode) -> Result<Module, Error> {
     let mut module = parse_module(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let mut layouts = Layouts::default();
-    let fields = [0, 8].map(|offset| Field { offset, kind: FieldKind::F64 }).to_vec();
-    let given = layouts.add(Layout { name: "given".to_owned(), size: 16, fields });
+    let given = given.layout(&mut layouts);
     let float = Layout { name: "f64".to_owned(), size: 8, fields: vec![Field { offset: 0, kind: FieldKind::F64 }] };
     let float = layouts.add(float);
     let args =
@@ -23,9 +53,9 @@ const MODES: [Mode; 2] = [Mode::Forward, Mode::Reverse];
 
 /// The derivative with respect to the second word, at these two words.
 #[track_caller]
-fn assert_derivative(text: &str, modes: &[Mode], words: [f64; 2], expected: f64) {
+fn assert_derivative(given: Given, text: &str, modes: &[Mode], words: [f64; 2], expected: f64) {
     for mode in modes.iter().copied() {
-        let module = attempt(text, mode).unwrap_or_else(|e| panic!("{mode:?}: {e:?}\n{text}"));
+        let module = attempt(given, text, mode).unwrap_or_else(|e| panic!("{mode:?}: {e:?}\n{text}"));
         let mut interp = Interp::new(&module);
         let place = interp.alloc_f64s(&words).unwrap();
         let [shadow, out, d_out] = [&[0.0, 0.0][..], &[0.0], &[0.0]].map(|floats| interp.alloc_f64s(floats).unwrap());
@@ -45,9 +75,9 @@ fn assert_derivative(text: &str, modes: &[Mode], words: [f64; 2], expected: f64)
 }
 
 #[track_caller]
-fn assert_error(text: &str) {
+fn assert_error(given: Given, text: &str) {
     for mode in MODES {
-        let Err(error) = attempt(text, mode) else { panic!("{mode:?}: it has a derivative:\n{text}") };
+        let Err(error) = attempt(given, text, mode) else { panic!("{mode:?}: it has a derivative:\n{text}") };
         assert_eq!(error.kind, ErrorKind::BitTrick, "{mode:?}: {error:?}\n{text}");
     }
 }
@@ -69,7 +99,7 @@ b0:
   return v4
 }";
     let text = calling(callee, "  v2 = call @bits(v0)\n  v50 = bitcast f64 v2");
-    assert_derivative(&text, &MODES, [3.0, 5.0], 10.0);
+    assert_derivative(Given::Floats, &text, &MODES, [3.0, 5.0], 10.0);
 }
 
 #[test]
@@ -90,7 +120,7 @@ b0:
 }";
     let text =
         calling(both, "  v2 = call @bits(v0)\n  v3 = lshr v2, 64:i128\n  v4 = trunc i64 v3\n  v50 = bitcast f64 v4");
-    assert_error(&text);
+    assert_error(Given::Floats, &text);
     let halves = "
 fn @bits(v0: ptr) -> i64 {
 b0:
@@ -106,9 +136,169 @@ b0:
         halves,
         "  v2 = call @bits(v0)\n  v3 = lshr v2, 32:i64\n  v4 = trunc i32 v3\n  v5 = bitcast f32 v4\n  v50 = fpext f64 v5",
     );
-    assert_error(&text);
+    assert_error(Given::Floats, &text);
     // By way of another function.
     let twice = "\nfn @more(v0: ptr) -> i64 {\nb0:\n  v1 = call @bits(v0)\n  v2 = xor v1, 1:i64\n  return v2\n}";
     let text = text.replace("v2 = call @bits(v0)", "v2 = call @more(v0)");
     assert_error(Given::Floats, &format!("{twice}\n{text}"));
+}
+
+/// An enum, of which each variant does something.
+fn variants(float: &str, number: &str) -> String {
+    format!(
+        "
+fn @same(v0: i64) -> i64 {{
+b0:
+  v1 = icmp eq v0, 77:i64
+  branch v1, b1, b2
+b1:
+  v2 = call @same(v0)
+  return v2
+b2:
+  return v0
+}}
+fn @f(v0: ptr, v1: ptr) {{
+b0:
+  v2 = load i64 v0
+  v3 = ptradd v0, 8:i64
+  v15 = alloca 8 align 8
+  v4 = icmp eq v2, 0:i64
+  branch v4, b1, b2
+b1:
+  v5 = load i64 v3
+{float}
+  jump b3(v50)
+b2:
+{number}
+  jump b3(v60)
+b3(v90: f64):
+  store v1, v90
+  return
+}}"
+    )
+}
+
+/// What makes twice the float of its bits, or something like it.
+const TRICKS: [&str; 15] = [
+    "v6 = add v5, 4503599627370496:i64",
+    "v6 = add v5, 1:i64",
+    "v6 = xor v5, -9223372036854775808:i64",
+    "v6 = and v5, 9223372036854775807:i64",
+    "v6 = and v5, -4294967296:i64",
+    "v6 = mul v5, 3:i64",
+    "v8 = lshr v5, 1:i64\n  v6 = sub 6910469410427058089:i64, v8",
+    "v6 = intrinsic i64 \"llvm.bswap.i64\"(v5)",
+    "v6 = intrinsic i64 \"llvm.bitreverse.i64\"(v5)",
+    "v6 = intrinsic i64 \"llvm.fshl.i64\"(v5, v5, 8:i64)",
+    "v8 = intrinsic {i64, i1} \"llvm.uadd.with.overflow.i64\"(v5, 1:i64)\n  v6 = extract v8, 0",
+    "v6 = intrinsic i64 \"llvm.umax.i64\"(v5, 7:i64)",
+    "v8 = insert undef {i64, i64}, v5, 0\n  v9 = insert v8, 1:i64, 1\n  v6 = extract v9, 0",
+    "v8 = add v5, 1:i64\n  v6 = call @same(v8)",
+    "v8 = intrinsic i64 \"llvm.bswap.i64\"(v5)\n  store v15, v8\n  v9 = load i64 v15\n  v6 = intrinsic i64 \"llvm.bswap.i64\"(v9)",
+];
+
+#[test]
+fn computing_with_the_bits_of_a_variant_is_an_error() {
+    let number = "  v20 = load i64 v3\n  v21 = add v20, 1:i64\n  v60 = uitofp f64 v21";
+    for trick in TRICKS {
+        let text = variants(&format!("  {trick}\n  v50 = bitcast f64 v6"), number);
+        assert_error(Given::Maybe, &text);
+        assert_error(Given::Either, &text);
+        // Where it is read as a float, too.
+        let text =
+            text.replace("v50 = bitcast f64 v6", "v10 = bitcast f64 v6\n  v11 = load f64 v3\n  v50 = fadd v10, v11");
+        assert_error(Given::Maybe, &text);
+        assert_error(Given::Either, &text);
+    }
+}
+
+/// A float that is stored as bits, where another variant has a number.
+#[test]
+fn storing_computed_bits_of_a_variant_is_an_error() {
+    for trick in [TRICKS[0], TRICKS[2], TRICKS[3], TRICKS[6], TRICKS[7], TRICKS[8], TRICKS[9]] {
+        let float = format!("  {trick}\n  store v3, v6\n  v50 = load f64 v3");
+        assert_error(Given::Either, &variants(&float, "  v60 = uitofp f64 v2"));
+    }
+}
+
+#[test]
+fn a_variant_may_compute_with_its_number() {
+    let changes = [
+        "v21 = add v20, 1:i64",
+        "v21 = intrinsic i64 \"llvm.umax.i64\"(v20, 7:i64)",
+        "v22 = shl v20, 1:i64\n  v21 = or v22, 1:i64",
+        "v22 = mul v20, 6364136223846793005:i64\n  v21 = add v22, 1442695040888963407:i64",
+        "v22 = lshr v20, 30:i64\n  v23 = xor v20, v22\n  v21 = mul v23, -4658895280553007687:i64",
+    ];
+    let float = "  v7 = bitcast f64 v5\n  v50 = fmul v7, v7";
+    for change in changes {
+        let number = format!("  v20 = load i64 v3\n  {change}\n  store v3, v21\n  v60 = uitofp f64 v21");
+        let text = variants(float, &number);
+        // In forward mode numbers of arguments cannot be replaced.
+        let without_store = text.replace("  store v3, v21\n", "");
+        for (text, modes) in [(&text, &MODES[1..]), (&without_store, &MODES)] {
+            assert_derivative(Given::Either, text, modes, [0.0, 3.0], 6.0);
+            assert_derivative(Given::Either, text, modes, [f64::from_bits(1), f64::from_bits(5)], 0.0);
+        }
+    }
+    // A power of two, and a random number from 1 to 2.
+    let power = "  v20 = load i64 v3\n  v21 = add v20, 1023:i64\n  v22 = shl v21, 52:i64\n  v60 = bitcast f64 v22";
+    let random = "  v20 = load i64 v3\n  v21 = mul v20, 6364136223846793005:i64\n  v22 = lshr v21, 12:i64
+  v23 = or v22, 4607182418800017408:i64\n  v60 = bitcast f64 v23";
+    for number in [power, random] {
+        assert_derivative(Given::Either, &variants(float, number), &MODES, [0.0, 3.0], 6.0);
+    }
+}
+
+/// The payload of either variant in one variable.
+#[test]
+fn a_number_that_meets_a_float_again() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load i64 v0
+  v3 = ptradd v0, 8:i64
+  v4 = icmp eq v2, 0:i64
+  v5 = load i64 v3
+  branch v4, b2(v5), b1
+b1:
+  v6 = add v5, 1:i64
+  jump b2(v6)
+b2(v7: i64):
+  branch v4, b3, b4
+b3:
+  v8 = bitcast f64 v7
+  v9 = fmul v8, v8
+  jump b5(v9)
+b4:
+  v10 = uitofp f64 v7
+  jump b5(v10)
+b5(v11: f64):
+  store v1, v11
+  return
+}";
+    assert_derivative(Given::Either, text, &MODES, [0.0, 3.0], 6.0);
+    assert_derivative(Given::Either, text, &MODES, [f64::from_bits(1), f64::from_bits(5)], 0.0);
+}
+
+/// A number that a variant has is returned with another one, as an `Option` is.
+#[test]
+fn a_number_of_a_variant_in_an_aggregate() {
+    let callee = "
+fn @second(v0: ptr, v1: f64) -> {i64, f64} {
+b0:
+  v2 = ptradd v0, 8:i64
+  v3 = load i64 v2
+  v4 = insert undef {i64, f64}, v3, 0
+  v5 = insert v4, v1, 1
+  return v5
+}";
+    let float = "  v7 = bitcast f64 v5\n  v50 = fmul v7, v7";
+    let number = "  v20 = load f64 v3\n  v21 = call @second(v0, v20)\n  v22 = extract v21, 0\n  v60 = uitofp f64 v22";
+    let text = format!("{callee}\n{}", variants(float, number));
+    assert_derivative(Given::Either, &text, &MODES, [0.0, 3.0], 6.0);
+    assert_derivative(Given::Either, &text, &MODES, [f64::from_bits(1), f64::from_bits(5)], 0.0);
+    let both =
+        text.replace("v60 = uitofp f64 v22", "v23 = extract v21, 1\n  v24 = uitofp f64 v22\n  v60 = fmul v23, v24");
+    assert_derivative(Given::Either, &both, &MODES, [0.0, 3.0], 6.0);
 }

@@ -68,6 +68,100 @@ fn in_single_precision(x: &[f64]) -> f64 {
     bits.iter().enumerate().map(|(i, b)| f64::from(f32::from_bits(*b)) * (i as f64 + 1.0)).sum()
 }
 
+#[derive(Clone, Copy)]
+enum Cell {
+    Value(f64),
+    Count(u64),
+}
+
+fn cells(x: &[f64]) -> Vec<Cell> {
+    let cell = |i: usize| if i % 3 == 1 { Cell::Count(i as u64) } else { Cell::Value(x[i % x.len()]) };
+    (0..2 * x.len()).map(cell).collect()
+}
+
+fn sum(cells: &[Cell]) -> f64 {
+    let value = |cell: &Cell| match cell {
+        Cell::Value(x) => x.sin(),
+        Cell::Count(n) => (n % 7) as f64,
+    };
+    cells.iter().map(value).sum()
+}
+
+/// A number may be computed with where another variant has a float.
+fn beside_counts(x: &[f64]) -> f64 {
+    let mut cells = cells(x);
+    for cell in &mut cells {
+        match cell {
+            Cell::Value(x) => *x *= *x,
+            Cell::Count(n) => *n = (*n + 1).max(3) << 1,
+        }
+    }
+    sum(&cells)
+}
+
+fn beside_hashes(x: &[f64]) -> f64 {
+    let mut cells = cells(x);
+    for cell in &mut cells {
+        if let Cell::Count(n) = cell {
+            *n = (*n ^ (*n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        }
+    }
+    sum(&cells)
+}
+
+/// Random numbers and powers of two are made of integers by their bits.
+fn beside_random_numbers(x: &[f64]) -> f64 {
+    let mut cells = cells(x);
+    let mut product = 1.0;
+    for cell in &mut cells {
+        product *= match cell {
+            Cell::Value(x) => *x,
+            Cell::Count(n) => {
+                *n = n.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                f64::from_bits((*n >> 12) | 1f64.to_bits()) + f64::from_bits((1023 + *n % 4) << 52)
+            }
+        };
+    }
+    product
+}
+
+/// A number of a variant in an `Option`, from a function that is not inlined.
+fn first_count(cells: &[Cell], from: usize) -> Option<u64> {
+    match cells.get(from)? {
+        Cell::Count(n) if *n > 1 => Some(*n),
+        _ => first_count(cells, from + 1),
+    }
+}
+
+fn beside_a_returned_count(x: &[f64]) -> f64 {
+    let cells = cells(x);
+    sum(&cells) * first_count(&cells, 0).unwrap_or(2) as f64
+}
+
+fn bits_of_product(x: &[f64], n: usize) -> u64 {
+    if n == 0 { (x[0] * x[1]).to_bits() } else { bits_of_product(x, n - 1) }
+}
+
+fn returned(x: &[f64]) -> f64 {
+    f64::from_bits(bits_of_product(x, x.len())) * x[2]
+}
+
+fn leave_product(x: &[f64], place: &mut u64, n: usize) {
+    if n == 0 { *place = (x[0] * x[1]).to_bits() } else { leave_product(x, place, n - 1) }
+}
+
+fn left_behind_a_reference(x: &[f64]) -> f64 {
+    let mut bits = 0;
+    leave_product(x, &mut bits, x.len());
+    f64::from_bits(bits).sin()
+}
+
+fn sorted(x: &[f64]) -> f64 {
+    let mut bits: Vec<(u64, usize)> = x.iter().enumerate().map(|(i, x)| ((x * x).to_bits(), i)).collect();
+    bits.sort();
+    bits.iter().enumerate().map(|(i, (b, k))| f64::from_bits(*b) * (i + k) as f64).sum()
+}
+
 #[derive(Differentiable)]
 struct Point {
     x: [f64; 3],
@@ -103,7 +197,10 @@ macro_rules! tests {
     };
 }
 
-tests! { in_an_array in_a_vector beside_computed_ones in_boxes chosen exchanged in_single_precision }
+tests! {
+    in_an_array in_a_vector beside_computed_ones in_boxes chosen exchanged in_single_precision beside_counts beside_hashes
+    beside_random_numbers beside_a_returned_count returned left_behind_a_reference sorted
+}
 
 #[derive(Differentiable, Debug, PartialEq, Clone, Copy)]
 enum Entry {

@@ -112,7 +112,7 @@ impl Augmenter<'_, '_> {
             }
             Op::ExtractValue(a, i) => Linear::Extract(result, self.get(*a), *i),
             Op::InsertValue(a, b, i) => {
-                let (a, b) = (active(*a), active(*b));
+                let (a, b) = (active(*a), active(*b).filter(|_| !self.old.ty(*b).is_int()));
                 Linear::Insert(result, a, b, *i)
             }
             op => return Err(Error::internal(format!("no linear form for {op:?}"))),

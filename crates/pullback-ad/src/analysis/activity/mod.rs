@@ -9,14 +9,14 @@
 mod checks;
 mod errors;
 
-use self::errors::{in_pieces, put_together};
+use self::errors::{bit_trick, in_pieces, put_together};
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::pieces::{self};
-use crate::analysis::types::repacked;
 use crate::analysis::types::unseen::{handed_on, is_part};
+use crate::analysis::types::{repacked, tricks};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
@@ -119,6 +119,9 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     if let Some(loc) = repacked::find(module, facts, &analysis.active, &live) {
         return Err(put_together(loc));
     }
+    if let Some(loc) = tricks::find(module, facts, &analysis.active, &live) {
+        return Err(bit_trick(loc));
+    }
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
@@ -172,11 +175,7 @@ impl Analysis<'_> {
 
     /// Whether a place is in bytes that take no part.
     fn is_inert(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
-        self.facts.object(id, ptr).is_some_and(|object| {
-            let objects = &self.facts.objects;
-            objects.is_marked(object, Property::Inert)
-                && objects.all_marked(object, Property::Inert, &self.facts.place(id, ptr, align), width)
-        })
+        is_inert(self.facts, id, ptr, align, width)
     }
 
     fn set(&mut self, func: FuncId, value: Value) {
@@ -224,7 +223,8 @@ impl Analysis<'_> {
             Op::FNeg(a) | Op::Freeze(a) if holds_float(func.ty(*a)) => is(self, *a),
             // A number beside active floats is not one.
             Op::ExtractValue(a, _) => is(self, *a) && result.is_some_and(|r| holds_float(func.ty(r))),
-            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b),
+            // What lies in an aggregate as an integer is a number there: `tricks` sees to it.
+            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b) && holds_float(func.ty(*b)),
             Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
             Op::Math(f, args) => {
                 let partials = &rule(*f).partials;
@@ -406,6 +406,15 @@ pub fn reached(facts: &Facts, object: ObjId) -> Vec<ObjId> {
         }
     }
     seen
+}
+
+/// Whether a place is in bytes that take no part.
+pub(crate) fn is_inert(facts: &Facts, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
+    let objects = &facts.objects;
+    facts.object(id, ptr).is_some_and(|object| {
+        objects.is_marked(object, Property::Inert)
+            && objects.all_marked(object, Property::Inert, &facts.place(id, ptr, align), width)
+    })
 }
 
 /// Whether `width` bytes at `at` may touch a float cell.

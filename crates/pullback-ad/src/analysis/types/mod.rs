@@ -11,6 +11,7 @@
 //! | `carried` | which integers are passed on as what they carry, and which only computed with? |
 //! | [`pieces`] | which pointers are moved in halves, and which floats as part of a pointer? |
 //! | `repacked` | which floats are put together from the bits of others? |
+//! | `tricks` | which floats are computed from the bits of others, where numbers lie too? |
 //! | [`unseen`] | what may lie in an enum that is moved without a look at its variant? |
 
 pub(crate) mod carried;
@@ -19,4 +20,5 @@ pub(crate) mod evidence;
 pub mod pieces;
 pub mod plain;
 pub(crate) mod repacked;
+pub(crate) mod tricks;
 pub mod unseen;

@@ -1,0 +1,327 @@
+//! Floats that are computed from the bits of others, where numbers lie too.
+//!
+//! The payload of an enum, or a word of a `Vec<u64>`, may be a number at one time and a float's bits at another. So it may
+//! be used as a number: compared, added to, converted, and the sum may be stored where it came from. But what integer
+//! arithmetic makes of it must not be taken for a float, for such a float has no derivative:
+//!
+//! ```text
+//! v2 = load i64 v1            ; V::F(x) or V::I(n)
+//! v3 = add v2, 4503599627370496:i64
+//! v4 = bitcast f64 v3         ; 2x: an error
+//! ```
+//! A sum that is stored where a number or a float may lie, or that meets the word as it was before it becomes a float, may
+//! be that of the other variant: `V::I(n) => V::I(n + 1)`. It is an error only where it is one that nobody computes of a number, with
+//! a constant that changes the exponent of a float, or with its bytes in another order.
+//!
+//! Bits of floats where no numbers lie are no matter here: of them every use is an error (`activity`). Floats that are put
+//! together from parts that are moved, within one function, are found by [`repacked`](super::repacked).
+//!
+//! Given [`Facts`] and the [`ActiveSet`], it finds the first such place. Bits are followed through values, calls and memory.
+
+use crate::analysis::activity::{ActiveSet, is_inert};
+use crate::analysis::points_to::facts::Facts;
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
+use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::types::plain::largest_number;
+use pullback_ir::{
+    BinOp, Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
+};
+use std::collections::HashMap;
+
+/// What an integer has to do with the bits of an active float.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Made {
+    /// It may be these bits, or a part of them.
+    Carried,
+    /// It may be these bits, or a number that was computed: either variant.
+    Either,
+    /// It was computed from them, as from a number.
+    Computed,
+    /// It was computed from them as nobody does from a number.
+    Trick,
+}
+
+/// Where a float is computed from an active float's bits, in these blocks of functions.
+pub(crate) fn find(
+    module: &Module,
+    facts: &Facts,
+    active: &ActiveSet,
+    live: &[(FuncId, Vec<Block>)],
+) -> Option<Option<SourceLoc>> {
+    let mut search = Search {
+        module,
+        facts,
+        active,
+        values: HashMap::new(),
+        returned: HashMap::new(),
+        stored: Vec::new(),
+        changed: false,
+    };
+    loop {
+        search.changed = false;
+        for (id, blocks) in live {
+            blocks.iter().for_each(|block| search.block(*id, *block));
+        }
+        if !search.changed {
+            break;
+        }
+    }
+    live.iter().find_map(|(id, blocks)| {
+        let func = module.func(*id);
+        let insts = blocks.iter().flat_map(|block| &func.block(*block).insts);
+        insts.map(|inst| func.inst(*inst)).find(|data| search.is_float(*id, func, &data.op)).map(|data| data.loc)
+    })
+}
+
+/// Integers that were stored where no floats lie.
+struct Stored {
+    object: ObjId,
+    at: Offsets,
+    width: u64,
+    made: Made,
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    facts: &'a Facts,
+    active: &'a ActiveSet,
+    values: HashMap<(FuncId, Value), Made>,
+    returned: HashMap<FuncId, Made>,
+    stored: Vec<Stored>,
+    changed: bool,
+}
+
+impl Search<'_> {
+    fn made(&self, id: FuncId, value: Value) -> Option<Made> {
+        self.values.get(&(id, value)).copied()
+    }
+
+    fn add(&mut self, id: FuncId, value: Value, made: Option<Made>) {
+        // Flags are no bits.
+        let known = self.made(id, value);
+        if let Some(made) = made.filter(|made| known < Some(*made))
+            && *self.module.func(id).ty(value) != Type::Int(1)
+        {
+            self.values.insert((id, value), made);
+            self.changed = true;
+        }
+    }
+
+    /// What a value is on the other side of a call, or of memory where no floats lie. There nobody sees that it is a part.
+    fn passed(&self, id: FuncId, value: Value) -> Option<Made> {
+        match self.made(id, value) {
+            Some(Made::Carried) if !self.active.is_active(id, value) => Some(Made::Computed),
+            made => made,
+        }
+    }
+
+    /// Whether an operation makes a float of what was computed from a float's bits.
+    fn is_float(&self, id: FuncId, func: &Function, op: &Op) -> bool {
+        match op {
+            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_int() => {
+                let is_masked = || matches!(made_by(func, *from), Some(Op::Bin(BinOp::And, ..)));
+                self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()
+            }
+            Op::Store { ptr, value, align } => match self.made(id, *value) {
+                Some(Made::Trick) => self.may_be_float(id, func, (*ptr, *align), *value, |_| true),
+                Some(Made::Computed) => {
+                    let objects = &self.facts.objects;
+                    let is_no_number =
+                        |c: &Cell| objects.is_declared(c.content) || !objects.kinds(c.content).contains(Kinds::INT);
+                    self.may_be_float(id, func, (*ptr, *align), *value, is_no_number)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether what is stored may be read as a float from such a cell.
+    fn may_be_float(
+        &self,
+        id: FuncId,
+        func: &Function,
+        (ptr, align): (Value, u64),
+        value: Value,
+        is_such: impl Fn(&Cell) -> bool,
+    ) -> bool {
+        let Some(object) = self.facts.object(id, ptr) else { return false };
+        let (objects, at, width) = (&self.facts.objects, self.facts.place(id, ptr, align), func.ty(value).size());
+        let mut floats = objects.live_cells(object).filter(|c| objects.kinds(c.content).has_float());
+        floats.any(|c| is_such(c) && at.overlaps(width, &c.at.into(), c.width))
+    }
+
+    fn block(&mut self, id: FuncId, block: Block) {
+        let func = self.module.func(id);
+        for inst in &func.block(block).insts {
+            self.instruction(id, func, *inst);
+        }
+        let term = &func.block(block).term;
+        for target in term.targets() {
+            for (index, (arg, param)) in target.args.iter().zip(&func.block(target.block).params).enumerate() {
+                let made = self.one_of(id, self.made(id, *arg), func.passed_to(target.block, index));
+                self.add(id, *param, made);
+            }
+        }
+        if let Terminator::Return(Some(value)) = term
+            && let Some(made) = self.passed(id, *value)
+            && self.returned.get(&id) < Some(&made)
+        {
+            self.returned.insert(id, made);
+            self.changed = true;
+        }
+    }
+
+    /// What one of several values is, where the others may be the bits as they were.
+    fn one_of(&self, id: FuncId, made: Option<Made>, mut all: impl Iterator<Item = Value>) -> Option<Made> {
+        let is_either = made == Some(Made::Computed) && all.any(|value| self.active.is_active(id, value));
+        if is_either { Some(Made::Either) } else { made }
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
+        let data = func.inst(inst);
+        match &data.op {
+            Op::Store { ptr, value, align } => return self.store(id, func, *ptr, *align, *value),
+            Op::Copy { dst, src, .. } => return self.copy(id, *dst, *src),
+            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
+                let params = self.module.func(*callee).param_values().to_vec();
+                for (arg, param) in args.iter().zip(params) {
+                    let made = self.passed(id, *arg);
+                    self.add(*callee, param, made);
+                }
+            }
+            _ => {}
+        }
+        let Some(result) = data.result else { return };
+        let of = |value: &Value| self.made(id, *value);
+        let made = match &data.op {
+            Op::Load { ptr, align } => self.loaded(id, func, *ptr, *align, result),
+            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => {
+                self.active.is_active(id, *from).then_some(Made::Carried)
+            }
+            Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, from) => of(from),
+            Op::Bin(op, a, b) if !op.is_float() => {
+                of(a).max(of(b)).and_then(|made| operation(func, *op, *a, *b).map(|by| made.max(by)))
+            }
+            Op::Intrinsic(name, args) => {
+                let made = args.iter().filter_map(of).max();
+                made.and_then(|made| intrinsic(func, name, args).map(|by| made.max(by)))
+            }
+            Op::Select(_, a, b) => self.one_of(id, of(a).max(of(b)), [*a, *b].into_iter()),
+            Op::Freeze(a) | Op::ExtractValue(a, _) => of(a),
+            // Which of its integers they are, an aggregate does not say.
+            Op::InsertValue(a, b, _) => of(a).max(of(b).map(|made| made.max(Made::Computed))),
+            Op::Call(Callee::Direct(callee), ..) => self.returned.get(callee).copied(),
+            _ => None,
+        };
+        if matches!(func.ty(result), Type::Int(_) | Type::Struct(_)) {
+            self.add(id, result, made);
+        }
+    }
+
+    fn loaded(&self, id: FuncId, func: &Function, ptr: Value, align: u64, result: Value) -> Option<Made> {
+        let (object, width) = (self.facts.object(id, ptr)?, func.ty(result).size());
+        if is_inert(self.facts, id, ptr, align, width) {
+            return None;
+        }
+        if self.facts.kinds(id, result).has_float() {
+            return self.active.is_active_object(object).then_some(Made::Carried);
+        }
+        let at = self.facts.place(id, ptr, align);
+        // What is never read as a float may be one by its layout.
+        let mut opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
+        if self.active.is_shadowed(object) && opaque.any(|o| at.overlaps(width, &o.at.into(), o.bytes)) {
+            return Some(Made::Carried);
+        }
+        let there = self.stored.iter().filter(|s| s.object == object && at.overlaps(width, &s.at, s.width));
+        there.map(|stored| stored.made).max()
+    }
+
+    fn store(&mut self, id: FuncId, func: &Function, ptr: Value, align: u64, value: Value) {
+        let (Some(made), Some(object)) = (self.passed(id, value), self.facts.object(id, ptr)) else { return };
+        // Where a word is stored as it is, what is loaded is one, too.
+        if made == Made::Carried {
+            return;
+        }
+        self.note(Stored { object, at: self.facts.place(id, ptr, align), width: func.ty(value).size(), made });
+    }
+
+    /// What is stored in an object may be anywhere in the one that it is copied to.
+    fn copy(&mut self, id: FuncId, dst: Value, src: Value) {
+        let (Some(to), Some(from)) = (self.facts.object(id, dst), self.facts.object(id, src)) else { return };
+        let made = self.stored.iter().filter(|stored| stored.object == from).map(|stored| stored.made).max();
+        if let Some(made) = made {
+            self.note(Stored { object: to, at: Offsets::any(), width: 1, made });
+        }
+    }
+
+    fn note(&mut self, new: Stored) {
+        let is_known = |old: &Stored| {
+            old.object == new.object && old.at == new.at && old.width == new.width && old.made >= new.made
+        };
+        if !self.stored.iter().any(is_known) {
+            self.stored.push(new);
+            self.changed = true;
+        }
+    }
+}
+
+/// What an operation makes of bits; `None` if only a number can come of it. One that moves whole bytes, or chooses some,
+/// moves parts.
+fn operation(func: &Function, op: BinOp, a: Value, b: Value) -> Option<Made> {
+    let constants = [a, b].map(|value| func.as_int(value));
+    let some = || constants.into_iter().flatten();
+    // What is shifted by so much has nothing in the place of the exponent, or nothing else: random numbers are made so.
+    let (low, high) = if *func.ty(a) == Type::I32 { (9, 23) } else { (12, 52) };
+    let is_shifted = |least: i128| constants[1].is_some_and(|by| by >= least && by % 8 != 0);
+    match op {
+        BinOp::LShr | BinOp::AShr if is_shifted(low) => None,
+        BinOp::Shl if is_shifted(high) => None,
+        BinOp::Shl | BinOp::LShr | BinOp::AShr if constants[1].is_some_and(|by| by % 8 == 0) => Some(Made::Carried),
+        BinOp::Or if some().all(is_of_bytes) => Some(Made::Carried),
+        BinOp::And if some().all(is_of_bytes) && some().next().is_some() => Some(Made::Carried),
+        BinOp::And if some().any(|mask| is_large(func.ty(a), mask)) => Some(Made::Trick),
+        // The exponent is changed, or the sign; or the whole is subtracted from that of another float.
+        BinOp::Add | BinOp::Sub | BinOp::Xor | BinOp::Or
+            if some().any(|n| is_large(func.ty(a), n) && is_exponent(func.ty(a), n)) =>
+        {
+            Some(Made::Trick)
+        }
+        BinOp::Sub if constants[0].is_some_and(|n| is_large(func.ty(a), n)) => Some(Made::Trick),
+        _ => Some(Made::Computed),
+    }
+}
+
+/// Whether an integer is too large for a number that somebody wrote.
+fn is_large(ty: &Type, n: i128) -> bool {
+    largest_number(ty).is_some_and(|largest| n.unsigned_abs() > largest)
+}
+
+/// Whether only the upper half of an integer is not zero, as in no number that others are hashed with.
+fn is_exponent(ty: &Type, n: i128) -> bool {
+    n.trailing_zeros() >= 4 * ty.size() as u32
+}
+
+fn made_by(func: &Function, value: Value) -> Option<&Op> {
+    func.def_inst(value).map(|inst| &func.inst(inst).op)
+}
+
+/// Whether a mask has only whole bytes.
+fn is_of_bytes(mask: i128) -> bool {
+    mask.to_le_bytes().iter().all(|byte| matches!(byte, 0 | 0xff))
+}
+
+/// What an intrinsic function makes of bits; `None` if only a number can come of it.
+fn intrinsic(func: &Function, name: &str, args: &[Value]) -> Option<Made> {
+    match name.strip_prefix("llvm.").and_then(|name| name.split('.').next()) {
+        Some("bswap" | "bitreverse") => Some(Made::Trick),
+        // Halves that are exchanged are parts, any others are not where they were.
+        Some("fshl" | "fshr") => {
+            let by = args.get(2).and_then(|by| func.as_int(*by));
+            let is_half = by == args.first().map(|arg| 4 * func.ty(*arg).size() as i128);
+            Some(if is_half { Made::Carried } else { Made::Trick })
+        }
+        Some("ctpop" | "ctlz" | "cttz") => None,
+        _ => Some(Made::Computed),
+    }
+}
