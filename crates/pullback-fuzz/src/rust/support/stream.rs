@@ -36,7 +36,7 @@ impl Stream {
         for _ in 0..2 {
             state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         }
-        let is_coarse = purpose == Purpose::Values && seed.wrapping_add(point) % 4 == 0;
+        let is_coarse = purpose == Purpose::Values && seed.wrapping_add(point).is_multiple_of(4);
         Stream { state, point, taken: 0, is_coarse }
     }
 

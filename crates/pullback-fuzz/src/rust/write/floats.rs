@@ -180,7 +180,7 @@ impl Writer {
 
     /// A constant that some values are equal to.
     fn half(&mut self) -> &'static str {
-        *self.rng.pick(&["§-1.5§", "§-1.0§", "§-0.5§", "§0.5§", "§1.0§", "§1.5§"])
+        self.rng.pick(&["§-1.5§", "§-1.0§", "§-0.5§", "§0.5§", "§1.0§", "§1.5§"])
     }
 
     pub(super) fn condition(&mut self) -> String {
