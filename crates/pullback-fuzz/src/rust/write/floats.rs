@@ -180,7 +180,8 @@ impl Writer {
 
     /// A constant that some values are equal to.
     fn half(&mut self) -> &'static str {
-        self.rng.pick(&["§-1.5§", "§-1.0§", "§-0.5§", "§0.5§", "§1.0§", "§1.5§"])
+        const HALVES: [&str; 6] = ["§-1.5§", "§-1.0§", "§-0.5§", "§0.5§", "§1.0§", "§1.5§"];
+        HALVES[self.rng.below(HALVES.len())]
     }
 
     pub(super) fn condition(&mut self) -> String {
