@@ -2,7 +2,7 @@
 //!
 //! Where `x == 2.0` holds, LLVM takes `2.0` for `x`: after `assert_eq!(x, 2.0)` the program `x * x` becomes the number
 //! `4.0`. That is the same value, and its derivative is lost. So while the passes of normalising run, comparisons of
-//! floats are calls of functions that LLVM knows nothing of but that they may be computed anywhere. All comparisons are:
+//! floats are calls of functions of which LLVM knows only that they compute the same from the same. All comparisons are:
 //! `x >= 2.0 && x <= 2.0` would become one for equality, and which ones have a constant is seen when functions have been
 //! inlined. Where both operands are constants, LLVM may know the result ([`Module::show_constant_comparisons`]).
 
@@ -13,8 +13,9 @@ use crate::module::{Module, c_string};
 /// The names of the functions begin so; what follows is LLVM's number of the predicate, and the type.
 const PREFIX: &str = "__pullback_compared.";
 
-/// What the functions promise: LLVM may merge their calls, move and drop them.
-const PROMISES: [&str; 7] = ["memory", "nounwind", "willreturn", "nosync", "nofree", "nocallback", "speculatable"];
+/// What the functions promise: LLVM may merge their calls and drop them, but not make new ones. (It would compare a
+/// field of a `None` ahead of a loop, and choose one of two loops by that.)
+const PROMISES: [&str; 6] = ["memory", "nounwind", "willreturn", "nosync", "nofree", "nocallback"];
 
 impl Module {
     /// Comparisons of floats become calls, until [`Module::show_comparisons`].

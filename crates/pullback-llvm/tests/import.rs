@@ -4,7 +4,9 @@ mod common;
 
 use common::toolchains;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Callee, Op, Type};
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::Loops;
+use pullback_ir::{BinOp, Block, Callee, Op, Type};
 use pullback_llvm::{Context, Imported, Module, NormaliseOptions, Policy, import_functions, normalise};
 
 fn import(mut module: Module, root: &str) -> Imported {
@@ -125,6 +127,24 @@ fn linear_operations_may_be_executed_ahead() {
         });
         let insts = &function.block(block.expect("a product")).insts;
         assert!(insts.iter().any(|i| matches!(function.inst(*i).op, Op::FCmp(..))), "{}", imported.ir);
+    }
+}
+
+#[test]
+fn comparisons_are_executed_only_where_the_program_does() {
+    let source = "#[unsafe(no_mangle)] pub fn guarded(x: &[f64], limit: f64) -> f64 {
+        let mut sum = 0.0;
+        for x in x { if *x > 0.0 { sum += if limit > 1.0 { *x } else { x * x } } } sum }";
+    for toolchain in toolchains() {
+        let imported = import(toolchain.module(source, "0"), "guarded");
+        let function = imported.ir.func(imported.ir.find("guarded").expect("imported"));
+        let compares = |op: &Op| matches!(op, Op::FCmp(..));
+        let has_one = |b: &Block| function.block(*b).insts.iter().any(|i| compares(&function.inst(*i).op));
+        let blocks: Vec<Block> = function.blocks().filter(has_one).collect();
+        let cfg = Cfg::new(function);
+        let loops = Loops::new(function, &cfg, &Dominators::new(&cfg)).expect("loops with one way in");
+        let all_in_loop = blocks.iter().all(|b| loops.innermost(*b).is_some());
+        assert!(blocks.len() == 2 && all_in_loop, "{}", imported.ir);
     }
 }
 
