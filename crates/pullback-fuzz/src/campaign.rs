@@ -1,7 +1,8 @@
 //! Many programs, one after the other.
 
-use crate::check::{Checks, Failure, Skip, Verdict, check};
+use crate::check::{Checks, Failure, Skip, Verdict, check, digest};
 use crate::generate::Program;
+use crate::jobs::side_by_side;
 use crate::rng::program_seed;
 use crate::shrink::{needed, shrink};
 use std::collections::BTreeMap;
@@ -93,6 +94,23 @@ pub fn run(options: Options, progress: impl Fn(&Report) + Sync) -> Report {
     report.into_inner().expect("no thread panics while it counts")
 }
 
+/// For each program its seed and the [digest] of its derivatives, in order. Two engines that give the same digests make
+/// the same derivatives.
+pub fn digests(options: Options) -> Vec<(u64, u64)> {
+    let seeds: Vec<u64> = (0..options.programs).map(|index| program_seed(options.seed, index)).collect();
+    let digests = Mutex::new(BTreeMap::new());
+    let work = |_, seeds: &mut dyn Iterator<Item = &u64>| {
+        seeds.for_each(|&seed| {
+            let digest = digest(&options.checks.program(seed), options.checks);
+            digests.lock().expect("no thread panics while it notes").insert(seed, digest);
+        });
+        Ok(())
+    };
+    side_by_side(options.jobs, &seeds, work).expect("the work itself does not fail");
+    let digests = digests.into_inner().expect("no thread panics while it notes");
+    seeds.into_iter().map(|seed| (seed, digests[&seed])).collect()
+}
+
 /// A failing program, made small, as text: what is wrong, the seed, what is asked, and the functions.
 pub fn explain(seed: u64, failure: &Failure, checks: Checks) -> String {
     let (program, failure) = shrink(&checks.program(seed), failure, checks);
@@ -126,6 +144,15 @@ mod tests {
             panic!("{report}\n{}", explain(*seed, failure, checks));
         }
         assert!(report.good * 2 > report.programs, "too few programs are compared: {report}");
+    }
+
+    #[test]
+    fn a_derivative_is_the_same_each_time() {
+        let checks = Checks { standard: Standard::MayRefuse, order: Order::First };
+        let options = Options { programs: 40, seed: 1, jobs: 2, most_failures: 1, checks, trace: false };
+        let found = digests(options);
+        assert_eq!(found, digests(options));
+        assert!(found.iter().any(|(_, digest)| *digest != found[0].1));
     }
 
     #[test]

@@ -16,7 +16,9 @@ use crate::rng::Rng;
 use pullback_ad::{ErrorKind, Mode, Request};
 use pullback_ir::interp::Uninitialised;
 use pullback_ir::{FuncId, Module};
+use std::cell::RefCell;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a program fared.
@@ -181,6 +183,20 @@ fn check_engine(program: &Program, checks: Checks, engine: Engine) -> Verdict {
         Ok(Some(skip)) => Verdict::Skipped(skip),
         Err(failure) => Verdict::Bad(failure),
     }
+}
+
+/// A number that stands for the text of all derivatives of a program, and for the reasons why others are not made.
+pub fn digest(program: &Program, checks: Checks) -> u64 {
+    let hasher = RefCell::new(DefaultHasher::new());
+    check_engine(program, checks, &|module, primal, request| {
+        let result = pullback_ad::differentiate(module, primal, request, "derivative");
+        match &result {
+            Ok(_) => module.to_string().hash(&mut *hasher.borrow_mut()),
+            Err(error) => format!("{error:?}").hash(&mut *hasher.borrow_mut()),
+        }
+        result
+    });
+    hasher.into_inner().finish()
 }
 
 /// Check the derivatives of a program, or of the last of these derivatives of it, and these themselves.

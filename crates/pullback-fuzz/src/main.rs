@@ -28,12 +28,15 @@ Usage: pullback-fuzz [OPTIONS]
   --show SEED     print the program of this seed and how it fares, made small if it fails
   --no-shrink     print failing programs as they are
   --strict        count it as a failure, too, that the engine refuses a program for want of information
-  --trace         print each seed before its check";
+  --trace         print each seed before its check
+  --digests       print a number for the derivatives of each program in the IR instead: engines that make the same
+                  derivatives print the same";
 
 struct Arguments {
     options: Options,
     show: Option<u64>,
     shrink: bool,
+    digests: bool,
     rust: Option<u64>,
     safe: Option<u64>,
     only: Vec<u64>,
@@ -55,6 +58,7 @@ fn parse() -> Result<Option<Arguments>, String> {
         },
         show: None,
         shrink: true,
+        digests: false,
         rust: None,
         safe: None,
         only: Vec::new(),
@@ -92,6 +96,7 @@ fn parse() -> Result<Option<Arguments>, String> {
             "--strict" => arguments.options.checks.standard = Standard::NoRefusal,
             "--nested" => arguments.options.checks.order = Order::Higher,
             "--trace" => arguments.options.trace = true,
+            "--digests" => arguments.digests = true,
             "--no-shrink" => arguments.shrink = false,
             "--help" | "-h" => return Ok(None),
             _ => return Err(format!("unknown option `{word}`")),
@@ -121,6 +126,12 @@ fn main() -> ExitCode {
     let checks = arguments.options.checks;
     // A panic of the engine is a finding, and is reported as one.
     std::panic::set_hook(Box::new(|_| {}));
+    if arguments.digests {
+        for (seed, digest) in campaign::digests(arguments.options) {
+            println!("{seed} {digest:016x}");
+        }
+        return ExitCode::SUCCESS;
+    }
     if let Some(seed) = arguments.show {
         let program = checks.program(seed);
         match check::check(&program, checks) {
