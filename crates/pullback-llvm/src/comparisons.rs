@@ -4,7 +4,8 @@
 //! `4.0`. That is the same value, and its derivative is lost. So while the passes of normalising run, comparisons of
 //! floats are calls of functions of which LLVM knows only that they compute the same from the same. All comparisons are:
 //! `x >= 2.0 && x <= 2.0` would become one for equality, and which ones have a constant is seen when functions have been
-//! inlined. Where both operands are constants, LLVM may know the result ([`Module::show_constant_comparisons`]).
+//! inlined. Where both operands have no derivative to lose, constants or a counter, LLVM may know what is compared, and so
+//! how often a loop runs ([`Module::show_constant_comparisons`]).
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};
@@ -16,6 +17,12 @@ const PREFIX: &str = "__pullback_compared.";
 /// What the functions promise: LLVM may merge their calls and drop them, but not make new ones. (It would compare a
 /// field of a `None` ahead of a loop, and choose one of two loops by that.)
 const PROMISES: [&str; 6] = ["memory", "nounwind", "willreturn", "nosync", "nofree", "nocallback"];
+
+/// LLVM's numbers of the predicates by which the operands are equal on one way: `oeq`, `one`, `ueq` and `une`.
+const EQUALITIES: [i32; 4] = [1, 6, 9, 14];
+
+/// From more values than these no float is seen to be computed.
+const MOST_VALUES: usize = 32;
 
 impl Module {
     /// Comparisons of floats become calls, until [`Module::show_comparisons`].
@@ -42,25 +49,61 @@ impl Module {
         llvm!(api, LLVMDisposeBuilder(builder));
     }
 
-    /// Comparisons of constants are what they come to.
+    /// Comparisons of floats that have no derivative are instructions again, or what they come to.
     pub(crate) fn show_constant_comparisons(&self) {
         let api = self.api();
-        let constant = |call: InstRef| {
-            [0, 1].into_iter().all(|i| llvm!(api, LLVMIsConstant(llvm!(api, LLVMGetOperand(call.value(), i)))) != 0)
-        };
-        self.show(constant);
+        self.show(|_, call| {
+            [0, 1].into_iter().all(|i| self.is_computed_from_constants(llvm!(api, LLVMGetOperand(call.value(), i))))
+        });
+    }
+
+    /// Comparisons for order are instructions again: where they hold, no operand is known. That both do, of
+    /// `x >= 2.0 && x <= 2.0`, only the passes that simplify instructions see.
+    pub(crate) fn show_order(&self) {
+        self.show(|predicate, _| !EQUALITIES.contains(&predicate));
     }
 
     /// Undo [`Module::hide_comparisons`].
     pub(crate) fn show_comparisons(&self) {
-        for function in self.show(|_| true) {
+        for function in self.show(|_, _| true) {
             llvm!(self.api(), LLVMDeleteFunction(function));
         }
     }
 
-    /// Comparisons of which this is said are instructions again, or constants. Returns the functions that stand for
-    /// comparisons.
-    fn show(&self, pick: impl Fn(InstRef) -> bool) -> Vec<ValueRef> {
+    /// Whether a float is computed from constants and integers only, perhaps around a loop.
+    fn is_computed_from_constants(&self, value: ValueRef) -> bool {
+        let api = self.api();
+        let mut seen = vec![value];
+        let mut next = 0;
+        while let Some(value) = seen.get(next).copied() {
+            next += 1;
+            if llvm!(api, LLVMIsConstant(value)) != 0 {
+                continue;
+            }
+            let Some(inst) = api.as_instruction(value) else { return false };
+            let operands = match llvm!(api, LLVMGetInstructionOpcode(inst.value())) {
+                opcode::UI_TO_FP | opcode::SI_TO_FP => 0..0,
+                opcode::FADD | opcode::FSUB | opcode::FMUL | opcode::FDIV | opcode::FREM => 0..2,
+                opcode::FNEG | opcode::FP_TRUNC | opcode::FP_EXT => 0..1,
+                opcode::SELECT => 1..3,
+                opcode::PHI => 0..llvm!(api, LLVMGetNumOperands(value)) as u32,
+                _ => return false,
+            };
+            for operand in operands.map(|i| llvm!(api, LLVMGetOperand(value, i))) {
+                if !seen.contains(&operand) {
+                    seen.push(operand);
+                }
+            }
+            if seen.len() > MOST_VALUES {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Comparisons of which this is said, by predicate and call, are instructions again, or constants. Returns the
+    /// functions that stand for comparisons.
+    fn show(&self, pick: impl Fn(i32, InstRef) -> bool) -> Vec<ValueRef> {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         let named = |function: ValueRef| {
@@ -70,7 +113,7 @@ impl Module {
         };
         let functions: Vec<(ValueRef, i32)> = self.raw_functions().into_iter().filter_map(named).collect();
         for (function, predicate) in &functions {
-            for call in self.comparing_calls(*function).into_iter().filter(|call| pick(*call)) {
+            for call in self.comparing_calls(*function).into_iter().filter(|call| pick(*predicate, *call)) {
                 self.show_call(call, *predicate, builder);
             }
         }

@@ -123,6 +123,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.retain_reachable(roots)?;
     module.run_stages(&SIMPLIFY, options)?;
     module.erase_calls_of("llvm.assume");
+    module.show_order();
     module.run_stages(&CANONICAL[..1], options)?;
     {
         let machine = module.machine(&options.target)?;

@@ -149,6 +149,36 @@ fn comparisons_are_executed_only_where_the_program_does() {
 }
 
 #[test]
+fn a_loop_that_is_counted_by_a_float_runs_a_known_number_of_times() {
+    for condition in ["t < 8.0", "1.0 / (t + 1.0) > 0.125", "(t as f32 - 1.0) * 2.0 != 14.0"] {
+        let source = format!(
+            "#[unsafe(no_mangle)] pub fn counted(x: f64) -> f64 {{
+                let (mut y, mut t) = (x, 0.0); while {condition} {{ y += 0.1 * (y * y - t * x); t += 1.0; }} y }}"
+        );
+        for toolchain in toolchains() {
+            let imported = import(toolchain.module(&source, "0"), "counted");
+            let all = ops(&imported, "counted");
+            assert!(!all.iter().any(|op| matches!(op, Op::FCmp(..))), "{condition}:\n{}", imported.ir);
+        }
+    }
+}
+
+#[test]
+fn conditions_for_order_are_one_where_that_saves_a_branch() {
+    let source = "#[unsafe(no_mangle)] pub fn within(x: &[f64]) -> f64 {
+        let mut sum = 0.0; for x in x { if *x < 0.25 && *x > 1e-6 { sum += x * x / (x + 1.0); } } sum }";
+    for toolchain in toolchains() {
+        let imported = import(toolchain.module(source, "0"), "within");
+        let function = imported.ir.func(imported.ir.find("within").expect("imported"));
+        let compared = |b: Block| {
+            let insts = &function.block(b).insts;
+            insts.iter().filter(|i| matches!(function.inst(**i).op, Op::FCmp(..))).count()
+        };
+        assert_eq!(function.blocks().map(compared).max(), Some(2), "{}", imported.ir);
+    }
+}
+
+#[test]
 fn memory_travels_by_the_allocator() {
     let source = "#[unsafe(no_mangle)] pub fn grow(x: &[f64]) -> Vec<f64> {
         let mut v = Vec::new(); for a in x { v.push(*a); } v }";
