@@ -869,3 +869,64 @@ mod halves_of_words {
         assert_eq!(jvp(|of: &Option<Cell<[f32; 2]>>| one_half(&[0, 1], of), &of, &direction), (6.25, 40.0));
     }
 }
+
+/// Numbers that are hashed beside floats: what is done to them is done to no float.
+mod hashed_numbers {
+    use super::*;
+
+    #[derive(Clone, Copy)]
+    enum V {
+        F(f64),
+        I(u64),
+    }
+
+    #[autodiff(reverse, Reverse, Duplicated, Active)]
+    #[autodiff(forward, Forward, Dual, Dual)]
+    fn turned(x: &[f64]) -> f64 {
+        after(x, |n| n.rotate_left(13))
+    }
+
+    #[autodiff(reverse_hashed, Reverse, Duplicated, Active)]
+    #[autodiff(forward_hashed, Forward, Dual, Dual)]
+    fn hashed(x: &[f64]) -> f64 {
+        after(x, |n| (n.rotate_left(5) ^ 77).wrapping_mul(0x517c_c1b7_2722_0a95))
+    }
+
+    #[autodiff(reverse_cleared, Reverse, Duplicated, Active)]
+    #[autodiff(forward_cleared, Forward, Dual, Dual)]
+    fn cleared(x: &[f64]) -> f64 {
+        after(x, |n| (n & !(1 << 40)) + (1 << 41))
+    }
+
+    #[autodiff(reverse_swapped, Reverse, Duplicated, Active)]
+    #[autodiff(forward_swapped, Forward, Dual, Dual)]
+    fn swapped(x: &[f64]) -> f64 {
+        after(x, |n| n.swap_bytes())
+    }
+
+    /// Floats are squared, numbers changed; then both count.
+    fn after(x: &[f64], change: impl Fn(u64) -> u64) -> f64 {
+        let mut all: Vec<V> =
+            x.iter().enumerate().map(|(i, a)| if i % 2 == 0 { V::F(*a) } else { V::I(i as u64 * 77) }).collect();
+        for e in &mut all {
+            *e = match *e {
+                V::F(a) => V::F(a * a),
+                V::I(n) => V::I(change(n)),
+            };
+        }
+        let one = |v: &V| match *v {
+            V::F(a) => a.sin(),
+            V::I(n) => (n % 5) as f64 * x[1],
+        };
+        all.iter().map(one).sum()
+    }
+
+    #[test]
+    fn are_right() {
+        let at = [0.5, 1.5, -0.75, 2.0, 0.25];
+        check(turned, reverse, forward, &at);
+        check(hashed, reverse_hashed, forward_hashed, &at);
+        check(cleared, reverse_cleared, forward_cleared, &at);
+        check(swapped, reverse_swapped, forward_swapped, &at);
+    }
+}

@@ -10,8 +10,8 @@
 //! v4 = bitcast f64 v3         ; 2x: an error
 //! ```
 //! A sum that is stored where a number or a float may lie, or that meets the word as it was before it becomes a float, may
-//! be that of the other variant: `V::I(n) => V::I(n + 1)`. It is an error only where it is one that nobody computes of a number, with
-//! a constant that changes the exponent of a float, or with its bytes in another order.
+//! be that of the other variant: `V::I(n) => V::I(n + 1)`. It is an error only where it is one that programs do not compute
+//! of a number: with a constant that changes the sign or the exponent of a float and nothing else.
 //!
 //! Bits of floats where no numbers lie are no matter here: of them every use is an error (`activity`). Floats that are put
 //! together from parts that are moved, within one function, are found by [`repacked`](super::repacked).
@@ -37,7 +37,7 @@ enum Made {
     Either,
     /// It was computed from them, as from a number.
     Computed,
-    /// It was computed from them as nobody does from a number.
+    /// It was computed from them as from a float: its sign or its exponent was changed.
     Trick,
 }
 
@@ -272,7 +272,8 @@ fn operation(func: &Function, op: BinOp, a: Value, b: Value) -> Option<Made> {
     let constants = [a, b].map(|value| func.as_int(value));
     let some = || constants.into_iter().flatten();
     // What is shifted by so much has nothing in the place of the exponent, or nothing else: random numbers are made so.
-    let (low, high) = if *func.ty(a) == Type::I32 { (9, 23) } else { (12, 52) };
+    let mantissa = if *func.ty(a) == Type::I32 { 23 } else { 52 };
+    let (low, high) = (8 * func.ty(a).size() as i128 - mantissa, mantissa);
     let is_shifted = |least: i128| constants[1].is_some_and(|by| by >= least && by % 8 != 0);
     match op {
         BinOp::LShr | BinOp::AShr if is_shifted(low) => None,
@@ -280,10 +281,13 @@ fn operation(func: &Function, op: BinOp, a: Value, b: Value) -> Option<Made> {
         BinOp::Shl | BinOp::LShr | BinOp::AShr if constants[1].is_some_and(|by| by % 8 == 0) => Some(Made::Carried),
         BinOp::Or if some().all(is_of_bytes) => Some(Made::Carried),
         BinOp::And if some().all(is_of_bytes) && some().next().is_some() => Some(Made::Carried),
-        BinOp::And if some().any(|mask| is_large(func.ty(a), mask)) => Some(Made::Trick),
+        // The sign is taken away, or the exponent.
+        BinOp::And if some().any(|mask| is_large(func.ty(a), mask) && mask.trailing_ones() as i128 >= mantissa) => {
+            Some(Made::Trick)
+        }
         // The exponent is changed, or the sign; or the whole is subtracted from that of another float.
         BinOp::Add | BinOp::Sub | BinOp::Xor | BinOp::Or
-            if some().any(|n| is_large(func.ty(a), n) && is_exponent(func.ty(a), n)) =>
+            if some().any(|n| is_large(func.ty(a), n) && n.trailing_zeros() as i128 >= mantissa) =>
         {
             Some(Made::Trick)
         }
@@ -295,11 +299,6 @@ fn operation(func: &Function, op: BinOp, a: Value, b: Value) -> Option<Made> {
 /// Whether an integer is too large for a number that somebody wrote.
 fn is_large(ty: &Type, n: i128) -> bool {
     largest_number(ty).is_some_and(|largest| n.unsigned_abs() > largest)
-}
-
-/// Whether only the upper half of an integer is not zero, as in no number that others are hashed with.
-fn is_exponent(ty: &Type, n: i128) -> bool {
-    n.trailing_zeros() >= 4 * ty.size() as u32
 }
 
 fn made_by(func: &Function, value: Value) -> Option<&Op> {
@@ -314,12 +313,11 @@ fn is_of_bytes(mask: i128) -> bool {
 /// What an intrinsic function makes of bits; `None` if only a number can come of it.
 fn intrinsic(func: &Function, name: &str, args: &[Value]) -> Option<Made> {
     match name.strip_prefix("llvm.").and_then(|name| name.split('.').next()) {
-        Some("bswap" | "bitreverse") => Some(Made::Trick),
-        // Halves that are exchanged are parts, any others are not where they were.
+        // Halves that are exchanged are parts; numbers are turned by other amounts, to hash them.
         Some("fshl" | "fshr") => {
             let by = args.get(2).and_then(|by| func.as_int(*by));
             let is_half = by == args.first().map(|arg| 4 * func.ty(*arg).size() as i128);
-            Some(if is_half { Made::Carried } else { Made::Trick })
+            Some(if is_half { Made::Carried } else { Made::Computed })
         }
         Some("ctpop" | "ctlz" | "cttz") => None,
         _ => Some(Made::Computed),
