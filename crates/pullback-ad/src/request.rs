@@ -85,6 +85,55 @@ impl Layouts {
     pub fn get(&self, id: LayoutId) -> &Layout {
         &self.nodes[id.0]
     }
+
+    /// What lies in the own bytes of a value of a layout, in order: its fields, and after one that is a value itself
+    /// the fields of that.
+    pub fn within(&self, id: LayoutId) -> Vec<Part> {
+        let mut found = Vec::new();
+        self.add_parts(id, 1, &mut Vec::new(), &mut found);
+        found
+    }
+
+    /// What lies in a variant of a layout, of the one of this number or of any.
+    pub fn in_variant(&self, id: LayoutId, variant: Option<u64>) -> Vec<Part> {
+        let mut found = Vec::new();
+        for field in &self.get(id).fields {
+            if let FieldKind::Payload(inner) = field.kind
+                && variant.is_none_or(|variant| variant == field.offset)
+            {
+                self.add_parts(inner, 1, &mut vec![id], &mut found);
+            }
+        }
+        found
+    }
+
+    /// `path` holds the layouts on the way here: no value lies in itself, whatever a layout says.
+    fn add_parts(&self, of: LayoutId, times: u64, path: &mut Vec<LayoutId>, found: &mut Vec<Part>) {
+        if path.contains(&of) {
+            return;
+        }
+        path.push(of);
+        for field in &self.get(of).fields {
+            found.push(Part { of, kind: field.kind, times });
+            match field.kind {
+                FieldKind::Nested(inner, count) => self.add_parts(inner, times.saturating_mul(count), path, found),
+                FieldKind::Payload(inner) => self.add_parts(inner, times, path, found),
+                _ => {}
+            }
+        }
+        path.pop();
+    }
+}
+
+/// A field somewhere in the own bytes of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The layout whose field it is.
+    pub of: LayoutId,
+    /// What it is.
+    pub kind: FieldKind,
+    /// How often it is there, by arrays around it.
+    pub times: u64,
 }
 
 /// An argument, or the place of the result. In the primal it is a pointer to a value of `layout`.

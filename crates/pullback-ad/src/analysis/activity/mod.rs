@@ -11,17 +11,18 @@ mod errors;
 
 use self::errors::{bit_trick, in_pieces, put_together};
 use crate::analysis::points_to::facts::Facts;
-use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::scope::OnPanic;
-use crate::analysis::types::pieces::{self};
 use crate::analysis::types::unseen::{handed_on, is_part};
-use crate::analysis::types::{repacked, tricks};
+use crate::analysis::types::{pieces, repacked, tricks};
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
+use pullback_ir::{
+    Block, Callee, CastOp, FuncId, Function, Inst, InstData, Module, Op, SourceLoc, Terminator, Type, Value,
+};
 use pullback_rules::rule;
 use std::collections::{HashMap, HashSet};
 
@@ -117,21 +118,17 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
         return Err(in_pieces(lost));
     }
     if let Some(loc) = repacked::find(module, facts, &analysis.active, &live) {
-        return Err(put_together(loc));
+        return Err(put_together().at(loc));
     }
     if let Some(loc) = tricks::find(module, facts, &analysis.active, &live) {
-        return Err(bit_trick(loc));
+        return Err(bit_trick().at(loc));
     }
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
         for block in blocks {
             for inst in &func.block(*block).insts {
-                analysis.check(*id, func, *inst)?;
-                analysis.check_unseen(*id, func, *inst, &handed_on)?;
-                if request.rules.has_effects() {
-                    analysis.check_opaque(*id, func, *inst)?;
-                }
+                analysis.check_all(*id, func, *inst, &handed_on).map_err(|error| error.at(func.inst(*inst).loc))?;
             }
         }
     }
@@ -194,13 +191,6 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether a load or store of an integer touches bytes that are floats.
-    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type, align: u64) -> bool {
-        let Some(object) = self.facts.object(id, ptr) else { return false };
-        let at = self.facts.place(id, ptr, align);
-        float_cells(self.facts, object, &at, ty.size())
-    }
-
     /// Whether an integer may hold a float's bits and be passed on as such.
     fn is_word(&self, id: FuncId, func: &Function, value: Value) -> bool {
         self.facts.is_word(id, func.ty(value), value)
@@ -215,54 +205,74 @@ impl Analysis<'_> {
 
     fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
         let data = func.inst(inst);
-        let is = |s: &Self, v: Value| s.active.is_active(id, v);
-        let any_bits = |s: &Self, vs: &[Value]| vs.iter().any(|v| s.active.has_active_bits(id, *v));
-        let result = data.result;
-        let on = match &data.op {
-            Op::Bin(op, a, b) if op.is_float() => is(self, *a) || is(self, *b),
-            Op::FNeg(a) | Op::Freeze(a) if holds_float(func.ty(*a)) => is(self, *a),
+        let Some(result) = data.result else { return self.effect(id, func, data) };
+        let is = |v: &Value| self.active.is_active(id, *v);
+        let has_bits = |v: &Value| self.active.has_active_bits(id, *v);
+        let is_float = holds_float(func.ty(result));
+        let (on, bits) = match &data.op {
+            Op::Bin(op, a, b) if op.is_float() => (is(a) || is(b), false),
+            Op::FNeg(a) | Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => (is(a), false),
             // A number beside active floats is not one.
-            Op::ExtractValue(a, _) => is(self, *a) && result.is_some_and(|r| holds_float(func.ty(r))),
+            Op::ExtractValue(a, _) => (is(a) && is_float, false),
             // What lies in an aggregate as an integer is a number there: `tricks` sees to it.
-            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b) && holds_float(func.ty(*b)),
-            Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
+            Op::InsertValue(a, b, _) => (is(a) || is(b) && holds_float(func.ty(*b)), false),
             Op::Math(f, args) => {
                 let partials = &rule(*f).partials;
-                args.iter().zip(partials).any(|(a, p)| p.is_some() && is(self, *a))
+                (args.iter().zip(partials).any(|(a, p)| p.is_some() && is(a)), false)
             }
-            Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => is(self, *a),
             Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
-                let word = result.is_some_and(|r| self.is_word(id, func, r));
-                if is(self, *a)
-                    && !word
-                    && let Some(r) = result
-                    && !self.facts.kinds(id, r).contains(Kinds::INT)
-                {
-                    self.set_bits(id, r);
-                }
-                is(self, *a) && word
-            }
-            Op::Cast(CastOp::Bitcast, a) => is(self, *a),
-            Op::Load { ptr, align } => {
-                let result = result.expect("a load has a result");
-                let Some(object) = self.facts.object(id, *ptr) else { return };
-                let ty = func.ty(result);
-                let active = self.active.is_active_object(object) && !self.is_inert(id, *ptr, *align, ty.size());
                 let word = self.is_word(id, func, result);
-                let number = self.facts.kinds(id, result).contains(Kinds::INT)
-                    || is_part(self.facts, id, *ptr, *align, ty.size()) && !self.facts.is_passed_on(id, result);
-                if active && ty.is_int() && !word && !number && self.is_float_place(id, *ptr, ty, *align) {
-                    self.set_bits(id, result);
-                }
-                active && (holds_float(ty) || word)
+                let number = || self.facts.kinds(id, result).contains(Kinds::INT);
+                (is(a) && word, is(a) && !word && !number())
             }
+            Op::Cast(CastOp::Bitcast, a) => (is(a), false),
+            Op::Load { ptr, align } => self.load(id, func, (*ptr, *align), result),
+            Op::Call(Callee::Direct(callee), args, _) => {
+                self.call(id, *callee, args, data.loc);
+                let returns = self.facts.functions.contains(callee) && self.request.rule(*callee).is_none();
+                let (active, bits) = (&self.active.returns, &self.active.returns_bits);
+                (returns && active.contains(callee), returns && bits.contains(callee))
+            }
+            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
+                (false, data.op.operands().iter().any(|v| self.is_bits(id, func, *v)))
+            }
+            Op::Select(_, a, b) => (is(a) || is(b), !is_float && (has_bits(a) || has_bits(b))),
+            Op::Freeze(a) => (is(a), !is_float && has_bits(a)),
+            _ => (false, false),
+        };
+        if on {
+            self.set(id, result);
+        }
+        if bits {
+            self.set_bits(id, result);
+        }
+    }
+
+    /// Whether what is loaded is active, and whether it is the bits of an active float.
+    fn load(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> (bool, bool) {
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return (false, false) };
+        let ty = func.ty(result);
+        if !self.active.is_active_object(object) || self.is_inert(id, ptr, align, ty.size()) {
+            return (false, false);
+        }
+        let word = self.is_word(id, func, result);
+        let number = || {
+            self.facts.kinds(id, result).contains(Kinds::INT)
+                || is_part(self.facts, id, ptr, align, ty.size()) && !self.facts.is_passed_on(id, result)
+        };
+        let bits = ty.is_int() && !word && !number() && float_cells(self.facts, object, &at, ty.size());
+        (holds_float(ty) || word, bits)
+    }
+
+    /// An instruction without a result.
+    fn effect(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        match &data.op {
             Op::Store { ptr, value, .. } => {
-                if (is(self, *value) || self.active.has_active_bits(id, *value))
+                if (self.active.is_active(id, *value) || self.active.has_active_bits(id, *value))
                     && let Some(object) = self.facts.object(id, *ptr)
                 {
                     self.set_object(object, data.loc);
                 }
-                false
             }
             Op::Copy { dst, src, len, align, .. } => {
                 if let (Some(to), Some(from)) = (self.facts.object(id, *dst), self.facts.object(id, *src))
@@ -271,54 +281,30 @@ impl Analysis<'_> {
                 {
                     self.set_object(to, data.loc);
                 }
-                false
             }
-            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
-                let rule = self.request.rule(*callee).expect("just looked").clone();
-                self.rule_call(id, &rule, args, data.loc);
-                false
+            Op::Call(Callee::Direct(callee), args, _) => self.call(id, *callee, args, data.loc),
+            _ => {}
+        }
+    }
+
+    /// What a call does to arguments, and to what they lead to.
+    fn call(&mut self, id: FuncId, callee: FuncId, args: &[Value], loc: Option<SourceLoc>) {
+        if let Some(rule) = self.request.rule(callee) {
+            self.rule_call(id, rule, args, loc);
+        } else if self.facts.functions.contains(&callee) {
+            for (arg, param) in args.iter().zip(self.module.func(callee).param_values()) {
+                self.pass(id, *arg, (callee, *param));
             }
-            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
-                let params = self.module.func(*callee).param_values().to_vec();
-                for (arg, param) in args.iter().zip(params) {
-                    if is(self, *arg) {
-                        self.set(*callee, param);
-                    }
-                    if any_bits(self, &[*arg]) {
-                        self.set_bits(*callee, param);
-                    }
-                }
-                if self.active.returns_bits.contains(callee)
-                    && let Some(result) = result
-                {
-                    self.set_bits(id, result);
-                }
-                self.active.returns_active(*callee)
-            }
-            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
-                if let Some(r) = result
-                    && data.op.operands().iter().any(|v| self.is_bits(id, func, *v))
-                {
-                    self.set_bits(id, r);
-                }
-                false
-            }
-            Op::Select(_, a, b) => {
-                if any_bits(self, &[*a, *b]) {
-                    self.set_bits(id, result.expect("a select has a result"));
-                }
-                is(self, *a) || is(self, *b)
-            }
-            Op::Freeze(a) => {
-                if any_bits(self, &[*a]) {
-                    self.set_bits(id, result.expect("a freeze has a result"));
-                }
-                is(self, *a)
-            }
-            _ => false,
-        };
-        if on && let Some(result) = result {
-            self.set(id, result);
+        }
+    }
+
+    /// What a value is, a parameter that is given it is too.
+    fn pass(&mut self, id: FuncId, from: Value, (func, to): (FuncId, Value)) {
+        if self.active.is_active(id, from) {
+            self.set(func, to);
+        }
+        if self.active.has_active_bits(id, from) {
+            self.set_bits(func, to);
         }
     }
 
@@ -348,12 +334,7 @@ impl Analysis<'_> {
     fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
         for target in term.targets() {
             for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                if self.active.is_active(id, *arg) {
-                    self.set(id, *param);
-                }
-                if self.active.has_active_bits(id, *arg) {
-                    self.set_bits(id, *param);
-                }
+                self.pass(id, *arg, (id, *param));
             }
         }
         if let Terminator::Return(Some(value)) = term {
@@ -375,7 +356,7 @@ impl Analysis<'_> {
                 if self.active.shadowed.contains(&object) {
                     continue;
                 }
-                let reaches = |c: &crate::analysis::points_to::objects::Cell| {
+                let reaches = |c: &Cell| {
                     objects.kinds(c.content).contains(Kinds::PTR)
                         && !objects.is_inert(object, c)
                         && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
@@ -420,8 +401,7 @@ pub(crate) fn is_inert(facts: &Facts, id: FuncId, ptr: Value, align: u64, width:
 /// Whether `width` bytes at `at` may touch a float cell.
 pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
     let objects = &facts.objects;
-    let is_float = |c: &crate::analysis::points_to::objects::Cell| objects.kinds(c.content).has_float();
-    objects.live_cells(object).any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
+    objects.live_cells(object).any(|cell| objects.kinds(cell.content).has_float() && cell.meets(at, width))
 }
 
 /// Whether values of this type can hold a float.

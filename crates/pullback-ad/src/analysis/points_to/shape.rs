@@ -60,11 +60,8 @@ impl Shape {
         let mut seen = HashSet::from([value]);
         let mut open = vec![value];
         while let Some(value) = open.pop() {
-            if let Some(ptr) = func.def_inst(value).and_then(|inst| match func.inst(inst).op {
-                Op::Cast(CastOp::PtrToInt, ptr) => Some(ptr),
-                _ => None,
-            }) {
-                found.push(ptr);
+            if let Some(Op::Cast(CastOp::PtrToInt, ptr)) = func.def_op(value) {
+                found.push(*ptr);
                 continue;
             }
             open.extend(self.copies.sources(value)?.iter().copied().filter(|v| seen.insert(*v)));

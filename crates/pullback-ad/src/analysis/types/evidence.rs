@@ -26,8 +26,8 @@ pub(crate) fn find(facts: &mut Facts, module: &Module, id: FuncId, blocks: &[Blo
             match &data.op {
                 Op::Store { ptr, value, align } if is_number(*value) => {
                     let number = number(facts, *value);
-                    let Some(object) = facts.object(id, *ptr) else { continue };
-                    for at in facts.place(id, *ptr, *align).iter() {
+                    let Some((object, places)) = facts.target(id, *ptr, *align) else { continue };
+                    for at in places.iter() {
                         let content = facts.objects.cell(object, at, func.ty(*value).size());
                         see(facts, content, number);
                     }
@@ -119,12 +119,9 @@ pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: 
             let Some(result) = data.result else { continue };
             match &data.op {
                 Op::Load { ptr, align } if func.ty(result).is_float() => {
-                    let Some(object) = facts.object(id, *ptr) else { continue };
-                    let (at, width) = (facts.place(id, *ptr, *align), func.ty(result).size());
-                    let mut cells = facts.objects.cells(object).iter();
-                    if cells.any(|c| {
-                        facts.objects.kinds(c.content).contains(Kinds::INT) && at.overlaps(width, &c.at.into(), c.width)
-                    }) {
+                    let Some((object, at)) = facts.target(id, *ptr, *align) else { continue };
+                    let mut cells = facts.objects.touched(object, &at, func.ty(result).size());
+                    if cells.any(|cell| facts.objects.kinds(cell.content).contains(Kinds::INT)) {
                         numbers.insert(result);
                     }
                 }
@@ -176,8 +173,7 @@ pub(crate) fn is_independent(facts: &Facts, func: &Function, id: FuncId, value: 
     if facts.kinds(id, value).has_float() {
         return false;
     }
-    let Some(inst) = func.def_inst(value) else { return true };
-    let op = &func.inst(inst).op;
+    let Some(op) = func.def_op(value) else { return true };
     if !matches!(op, Op::Bin(..) | Op::Cast(..) | Op::Intrinsic(..) | Op::Select(..) | Op::Freeze(_)) {
         return true;
     }

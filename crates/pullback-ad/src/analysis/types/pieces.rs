@@ -207,11 +207,10 @@ impl Search<'_> {
 
     /// What is loaded.
     fn loaded(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> Bits {
-        let Some(object) = self.facts.object(id, ptr) else { return Bits::default() };
-        let (at, width) = (self.facts.place(id, ptr, align), func.ty(result).size());
-        let objects = &self.facts.objects;
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return Bits::default() };
+        let (objects, width) = (&self.facts.objects, func.ty(result).size());
         let mut all = Bits::default();
-        for cell in objects.live_cells(object).filter(|c| at.overlaps(width, &c.at.into(), c.width)) {
+        for cell in objects.live_cells(object).filter(|c| c.meets(&at, width)) {
             let kinds = objects.kinds(cell.content);
             if cell.width == width {
                 let content = objects.find_content(cell.content);
@@ -232,11 +231,9 @@ impl Search<'_> {
     }
 
     fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
-        let bits = self.bits(id, value);
-        let Some(object) = self.facts.object(id, ptr).filter(|_| bits != Bits::default()) else { return };
-        let (at, width) = (self.facts.place(id, ptr, align), func.ty(value).size());
-        let facts = self.facts;
-        for cell in facts.objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width)) {
+        let (bits, facts, width) = (self.bits(id, value), self.facts, func.ty(value).size());
+        let Some((object, at)) = facts.target(id, ptr, align).filter(|_| bits != Bits::default()) else { return };
+        for cell in facts.objects.touched(object, &at, width) {
             if cell.width == width {
                 let all = self.contents.entry(facts.objects.find_content(cell.content)).or_default();
                 self.changed |= !all.has(bits);
@@ -261,7 +258,7 @@ impl Search<'_> {
 fn halves(at: &Offsets, width: u64, pointer: &Cell) -> Bits {
     let touches = |start: i64, half: Bits| {
         let place = pointer.at.plus(Strided::exact(start));
-        if at.overlaps(width, &place.into(), 4) { half } else { Bits::default() }
+        if at.meet(width, place, 4) { half } else { Bits::default() }
     };
     touches(0, Bits::LOW).with(touches(4, Bits::HIGH))
 }

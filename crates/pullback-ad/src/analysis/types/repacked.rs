@@ -13,7 +13,6 @@
 use crate::analysis::activity::{ActiveSet, float_cells};
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Kinds;
-use crate::prepare::split_wide_ints::is_funnel_shift;
 use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value, ValueDef};
 use std::collections::HashMap;
 
@@ -98,7 +97,7 @@ impl Search<'_> {
                     Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => {
                         of(a).max(of(b)).map(Bits::cut)
                     }
-                    Op::Intrinsic(name, args) if is_funnel_shift(name) => {
+                    op @ Op::Intrinsic(_, args) if op.is_funnel_shift() => {
                         args.iter().filter_map(of).max().map(|_| Bits::Repacked)
                     }
                     Op::Cast(CastOp::ZExt | CastOp::SExt, a) => of(a).map(Bits::moved),
@@ -172,17 +171,15 @@ impl Search<'_> {
 
     /// Whether what is stored may be read as a float.
     fn is_float_place(&self, ptr: Value, align: u64, value: Value) -> bool {
-        let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
-        let seen = self.facts.object(self.id, ptr).is_some_and(|object| float_cells(self.facts, object, &at, width));
-        seen || self.unseen_floats(ptr, align, value).is_some()
+        let is_float = |(object, at)| float_cells(self.facts, object, &at, self.func.ty(value).size());
+        self.facts.target(self.id, ptr, align).is_some_and(is_float) || self.unseen_floats(ptr, align, value).is_some()
     }
 
     /// What may lie in the place of `value` by its layout, which does not say where, if that may be an active float.
     fn unseen_floats(&self, ptr: Value, align: u64, value: Value) -> Option<Kinds> {
-        let object = self.facts.object(self.id, ptr).filter(|object| self.active.is_shadowed(*object))?;
-        let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
-        let opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
-        let there = opaque.filter(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes));
-        there.map(|opaque| opaque.kinds).reduce(Kinds::union)
+        let (object, at) = self.facts.target(self.id, ptr, align).filter(|(o, _)| self.active.is_shadowed(*o))?;
+        let opaque = self.facts.objects.touched_opaque(object, &at, self.func.ty(value).size());
+        let there = opaque.map(|opaque| opaque.kinds);
+        there.filter(|kinds| kinds.has_float()).reduce(Kinds::union)
     }
 }

@@ -22,7 +22,7 @@ use crate::analysis::activity::{ActiveSet, is_inert};
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
-use crate::analysis::types::plain::largest_number;
+use crate::analysis::types::computed::largest_number;
 use pullback_ir::{
     BinOp, Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
 };
@@ -119,7 +119,7 @@ impl Search<'_> {
     fn is_float(&self, id: FuncId, func: &Function, op: &Op) -> bool {
         match op {
             Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_int() => {
-                let is_masked = || matches!(made_by(func, *from), Some(Op::Bin(BinOp::And, ..)));
+                let is_masked = || matches!(func.def_op(*from), Some(Op::Bin(BinOp::And, ..)));
                 self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()
             }
             Op::Store { ptr, value, align } => match self.made(id, *value) {
@@ -145,10 +145,10 @@ impl Search<'_> {
         value: Value,
         is_such: impl Fn(&Cell) -> bool,
     ) -> bool {
-        let Some(object) = self.facts.object(id, ptr) else { return false };
-        let (objects, at, width) = (&self.facts.objects, self.facts.place(id, ptr, align), func.ty(value).size());
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return false };
+        let (objects, width) = (&self.facts.objects, func.ty(value).size());
         let mut floats = objects.live_cells(object).filter(|c| objects.kinds(c.content).has_float());
-        floats.any(|c| is_such(c) && at.overlaps(width, &c.at.into(), c.width))
+        floats.any(|c| is_such(c) && c.meets(&at, width))
     }
 
     fn block(&mut self, id: FuncId, block: Block) {
@@ -220,17 +220,16 @@ impl Search<'_> {
     }
 
     fn loaded(&self, id: FuncId, func: &Function, ptr: Value, align: u64, result: Value) -> Option<Made> {
-        let (object, width) = (self.facts.object(id, ptr)?, func.ty(result).size());
+        let ((object, at), width) = (self.facts.target(id, ptr, align)?, func.ty(result).size());
         if is_inert(self.facts, id, ptr, align, width) {
             return None;
         }
         if self.facts.kinds(id, result).has_float() {
             return self.active.is_active_object(object).then_some(Made::Carried);
         }
-        let at = self.facts.place(id, ptr, align);
         // What is never read as a float may be one by its layout.
-        let mut opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
-        if self.active.is_shadowed(object) && opaque.any(|o| at.overlaps(width, &o.at.into(), o.bytes)) {
+        let mut opaque = self.facts.objects.touched_opaque(object, &at, width);
+        if self.active.is_shadowed(object) && opaque.any(|opaque| opaque.kinds.has_float()) {
             return Some(Made::Carried);
         }
         let there = self.stored.iter().filter(|s| s.object == object && at.overlaps(width, &s.at, s.width));
@@ -238,12 +237,12 @@ impl Search<'_> {
     }
 
     fn store(&mut self, id: FuncId, func: &Function, ptr: Value, align: u64, value: Value) {
-        let (Some(made), Some(object)) = (self.passed(id, value), self.facts.object(id, ptr)) else { return };
         // Where a word is stored as it is, what is loaded is one, too.
-        if made == Made::Carried {
-            return;
+        if let Some(made) = self.passed(id, value).filter(|made| *made != Made::Carried)
+            && let Some((object, at)) = self.facts.target(id, ptr, align)
+        {
+            self.note(Stored { object, at, width: func.ty(value).size(), made });
         }
-        self.note(Stored { object, at: self.facts.place(id, ptr, align), width: func.ty(value).size(), made });
     }
 
     /// What is stored in an object may be anywhere in the one that it is copied to.
@@ -300,10 +299,6 @@ fn is_large(ty: &Type, n: i128) -> bool {
 /// Whether only the upper half of an integer is not zero, as in no number that others are hashed with.
 fn is_exponent(ty: &Type, n: i128) -> bool {
     n.trailing_zeros() >= 4 * ty.size() as u32
-}
-
-fn made_by(func: &Function, value: Value) -> Option<&Op> {
-    func.def_inst(value).map(|inst| &func.inst(inst).op)
 }
 
 /// Whether a mask has only whole bytes.

@@ -54,17 +54,15 @@ fn is_foreign(facts: &mut Facts, id: FuncId, pointer: Value) -> bool {
         return false;
     }
     let object = facts.objects.add(Origins { foreign: true, ..Origins::default() });
-    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
-    values.object[pointer.index()] = Some(object);
-    values.offset[pointer.index()] = Some(Offsets::zero());
+    let known = facts.slot((id, Some(pointer)));
+    (known.object, known.offset) = (Some(object), Some(Offsets::zero()));
     true
 }
 
 /// A number that is still open, such as the distance of addresses that never came to be in one object, may be any.
 /// Whether this is one.
 fn is_any_number(facts: &mut Facts, id: FuncId, number: Value) -> bool {
-    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
-    let known = &mut values.offset[number.index()];
+    let known = &mut facts.slot((id, Some(number))).offset;
     let open = known.is_none();
     known.get_or_insert_with(Offsets::any);
     open
