@@ -18,6 +18,8 @@ pub enum FieldKind {
     F64,
     /// A pointer to one or more values of a layout; `None` if nothing behind it is differentiated.
     Pointer(Option<LayoutId>),
+    /// A shared reference to one or more values of a layout.
+    Reference(LayoutId),
     /// So many bytes without a derivative.
     Int(u64),
     /// So many values of a layout in a row.
@@ -54,13 +56,6 @@ pub struct Layout {
     pub size: u64,
     /// The fields; bytes not covered are padding.
     pub fields: Vec<Field>,
-}
-
-impl Layout {
-    /// Whether it is that of a shared reference.
-    pub fn is_shared_reference(&self) -> bool {
-        self.name == "&"
-    }
 }
 
 /// The layouts of a request. They may refer to each other in cycles.
@@ -139,12 +134,14 @@ pub struct Part {
 /// An argument, or the place of the result. In the primal it is a pointer to a value of `layout`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Argument {
-    /// Its name in the source, `return` for the result place.
+    /// Its name in the source, for messages.
     pub name: String,
     /// Whether it takes part.
     pub activity: Activity,
     /// Whether it is moved into the function: what it owns, the caller does not see afterwards.
     pub by_value: bool,
+    /// Whether it is the place of the result.
+    pub is_result: bool,
     /// What its pointer points to.
     pub layout: LayoutId,
 }
@@ -152,7 +149,12 @@ pub struct Argument {
 impl Argument {
     /// The argument `name`, given by reference.
     pub fn new(name: impl Into<String>, activity: Activity, layout: LayoutId) -> Self {
-        Argument { name: name.into(), activity, by_value: false, layout }
+        Argument { name: name.into(), activity, by_value: false, is_result: false, layout }
+    }
+
+    /// The place of the result.
+    pub fn result(activity: Activity, layout: LayoutId) -> Self {
+        Argument { is_result: true, ..Argument::new("return", activity, layout) }
     }
 }
 
@@ -205,6 +207,6 @@ impl Request {
 
     /// Whether an argument is the place of the result.
     pub fn is_result(&self, arg: usize) -> bool {
-        arg + 1 == self.args.len() && self.args[arg].name == "return"
+        self.args[arg].is_result
     }
 }

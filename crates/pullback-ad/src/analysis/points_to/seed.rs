@@ -54,7 +54,15 @@ impl Description<'_> {
             match field.kind {
                 FieldKind::F32 => self.scalar(object, at, 4, Kinds::F32),
                 FieldKind::F64 => self.scalar(object, at, 8, Kinds::F64),
-                FieldKind::Pointer(pointee) => self.pointer(object, at, id, pointee),
+                FieldKind::Pointer(Some(pointee)) => self.pointer(object, at, pointee, false),
+                FieldKind::Reference(pointee) => self.pointer(object, at, pointee, true),
+                FieldKind::Pointer(None) => {
+                    let content = self.objects.cell(object, at, 8);
+                    self.objects.see(content, Kinds::PTR);
+                    if self.is_by_caller() {
+                        self.objects.mark(object, at, 8, Property::Inert);
+                    }
+                }
                 FieldKind::Nested(inner, count) => self.array(object, at, inner, count),
                 FieldKind::Int(width) => self.number(object, at, width),
                 FieldKind::Owners(_) if self.made == Made::Before => {}
@@ -130,20 +138,13 @@ impl Description<'_> {
         }
     }
 
-    /// A pointer, in a value of layout `of`.
-    fn pointer(&mut self, object: ObjId, at: Strided, of: LayoutId, pointee: Option<LayoutId>) {
+    fn pointer(&mut self, object: ObjId, at: Strided, pointee: LayoutId, is_shared: bool) {
         let content = self.objects.cell(object, at, 8);
         self.objects.see(content, Kinds::PTR);
-        let Some(pointee) = pointee else {
-            if self.is_by_caller() {
-                self.objects.mark(object, at, 8, Property::Inert);
-            }
-            return;
-        };
         let elements = Strided::unbounded(0, self.layouts.get(pointee).size);
         if let Made::ByCaller(arg) = self.made {
             self.objects.lead_to(content, unseen::first_float(self.layouts, pointee));
-            if self.layouts.get(of).is_shared_reference() {
+            if is_shared {
                 self.objects.lend(content);
             }
             let target = match self.path.iter().find(|(layout, _)| *layout == pointee) {

@@ -18,7 +18,7 @@ fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
     let kinds = layouts.in_variant(layout, None).into_iter().map(|part| match part.kind {
         FieldKind::F32 => Kinds::F32,
         FieldKind::F64 => Kinds::F64,
-        FieldKind::Pointer(_) => Kinds::PTR,
+        FieldKind::Pointer(_) | FieldKind::Reference(_) => Kinds::PTR,
         _ => Kinds::NONE,
     });
     kinds.fold(Kinds::NONE, Kinds::union)
@@ -39,10 +39,10 @@ pub(crate) fn opaque(layouts: &Layouts, layout: LayoutId, at: Strided, bytes: u6
         floats: float_places(layouts, layout),
         skips: in_variants.iter().any(|part| matches!(part.kind, FieldKind::Unknown(4..))),
         leads_to: within.iter().filter(|part| part.of != layout).find_map(|part| match part.kind {
-            FieldKind::Pointer(Some(pointee)) => first_float(layouts, pointee),
+            FieldKind::Pointer(Some(pointee)) | FieldKind::Reference(pointee) => first_float(layouts, pointee),
             _ => None,
         }),
-        lent: within.iter().any(|part| layouts.get(part.of).is_shared_reference()),
+        lent: within.iter().any(|part| matches!(part.kind, FieldKind::Reference(_))),
     }
 }
 
