@@ -2,8 +2,7 @@
 //!
 //! Such a function is called as it is, beside the shadows of what it is given, of which it knows nothing. It may read
 //! everything. If it writes a float, the old tangent or cotangent stays in the shadow; if it writes a pointer, or gives
-//! memory back, the shadow no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that anybody looks
-//! at.
+//! memory back, the shadow no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that is read.
 //!
 //! Given a module in which the function has a body, and all that it calls as far as that is known, it hands on
 //! [`Effects`]. It promises that memory which is not in them holds the same floats and pointers after a call.
@@ -16,9 +15,7 @@ use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::computed::Numbers;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
-use pullback_ir::{
-    Callee, Constant, FuncId, Function, GlobalId, MemoryEffects, Module, Op, OpaqueOp, Terminator, Type, Value,
-};
+use pullback_ir::{Callee, Constant, FuncId, Function, GlobalId, MemoryEffects, Module, Op, OpaqueOp, Type, Value};
 use std::collections::{HashMap, HashSet};
 
 /// What a function does to memory that it is given.
@@ -36,7 +33,7 @@ pub enum Reason {
     /// The program says so.
     #[default]
     Said,
-    /// The standard library runs it unseen. Nobody says so: what it writes may depend on what it reads.
+    /// The standard library runs it unseen, and no attribute says so: what it writes may depend on what it reads.
     Unseen,
     /// It is the standard library's own, and by its nature has none.
     Nature,
@@ -75,7 +72,7 @@ pub enum Deed {
     Replaces,
     /// It returns a pointer to it, or leaves one somewhere.
     HandsBack,
-    /// It leaves what it reads there where others find it. Of a parameter that is no pointer it does so with the number.
+    /// It leaves what it reads there where others find it; of a parameter that is no pointer, the number.
     Keeps,
 }
 
@@ -267,7 +264,7 @@ impl Search<'_> {
         if is_own || !matches!(func.ty(value), Type::Ptr | Type::Struct(_)) {
             return;
         }
-        for object in self.facts.led_to(id, func.ty(value), value) {
+        for object in self.facts.object(id, value).into_iter().chain(self.facts.field_objects(id, value)) {
             self.object(object, None, Deed::HandsBack);
         }
     }
@@ -338,15 +335,8 @@ impl Search<'_> {
 
     /// What is returned may be written by the caller.
     fn returned(&mut self) {
-        let func = self.module.func(self.root);
-        let returns = func.blocks().filter_map(|b| match func.block(b).term {
-            Terminator::Return(Some(value)) => Some(value),
-            _ => None,
-        });
-        for value in returns {
-            for object in self.facts.led_to(self.root, func.ty(value), value) {
-                self.object(object, None, Deed::HandsBack);
-            }
+        for object in self.facts.returned(self.root) {
+            self.object(object, None, Deed::HandsBack);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What stands in the way of a derivative: each is an error here, at its place.
 
 use super::errors::*;
-use super::{Analysis, holds_float, reached};
-use crate::analysis::effects::{Change, Deed, Place, Reason};
+use super::{Analysis, holds_float, is_inert, reached};
+use crate::analysis::effects::{Change, Deed, Effects, Place, Reason};
 use crate::analysis::points_to::facts::may_carry;
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::request::{FieldKind, Mode};
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Callee, CastOp, Constant, FuncId, Function, Inst, Op, SourceLoc, Type, Value};
+use pullback_ir::{Callee, CastOp, Constant, FuncId, Function, Inst, InstData, Op, SourceLoc, Type, Value};
 use std::collections::HashSet;
 
 /// How the names of run-time functions begin, which derivatives call.
@@ -50,12 +50,16 @@ impl Analysis<'_> {
         Ok(())
     }
 
+    /// The instructions of these functions, each with its function.
+    fn all_in(&self, functions: &[FuncId]) -> impl Iterator<Item = (FuncId, &Function, &InstData)> {
+        let funcs = functions.iter().map(|id| (*id, self.module.func(*id)));
+        funcs.flat_map(|(id, func)| func.insts().map(move |inst| (id, func, func.inst(inst))))
+    }
+
     /// Where a function is called.
     fn call_of(&self, id: FuncId) -> Option<SourceLoc> {
         let is_call = |op: &Op| matches!(op, Op::Call(Callee::Direct(callee), ..) if *callee == id);
-        let funcs = self.facts.functions.iter().map(|f| self.module.func(*f));
-        let mut all = funcs.flat_map(|func| func.insts().map(|inst| func.inst(inst)));
-        all.find(|data| is_call(&data.op))?.loc
+        self.all_in(&self.facts.functions).find(|(.., data)| is_call(&data.op))?.2.loc
     }
 
     /// Every object that needs a shadow must be able to have one.
@@ -111,30 +115,22 @@ impl Analysis<'_> {
 
     /// Whether pointers may be stored in an object, or copied there.
     fn moves_pointers_to(&self, object: ObjId) -> bool {
-        self.facts.returning.iter().any(|id| {
-            let func = self.module.func(*id);
-            func.ops().any(|op| match op {
-                Op::Store { ptr, value, .. } => {
-                    let carries = *func.ty(*value) == Type::Ptr || self.facts.is_word(*id, func.ty(*value), *value);
-                    carries && self.facts.object(*id, *ptr) == Some(object)
-                }
-                Op::Copy { dst, .. } => self.facts.object(*id, *dst) == Some(object),
-                _ => false,
-            })
+        self.all_in(&self.facts.returning).any(|(id, func, data)| match &data.op {
+            Op::Store { ptr, value, .. } => {
+                let carries = *func.ty(*value) == Type::Ptr || self.facts.is_word(id, func.ty(*value), *value);
+                carries && self.facts.object(id, *ptr) == Some(object)
+            }
+            Op::Copy { dst, .. } => self.facts.object(id, *dst) == Some(object),
+            _ => false,
         })
     }
 
     /// Where a pointer to one object is stored in another.
     fn stored_at(&self, place: ObjId, target: ObjId) -> Option<SourceLoc> {
-        self.facts.returning.iter().find_map(|id| {
-            let func = self.module.func(*id);
-            let is_such = |op: &Op| match op {
-                Op::Store { ptr, value, .. } => {
-                    self.facts.object(*id, *ptr) == Some(place) && self.facts.object(*id, *value) == Some(target)
-                }
-                _ => false,
-            };
-            func.insts().map(|inst| func.inst(inst)).filter(|data| is_such(&data.op)).find_map(|data| data.loc)
+        let is = |id, value, object| self.facts.object(id, value) == Some(object);
+        self.all_in(&self.facts.returning).find_map(|(id, _, data)| match data.op {
+            Op::Store { ptr, value, .. } if is(id, ptr, place) && is(id, value, target) => data.loc,
+            _ => None,
         })
     }
 
@@ -162,8 +158,8 @@ impl Analysis<'_> {
         if hidden { Err(moved_unseen()) } else { Ok(()) }
     }
 
-    /// On the way to a panic, too, it has to be known which pointers have shadows: what those lead to is given back. The
-    /// tangents of floats are neither read nor written there.
+    /// On the way to a panic, too, it has to be known which pointers have shadows: what those lead to is given back.
+    /// The tangents of floats are neither read nor written there.
     pub(super) fn check_way_out(&self, id: FuncId) -> Result<()> {
         let func = self.module.func(id);
         let (cfg, returns) = (Cfg::new(func), self.facts.returning.contains(&id));
@@ -194,11 +190,9 @@ impl Analysis<'_> {
     fn may_be_active_cell(&self, id: FuncId, ptr: Value) -> bool {
         let (objects, regions) = (&self.facts.objects, &self.facts.regions);
         let unknown = |object: &ObjId| {
-            let origins = objects.origins(*object);
-            let unknown = origins.foreign || origins.statics || !origins.inert.is_empty();
             regions.is_shared(*object)
                 && !self.active.is_shadowed(*object)
-                && (unknown || objects.is_marked(*object, Property::Inert))
+                && (objects.origins(*object).is_untyped() || objects.is_marked(*object, Property::Inert))
         };
         let cell = |object: &ObjId| regions.is_shared(*object) && !objects.origins(*object).args.is_empty();
         self.facts.object(id, ptr).is_some_and(|object| unknown(&object)) && self.stored.iter().any(cell)
@@ -211,11 +205,10 @@ impl Analysis<'_> {
             return false;
         }
         let (objects, at) = (&self.facts.objects, self.facts.place(id, ptr, align));
-        let some =
-            |property| objects.is_marked(object, property) && objects.some_marked(object, property, &at, ty.size());
+        let some = |property| objects.some_marked(object, property, &at, ty.size());
         holds_float(ty) && objects.touched_opaque(object, &at, ty.size()).any(|opaque| opaque.skips)
             || some(Property::PartlyInert)
-            || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
+            || some(Property::Inert) && !is_inert(self.facts, id, ptr, align, ty.size())
     }
 
     /// Whether a pointer is read from bytes that take no part, so that it has no shadow there, and may be one that has.
@@ -223,7 +216,7 @@ impl Analysis<'_> {
         let object = self.facts.object(id, result).or_else(|| self.facts.carried_object(id, result));
         object.is_some_and(|object| self.active.is_shadowed(object))
             && self.facts.object(id, ptr).is_some_and(|object| self.active.is_shadowed(object))
-            && self.is_inert(id, ptr, align, self.module.func(id).ty(result).size())
+            && is_inert(self.facts, id, ptr, align, self.module.func(id).ty(result).size())
     }
 
     /// Whether a pointer that may lead to bytes that take no part is stored where, by a layout, pointers lead to
@@ -232,7 +225,8 @@ impl Analysis<'_> {
         let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
         let objects = &self.facts.objects;
         let may_be_inert = |at: &Offsets, width| {
-            [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.some_marked(object, *mark, at, width))
+            objects.some_marked(object, Property::Inert, at, width)
+                || objects.some_marked(object, Property::PartlyInert, at, width)
                 || objects.touched_opaque(object, at, width).any(|opaque| opaque.skips)
         };
         let (place, start) = (self.facts.place(id, ptr, align), self.facts.place(id, value, 1));
@@ -248,9 +242,8 @@ impl Analysis<'_> {
         if !objects.origins(object).heap || !objects.is_lent(to, &self.facts.place(id, ptr, align)) {
             return false;
         }
-        let skips = |object: &ObjId| {
-            [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.is_marked(*object, *mark))
-        };
+        let has = |object, property| objects.is_marked(object, property);
+        let skips = |object: &ObjId| has(*object, Property::Inert) || has(*object, Property::PartlyInert);
         reached(self.facts, object).iter().any(skips)
     }
 
@@ -262,31 +255,22 @@ impl Analysis<'_> {
             && self.request.rule(*callee).is_none()
             && let Some(effects) = rules.effects(*callee)
         {
-            let name = self.quoted(*callee);
             for change in &effects.changes {
                 let found = args.get(change.param).and_then(|arg| self.spoiled(id, func, *arg, change, effects.reason));
                 if let Some(deed) = found {
-                    return Err(spoils(&name, deed, effects.reason));
+                    return Err(spoils(&format!("`{}`", self.name(*callee)), deed, effects.reason));
                 }
             }
         }
         for (position, operand) in data.op.operands().into_iter().enumerate() {
-            let Some(effects) = func.as_const(operand).and_then(|constant| rules.effects_by(constant)) else {
-                continue;
-            };
-            // Where it is called by its address, that is an error by itself.
-            if effects.reason == Reason::Nature {
-                continue;
-            }
-            let name = match func.as_const(operand) {
-                Some(Constant::Func(f)) => self.quoted(*f),
-                _ => "a method of this value".to_owned(),
-            };
-            let found = effects.changes.iter().filter(|change| change.param == 0);
-            for change in found {
-                let with = self.together_with(id, func, inst, position);
+            let Some(constant) = func.as_const(operand) else { continue };
+            // Where one of std's own is called by its address, that is an error by itself.
+            let effects = rules.effects_by(constant).filter(|effects| effects.reason != Reason::Nature);
+            let Some(Effects { changes, reason }) = effects else { continue };
+            let with = self.together_with(id, func, inst, position);
+            for change in changes.iter().filter(|change| change.param == 0) {
                 let spoiled = match &with {
-                    Together::Value(value) => self.spoiled(id, func, *value, change, effects.reason),
+                    Together::Value(value) => self.spoiled(id, func, *value, change, *reason),
                     Together::Objects(objects) => {
                         let reaches =
                             |o: &ObjId| self.active.is_shadowed(*o) && self.active.reaches_active(self.facts, *o);
@@ -294,7 +278,11 @@ impl Analysis<'_> {
                     }
                 };
                 if let Some(deed) = spoiled {
-                    return Err(spoils(&name, deed, effects.reason));
+                    let name = match constant {
+                        Constant::Func(function) => format!("`{}`", self.name(*function)),
+                        _ => "a method of this value".to_owned(),
+                    };
+                    return Err(spoils(&name, deed, *reason));
                 }
             }
         }
@@ -302,8 +290,8 @@ impl Analysis<'_> {
     }
 
     /// The name of a function, for a message.
-    fn quoted(&self, function: FuncId) -> String {
-        format!("`{:#}`", rustc_demangle::demangle(&self.module.func(function).name))
+    fn name(&self, function: FuncId) -> String {
+        format!("{:#}", rustc_demangle::demangle(&self.module.func(function).name))
     }
 
     /// The pointer that goes with an address of a function, or a table of them, where that is an operand: the one
@@ -325,8 +313,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether a change behind a pointer spoils a shadow: what is done then. If what is written is computed from what is
-    /// behind the pointer, floats need a shadow that have none.
+    /// Whether a change behind a pointer spoils a shadow: what is done then. If what is written is computed from what
+    /// is behind the pointer, floats need a shadow that have none.
     fn spoiled(&self, id: FuncId, func: &Function, given: Value, change: &Change, reason: Reason) -> Option<Deed> {
         if *func.ty(given) != Type::Ptr {
             let number = func.ty(given).is_int() && self.facts.kinds(id, given).contains(Kinds::INT);
@@ -439,7 +427,10 @@ impl Analysis<'_> {
         let is_reference = *ty == Type::Ptr && is_shadowed(value);
         if self.is_partly_inert(id, ptr, align, ty) {
             Err(partly_inert())
-        } else if self.active.is_active(id, value) && is_shadowed(ptr) && self.is_inert(id, ptr, align, ty.size()) {
+        } else if self.active.is_active(id, value)
+            && is_shadowed(ptr)
+            && is_inert(self.facts, id, ptr, align, ty.size())
+        {
             Err(in_skipped())
         } else if is_reference && self.leads_to_inert(id, ptr, align, value) {
             Err(leads_to_skipped())
@@ -458,7 +449,7 @@ impl Analysis<'_> {
 
     /// A function that is not looked into is given data that depends on the inputs.
     fn unseen_call(&self, id: FuncId, callee: FuncId) -> Error {
-        let name = format!("{:#}", rustc_demangle::demangle(&self.module.func(callee).name));
+        let name = self.name(callee);
         // It is a stand-in that calls it.
         if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
             return rule_of_other_mode(&name, rule, self.request.mode).at(self.call_of(id));

@@ -135,8 +135,8 @@ pub(super) fn moves_words() -> Error {
          `Vec` of such enums grows, for example",
     )
     .help(
-        "give such a `Vec` its capacity when it is made, put the floats in a `Vec` of their own, or put them in a `Box` \
-         as well",
+        "give such a `Vec` its capacity when it is made, put the floats in a `Vec` of their own, or put them in a \
+         `Box` as well",
     )
 }
 

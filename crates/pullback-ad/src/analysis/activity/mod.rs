@@ -10,44 +10,41 @@ mod checks;
 mod errors;
 
 use self::errors::{bit_trick, in_pieces, put_together};
-use crate::analysis::points_to::facts::Facts;
+use crate::analysis::follow::{Follow, Way, follow};
+use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::scope::OnPanic;
-use crate::analysis::types::unseen::{handed_on, is_part};
+use crate::analysis::types::carried::handed_on;
+use crate::analysis::types::unseen::is_part;
 use crate::analysis::types::{pieces, repacked, tricks};
-use crate::custom::{CustomRule, Role};
+use crate::custom::Role;
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{
-    Block, Callee, CastOp, FuncId, Function, Inst, InstData, Module, Op, SourceLoc, Terminator, Type, Value,
-};
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use pullback_rules::rule;
 use std::collections::{HashMap, HashSet};
 
 /// What takes part.
 #[derive(Clone, Debug, Default)]
 pub struct ActiveSet {
-    values: HashSet<(FuncId, Value)>,
+    values: HashSet<Slot>,
     /// Integers that hold the bits of an active float.
-    bits: HashSet<(FuncId, Value)>,
+    bits: HashSet<Slot>,
     objects: HashSet<ObjId>,
     shadowed: HashSet<ObjId>,
-    returns: HashSet<FuncId>,
-    /// Functions that return the bits of an active float.
-    returns_bits: HashSet<FuncId>,
 }
 
 impl ActiveSet {
     /// Whether a value is an active float, a word that may be one, or an aggregate that holds one.
     pub fn is_active(&self, func: FuncId, value: Value) -> bool {
-        self.values.contains(&(func, value))
+        self.values.contains(&(func, Some(value)))
     }
 
     /// Whether an integer holds the bits of an active float.
     pub fn has_active_bits(&self, func: FuncId, value: Value) -> bool {
-        self.bits.contains(&(func, value))
+        self.bits.contains(&(func, Some(value)))
     }
 
     /// Whether active floats may be in an object.
@@ -67,7 +64,7 @@ impl ActiveSet {
 
     /// Whether the result of a function is active.
     pub fn returns_active(&self, func: FuncId) -> bool {
-        self.returns.contains(&func)
+        self.values.contains(&(func, None))
     }
 }
 
@@ -94,22 +91,7 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
             (*id, cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect())
         })
         .collect();
-    loop {
-        analysis.changed = false;
-        for (id, blocks) in &live {
-            let func = module.func(*id);
-            for block in blocks {
-                for inst in &func.block(*block).insts {
-                    analysis.instruction(*id, func, *inst);
-                }
-                analysis.terminator(*id, func, &func.block(*block).term);
-            }
-        }
-        analysis.shadows();
-        if !analysis.changed {
-            break;
-        }
-    }
+    follow(module, &facts.functions, &live, &mut analysis);
     analysis.check_origins()?;
     if request.mode == Mode::Forward {
         analysis.check_escaping_constants()?;
@@ -152,6 +134,59 @@ struct Analysis<'a> {
     stored: HashSet<ObjId>,
 }
 
+impl Follow for Analysis<'_> {
+    fn pass(&mut self, id: FuncId, from: Value, to: Slot, way: Way) {
+        // Of a rule's arguments the rule says what they are.
+        if way != Way::Argument || self.request.rule(to.0).is_none() {
+            self.set(to, self.active.is_active(id, from), self.active.has_active_bits(id, from));
+        }
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.shadows();
+        std::mem::take(&mut self.changed)
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        let Some(result) = data.result else { return self.effect(id, func, data) };
+        let is = |v: &Value| self.active.is_active(id, *v);
+        let has_bits = |v: &Value| self.active.has_active_bits(id, *v);
+        let is_float = holds_float(func.ty(result));
+        let (active, bits) = match &data.op {
+            Op::Bin(op, a, b) if op.is_float() => (is(a) || is(b), false),
+            Op::FNeg(a) | Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => (is(a), false),
+            // A number beside active floats is not one.
+            Op::ExtractValue(a, _) => (is(a) && is_float, false),
+            // What lies in an aggregate as an integer is a number there: `tricks` sees to it.
+            Op::InsertValue(a, b, _) => (is(a) || is(b) && holds_float(func.ty(*b)), false),
+            Op::Math(f, args) => {
+                let partials = &rule(*f).partials;
+                (args.iter().zip(partials).any(|(a, p)| p.is_some() && is(a)), false)
+            }
+            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
+                let word = self.facts.is_word(id, func.ty(result), result);
+                let number = || self.facts.kinds(id, result).contains(Kinds::INT);
+                (is(a) && word, is(a) && !word && !number())
+            }
+            Op::Cast(CastOp::Bitcast, a) => (is(a), false),
+            Op::Load { ptr, align } => self.load(id, func, (*ptr, *align), result),
+            Op::Call(Callee::Direct(callee), args, _) => {
+                self.rule_call(id, *callee, args, data.loc);
+                let returns = self.facts.functions.contains(callee) && self.request.rule(*callee).is_none();
+                let returned = &(*callee, None);
+                (returns && self.active.values.contains(returned), returns && self.active.bits.contains(returned))
+            }
+            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
+                (false, data.op.operands().iter().any(|v| self.is_bits(id, func, *v)))
+            }
+            Op::Select(_, a, b) => (is(a) || is(b), !is_float && (has_bits(a) || has_bits(b))),
+            Op::Freeze(a) => (is(a), !is_float && has_bits(a)),
+            _ => (false, false),
+        };
+        self.set((id, Some(result)), active, bits);
+    }
+}
+
 impl Analysis<'_> {
     fn seed(&mut self) {
         for object in self.facts.objects.all() {
@@ -170,17 +205,9 @@ impl Analysis<'_> {
         objects.live_cells(object).any(|c| objects.kinds(c.content).has_float())
     }
 
-    /// Whether a place is in bytes that take no part.
-    fn is_inert(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
-        is_inert(self.facts, id, ptr, align, width)
-    }
-
-    fn set(&mut self, func: FuncId, value: Value) {
-        self.changed |= self.active.values.insert((func, value));
-    }
-
-    fn set_bits(&mut self, func: FuncId, value: Value) {
-        self.changed |= self.active.bits.insert((func, value));
+    fn set(&mut self, slot: Slot, active: bool, bits: bool) {
+        self.changed |= active && self.active.values.insert(slot);
+        self.changed |= bits && self.active.bits.insert(slot);
     }
 
     fn set_object(&mut self, object: ObjId, loc: Option<SourceLoc>) {
@@ -191,71 +218,21 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether an integer may hold a float's bits and be passed on as such.
-    fn is_word(&self, id: FuncId, func: &Function, value: Value) -> bool {
-        self.facts.is_word(id, func.ty(value), value)
-    }
-
     /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies
     /// where a float lies in another variant.
     fn is_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
-        let word = self.is_word(id, func, value) && self.active.is_active(id, value);
+        let word = self.facts.is_word(id, func.ty(value), value) && self.active.is_active(id, value);
         self.active.has_active_bits(id, value) || word && !self.facts.kinds(id, value).contains(Kinds::INT)
-    }
-
-    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
-        let data = func.inst(inst);
-        let Some(result) = data.result else { return self.effect(id, func, data) };
-        let is = |v: &Value| self.active.is_active(id, *v);
-        let has_bits = |v: &Value| self.active.has_active_bits(id, *v);
-        let is_float = holds_float(func.ty(result));
-        let (on, bits) = match &data.op {
-            Op::Bin(op, a, b) if op.is_float() => (is(a) || is(b), false),
-            Op::FNeg(a) | Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => (is(a), false),
-            // A number beside active floats is not one.
-            Op::ExtractValue(a, _) => (is(a) && is_float, false),
-            // What lies in an aggregate as an integer is a number there: `tricks` sees to it.
-            Op::InsertValue(a, b, _) => (is(a) || is(b) && holds_float(func.ty(*b)), false),
-            Op::Math(f, args) => {
-                let partials = &rule(*f).partials;
-                (args.iter().zip(partials).any(|(a, p)| p.is_some() && is(a)), false)
-            }
-            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
-                let word = self.is_word(id, func, result);
-                let number = || self.facts.kinds(id, result).contains(Kinds::INT);
-                (is(a) && word, is(a) && !word && !number())
-            }
-            Op::Cast(CastOp::Bitcast, a) => (is(a), false),
-            Op::Load { ptr, align } => self.load(id, func, (*ptr, *align), result),
-            Op::Call(Callee::Direct(callee), args, _) => {
-                self.call(id, *callee, args, data.loc);
-                let returns = self.facts.functions.contains(callee) && self.request.rule(*callee).is_none();
-                let (active, bits) = (&self.active.returns, &self.active.returns_bits);
-                (returns && active.contains(callee), returns && bits.contains(callee))
-            }
-            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
-                (false, data.op.operands().iter().any(|v| self.is_bits(id, func, *v)))
-            }
-            Op::Select(_, a, b) => (is(a) || is(b), !is_float && (has_bits(a) || has_bits(b))),
-            Op::Freeze(a) => (is(a), !is_float && has_bits(a)),
-            _ => (false, false),
-        };
-        if on {
-            self.set(id, result);
-        }
-        if bits {
-            self.set_bits(id, result);
-        }
     }
 
     /// Whether what is loaded is active, and whether it is the bits of an active float.
     fn load(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> (bool, bool) {
         let Some((object, at)) = self.facts.target(id, ptr, align) else { return (false, false) };
         let ty = func.ty(result);
-        if !self.active.is_active_object(object) || self.is_inert(id, ptr, align, ty.size()) {
+        if !self.active.is_active_object(object) || is_inert(self.facts, id, ptr, align, ty.size()) {
             return (false, false);
         }
-        let word = self.is_word(id, func, result);
+        let word = self.facts.is_word(id, func.ty(result), result);
         let number = || {
             self.facts.kinds(id, result).contains(Kinds::INT)
                 || is_part(self.facts, id, ptr, align, ty.size()) && !self.facts.is_passed_on(id, result)
@@ -282,34 +259,14 @@ impl Analysis<'_> {
                     self.set_object(to, data.loc);
                 }
             }
-            Op::Call(Callee::Direct(callee), args, _) => self.call(id, *callee, args, data.loc),
+            Op::Call(Callee::Direct(callee), args, _) => self.rule_call(id, *callee, args, data.loc),
             _ => {}
         }
     }
 
-    /// What a call does to arguments, and to what they lead to.
-    fn call(&mut self, id: FuncId, callee: FuncId, args: &[Value], loc: Option<SourceLoc>) {
-        if let Some(rule) = self.request.rule(callee) {
-            self.rule_call(id, rule, args, loc);
-        } else if self.facts.functions.contains(&callee) {
-            for (arg, param) in args.iter().zip(self.module.func(callee).param_values()) {
-                self.pass(id, *arg, (callee, *param));
-            }
-        }
-    }
-
-    /// What a value is, a parameter that is given it is too.
-    fn pass(&mut self, id: FuncId, from: Value, (func, to): (FuncId, Value)) {
-        if self.active.is_active(id, from) {
-            self.set(func, to);
-        }
-        if self.active.has_active_bits(id, from) {
-            self.set_bits(func, to);
-        }
-    }
-
     /// A call of a function with a rule: where something active goes in, what comes out is active.
-    fn rule_call(&mut self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) {
+    fn rule_call(&mut self, id: FuncId, callee: FuncId, args: &[Value], loc: Option<SourceLoc>) {
+        let Some(rule) = self.request.rule(callee) else { return };
         let places = || args.iter().zip(&rule.args).filter_map(|(a, arg)| Some((self.facts.object(id, *a)?, arg.role)));
         let goes_in = |role: Role| matches!(role, Role::Read | Role::Written);
         if !places().any(|(o, role)| goes_in(role) && self.active.reaches_active(self.facts, o)) {
@@ -328,22 +285,6 @@ impl Analysis<'_> {
         match func.as_int(len) {
             Some(len) => float_cells(self.facts, to, &at, len as u64),
             None => self.holds_floats(to),
-        }
-    }
-
-    fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
-        for target in term.targets() {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                self.pass(id, *arg, (id, *param));
-            }
-        }
-        if let Terminator::Return(Some(value)) = term {
-            if self.active.is_active(id, *value) {
-                self.changed |= self.active.returns.insert(id);
-            }
-            if self.active.has_active_bits(id, *value) {
-                self.changed |= self.active.returns_bits.insert(id);
-            }
         }
     }
 

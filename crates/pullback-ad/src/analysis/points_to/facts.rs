@@ -10,13 +10,13 @@ use std::rc::Rc;
 
 /// What is known of a value, or of what a function returns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// What a pointer reaches.
     pub(super) object: Option<ObjId>,
     /// Where in it; or between which numbers an integer lies.
     pub(super) offset: Option<Offsets>,
     /// What an integer carries.
-    pub(super) content: Option<ContentId>,
+    pub(crate) content: Option<ContentId>,
     /// What the pointers in an aggregate reach, by [leaf](Type::leaves).
     pub(super) fields: BTreeMap<usize, (ObjId, Offsets)>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Values {
 }
 
 /// A value of a function, or what the function returns (`None`).
-pub(super) type Slot = (FuncId, Option<Value>);
+pub(crate) type Slot = (FuncId, Option<Value>);
 
 /// What is known of memory and pointers in a group of functions.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ impl Facts {
     }
 
     /// What is known of a slot, to add to.
-    pub(super) fn slot(&mut self, (func, value): Slot) -> &mut Known {
+    pub(crate) fn slot(&mut self, (func, value): Slot) -> &mut Known {
         let values = self.values.get_mut(&func).expect("every function of the group has a table");
         match value {
             Some(value) => &mut values.values[value.index()],
@@ -152,12 +152,6 @@ impl Facts {
         Some((self.object(func, ptr)?, self.place(func, ptr, align)))
     }
 
-    /// The objects that a pointer, or the pointers in an aggregate, lead to.
-    pub fn led_to(&self, func: FuncId, ty: &Type, value: Value) -> Vec<ObjId> {
-        let pointer = self.object(func, value).filter(|_| *ty == Type::Ptr);
-        pointer.into_iter().chain(self.field_objects(func, value)).collect()
-    }
-
     /// The content of an integer that may carry something.
     pub fn content(&self, func: FuncId, value: Value) -> Option<ContentId> {
         self.known(func, value)?.content
@@ -166,11 +160,6 @@ impl Facts {
     /// What an integer may carry.
     pub fn kinds(&self, func: FuncId, value: Value) -> Kinds {
         self.content(func, value).map_or(Kinds::NONE, |content| self.objects.kinds(content))
-    }
-
-    /// The content of the integer that a function returns.
-    pub(crate) fn returned_content(&self, func: FuncId) -> Option<ContentId> {
-        self.values.get(&func)?.returned.content
     }
 
     /// The object that an integer reaches where it carries a pointer.
@@ -196,7 +185,7 @@ impl Facts {
 
     /// The object that a function's returned integer reaches where it carries a pointer.
     pub fn returned_word(&self, func: FuncId) -> Option<ObjId> {
-        self.objects.pointee(self.returned_content(func)?).map(|(object, _)| object)
+        self.objects.pointee(self.values.get(&func)?.returned.content?).map(|(object, _)| object)
     }
 
     /// The objects that the pointers in an aggregate reach.

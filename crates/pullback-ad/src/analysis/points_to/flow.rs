@@ -113,16 +113,9 @@ impl Pass<'_> {
     /// The object and offset of a pointer operand; `None` if it reaches nothing (null, an invented address).
     fn pointer(&mut self, value: Value) -> Option<(ObjId, Offsets)> {
         if let ValueDef::Const(Constant::Global(global)) = self.func.value(value).def {
-            let object = match self.facts.globals.get(&global) {
-                Some(object) => *object,
-                None => {
-                    let constant = self.module.global(global).constant;
-                    let origins = Origins { constants: constant, statics: !constant, ..Origins::default() };
-                    let object = self.facts.objects.add(origins);
-                    self.facts.globals.insert(global, object);
-                    object
-                }
-            };
+            let constants = self.module.global(global).constant;
+            let origins = Origins { constants, statics: !constants, ..Origins::default() };
+            let object = *self.facts.globals.entry(global).or_insert_with(|| self.facts.objects.add(origins));
             self.reach(value, object, Strided::ZERO);
         }
         let known = self.known(value);
@@ -208,20 +201,19 @@ impl Pass<'_> {
     fn bounded(&mut self, value: Value, bounds: &[(Value, Bound)]) -> Option<Offsets> {
         let mut known = self.interval(value)?;
         for (of, bound) in bounds {
-            if *of == value {
-                known = bound.of(&known);
-            } else if let Some(Op::Bin(op @ (BinOp::Add | BinOp::Sub), a, b)) = self.func.def_op(value)
-                && *a == *of
-                && self.func.as_int(*b).is_some()
-                && let (Some(x), Some(y), Some(bits)) = (self.interval(*a), self.interval(*b), self.bits(value))
-            {
-                known = numbers::binary(*op, Flags::NONE, bits, &bound.of(&x), &y);
-            } else if let Some(Op::Cast(CastOp::ZExt, a)) = self.func.def_op(value)
-                && *a == *of
-                && let Some(x) = self.interval(*a)
-                && let Some((lo @ 0.., hi)) = bound.of(&x).ends()
-            {
-                known = known.within(lo, hi);
+            match self.func.def_op(value) {
+                _ if *of == value => known = bound.of(&known),
+                Some(Op::Bin(op @ (BinOp::Add | BinOp::Sub), a, b)) if a == of && self.func.as_int(*b).is_some() => {
+                    if let (Some(x), Some(y), Some(bits)) = (self.interval(*a), self.interval(*b), self.bits(value)) {
+                        known = numbers::binary(*op, Flags::NONE, bits, &bound.of(&x), &y);
+                    }
+                }
+                Some(Op::Cast(CastOp::ZExt, a)) if a == of => {
+                    if let Some((lo @ 0.., hi)) = self.interval(*a).and_then(|x| bound.of(&x).ends()) {
+                        known = known.within(lo, hi);
+                    }
+                }
+                _ => {}
             }
         }
         Some(known)
@@ -245,21 +237,14 @@ impl Pass<'_> {
 
     /// `to` may be `from`, where `bounds` hold: same object, same content, offsets joined.
     fn assign(&mut self, to: Slot, from: Value, bounds: &[(Value, Bound)]) {
-        match self.func.ty(from) {
-            Type::Ptr => {
-                if let Some((object, offset)) = self.pointer(from) {
-                    self.facts.reach(to, object, offset);
-                }
-            }
-            Type::Int(_) => {
-                if let Some(interval) = self.bounded(from, bounds) {
-                    self.facts.set_offset(to, interval);
-                }
-                self.carry(to, from);
-            }
-            ty @ Type::Struct(_) => self.assign_leaves((to, 0), (from, 0), ty.leaves().len()),
-            _ => {}
+        let ty = self.func.ty(from);
+        if !ty.is_int() {
+            return self.assign_leaves((to, ty, 0), (from, 0), ty);
         }
+        if let Some(interval) = self.bounded(from, bounds) {
+            self.facts.set_offset(to, interval);
+        }
+        self.carry(to, from);
     }
 
     /// What `from` carries, if it is an integer that may, is carried on.
@@ -270,12 +255,23 @@ impl Pass<'_> {
         }
     }
 
-    /// So many leaves of an aggregate, from one of them on, may be those of another.
-    fn assign_leaves(&mut self, to: (Slot, usize), from: (Value, usize), count: usize) {
-        for i in 0..count {
-            if let Some(field) = self.known(from.0).fields.get(&(from.1 + i)).cloned() {
-                self.facts.set_field(to.0, to.1 + i, field);
+    /// A pointer, or the pointers in an aggregate, `part`, may be those of another value. Each of the two lies in a
+    /// value from a leaf on.
+    fn assign_leaves(&mut self, (to, ty, at): (Slot, &Type, usize), (from, first): (Value, usize), part: &Type) {
+        for i in 0..part.leaves().len() {
+            match self.leaf(from, first + i) {
+                Some((object, offset)) if *ty == Type::Ptr => self.facts.reach(to, object, offset),
+                Some(target) => self.facts.set_field(to, at + i, target),
+                None => {}
             }
+        }
+    }
+
+    /// What a pointer reaches, or the one in a leaf of an aggregate.
+    fn leaf(&mut self, value: Value, i: usize) -> Option<(ObjId, Offsets)> {
+        match self.func.ty(value) {
+            Type::Ptr => self.pointer(value),
+            _ => self.known(value).fields.get(&i).cloned(),
         }
     }
 

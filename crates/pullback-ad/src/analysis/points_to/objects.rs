@@ -83,6 +83,11 @@ pub struct Origins {
 }
 
 impl Origins {
+    /// Whether the types of what lies there are not known.
+    pub fn is_untyped(&self) -> bool {
+        self.foreign || self.statics || !self.inert.is_empty()
+    }
+
     /// Whether this is memory that the function made, and nothing else.
     fn is_own(&self) -> bool {
         *self == Origins { local: true, heap: self.heap, ..Origins::default() }

@@ -128,13 +128,12 @@ impl Description<'_> {
     /// So many values in a row.
     fn array(&mut self, object: ObjId, at: Strided, inner: LayoutId, count: u64) {
         let size = self.layouts.get(inner).size;
-        if count <= MOST_ELEMENTS {
-            for k in 0..count {
-                self.value(object, at.plus(Strided::exact((k * size) as i64)), inner);
-            }
-        } else {
+        if count > MOST_ELEMENTS {
             let last = (count - 1).saturating_mul(size) as i64;
-            self.value(object, at.plus(Strided::between(0, size, 0, last)), inner);
+            return self.value(object, at.plus(Strided::between(0, size, 0, last)), inner);
+        }
+        for k in 0..count {
+            self.value(object, at.plus(Strided::exact((k * size) as i64)), inner);
         }
     }
 

@@ -44,7 +44,8 @@ impl Numbers {
 }
 
 /// The largest integer of a type that a program writes as a number, and that is the bits of no float that it computes
-/// with: those of an `f32` below 1e-38, of an `f64` below 2e-314. `None` if it is too narrow or wide for a float's bits.
+/// with: those of an `f32` below 1e-38, of an `f64` below 2e-314. `None` if the type is too narrow or wide for a
+/// float's bits.
 pub fn largest_number(ty: &Type) -> Option<u128> {
     match ty {
         Type::Int(64) => Some((1 << 32) - 1),

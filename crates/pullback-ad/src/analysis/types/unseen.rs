@@ -10,8 +10,8 @@ use crate::analysis::points_to::objects::{FloatAt, Kinds, ObjId, Objects, Opaque
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::request::{FieldKind, LayoutId, Layouts, Part};
-use pullback_ir::{Copies, FuncId, Function, Op, Terminator, Value};
-use std::collections::{BTreeSet, HashSet};
+use pullback_ir::{FuncId, Value};
+use std::collections::BTreeSet;
 
 /// What may lie in the opaque bytes of a layout, as far as it is said.
 fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
@@ -85,7 +85,7 @@ fn float_places(layouts: &Layouts, layout: LayoutId) -> u64 {
 }
 
 /// Whether so many bytes (`None`: unknown) at places of an object may hold floats that the program never looks at: then
-/// nobody can tell which of them are floats, and they must not be moved.
+/// it cannot be told which of them are floats, and they must not be moved.
 pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Option<u64>) -> bool {
     let len = len.unwrap_or(i64::MAX as u64);
     objects.opaque(object).iter().filter(|opaque| !opaque.is_clear() && opaque.kinds.has_float()).any(|opaque| {
@@ -95,22 +95,6 @@ pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Opti
         let seen = (0..opaque.bytes).step_by(4).filter(|start| floats().any(|c| c.at.overlaps(1, place(*start), 1)));
         touched && (seen.count() as u64) < opaque.floats
     })
-}
-
-/// The values of a function that are stored, returned or put into an aggregate, as they are.
-pub fn handed_on(func: &Function) -> HashSet<Value> {
-    let mut found: HashSet<Value> = HashSet::new();
-    for data in func.blocks().map(|block| func.block(block)) {
-        found.extend(data.insts.iter().filter_map(|inst| match func.inst(*inst).op {
-            Op::Store { value, .. } | Op::InsertValue(_, value, _) => Some(value),
-            _ => None,
-        }));
-        if let Terminator::Return(Some(value)) = data.term {
-            found.insert(value);
-        }
-    }
-    Copies::of_bits(func, func.blocks()).close_backwards(&mut found, |_| true);
-    found
 }
 
 impl Opaque {
@@ -145,7 +129,7 @@ pub(crate) fn moved(objects: &mut Objects, object: ObjId, at: Strided, len: Opti
 }
 
 /// Whether so many bytes at places of an object are a float of one width in one variant, of another in another, and a
-/// pointer in none. Nobody knows which; but if a number is written there, none of them has a cotangent any more.
+/// pointer in none. Which it is, is not known; but if a number is written there, none of them has a cotangent any more.
 pub fn has_floats_of_two_widths(objects: &Objects, object: ObjId, at: &Offsets, width: u64) -> bool {
     let both = Kinds::F32.union(Kinds::F64);
     let within = |opaque: &Opaque| at.iter().all(|at| at.overlaps(width, opaque.at, opaque.bytes));

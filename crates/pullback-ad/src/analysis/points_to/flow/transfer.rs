@@ -76,33 +76,14 @@ impl Pass<'_> {
             Op::Call(callee, args, _) => self.call(*callee, args, Some(result)),
             Op::InsertValue(into, value, i) => {
                 self.assign(self.slot(result), *into, &[]);
-                let first = self.func.ty(result).first_leaf(*i as usize);
-                match self.func.ty(*value) {
-                    Type::Ptr => {
-                        if let Some(target) = self.pointer(*value) {
-                            self.facts.set_field(self.slot(result), first, target);
-                        }
-                    }
-                    ty @ Type::Struct(_) => {
-                        self.assign_leaves((self.slot(result), first), (*value, 0), ty.leaves().len());
-                    }
-                    _ => {}
-                }
+                let ty = self.func.ty(result);
+                let to = (self.slot(result), ty, ty.first_leaf(*i as usize));
+                self.assign_leaves(to, (*value, 0), self.func.ty(*value));
             }
+            Op::ExtractValue(..) if self.func.ty(result).is_int() => self.set_offset(result, Strided::ANY),
             Op::ExtractValue(from, i) => {
-                let first = self.func.ty(*from).first_leaf(*i as usize);
-                match self.func.ty(result) {
-                    Type::Ptr => {
-                        if let Some((object, offset)) = self.known(*from).fields.get(&first).cloned() {
-                            self.reach(result, object, offset);
-                        }
-                    }
-                    ty @ Type::Struct(_) => {
-                        self.assign_leaves((self.slot(result), 0), (*from, first), ty.leaves().len());
-                    }
-                    Type::Int(_) => self.set_offset(result, Strided::ANY),
-                    _ => {}
-                }
+                let (ty, first) = (self.func.ty(result), self.func.ty(*from).first_leaf(*i as usize));
+                self.assign_leaves((self.slot(result), ty, 0), (*from, first), ty);
             }
             op => self.unmodelled(op, result),
         }
