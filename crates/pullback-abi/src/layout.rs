@@ -34,8 +34,8 @@ pub struct Field {
     pub offset: usize,
     /// What it is.
     pub kind: Kind,
-    /// For the wrapper: [`SINGLE`](Self::SINGLE), [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL). The driver
-    /// does not read it.
+    /// [`SHARED`](Self::SHARED); and for the wrapper, not read by the driver, [`SINGLE`](Self::SINGLE),
+    /// [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL).
     pub flags: u32,
     /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
     /// [`Kind::Owners`]) or values ([`Kind::Nested`]).
@@ -51,6 +51,8 @@ impl Field {
     pub const DROPPED: u32 = 2;
     /// The flag of what is there or not.
     pub const OPTIONAL: u32 = 4;
+    /// The flag of a pointer that is a shared reference.
+    pub const SHARED: u32 = 8;
 
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
         Field { offset, kind, flags: 0, count, layout }
@@ -69,6 +71,11 @@ impl Field {
     /// A pointer to values of `layout`.
     pub const fn pointer(offset: usize, layout: LayoutFn) -> Self {
         Self::new(offset, Kind::Pointer, 1, Some(layout))
+    }
+
+    /// A shared reference to values of `layout`.
+    pub const fn reference(offset: usize, layout: LayoutFn) -> Self {
+        Field { flags: Self::SHARED, ..Self::pointer(offset, layout) }
     }
 
     /// A pointer to something that carries no derivative.

@@ -40,4 +40,4 @@ pub use rule::{ENTRY, Kept, Rule, RuleEntry};
 pub use slice::{Slice, Str};
 
 /// The version of these structures, which requests and rules begin with.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -14,7 +14,7 @@ macro_rules! bytes_of {
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn structures_lie_as_the_driver_reads_them() {
-    assert_eq!(VERSION, 2);
+    assert_eq!(VERSION, 3);
     assert_eq!([Slice::<u8>::POINTER, Slice::<u8>::LENGTH, size_of::<Slice<u8>>(), size_of::<Str>()], [0, 8, 16, 16]);
     assert_eq!(
         bytes_of!(Request: version, mode, width, flags, name, file, line, column, args),
@@ -56,6 +56,7 @@ fn numbers_mean_what_they_meant() {
     let kinds = [RuleKind::Forward, RuleKind::Reverse, RuleKind::NonDifferentiable, RuleKind::OptOut];
     assert_eq!(kinds.map(|kind| kind as u32), [0, 1, 2, 3]);
     assert_eq!([Request::STRONG_ZERO, Request::RUNTIME_ACTIVITY, Request::SPLIT, Arg::BY_VALUE], [1, 2, 4, 1]);
+    assert_eq!([Field::SINGLE, Field::DROPPED, Field::OPTIONAL, Field::SHARED], [1, 2, 4, 8]);
     assert_eq!([Rule::BORROWS, Rule::ONCE, Rule::DROPS, RuleEntry::DEFAULT], [1, 2, 4, 256]);
 }
 

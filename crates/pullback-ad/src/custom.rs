@@ -14,10 +14,8 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CustomRules {
     rules: HashMap<(FuncId, Mode), Arc<CustomRule>>,
-    /// What functions that carry no derivative do to memory.
-    effects: HashMap<FuncId, Arc<Effects>>,
-    /// The same of the functions in a table of them, one for all.
-    tables: HashMap<GlobalId, Arc<Effects>>,
+    /// What functions that carry no derivative do to memory; and those in a table of them, one for all.
+    effects: HashMap<Constant, Arc<Effects>>,
 }
 
 impl CustomRules {
@@ -32,31 +30,27 @@ impl CustomRules {
 
     /// Note what calls of `function`, which carries no derivative, do to memory.
     pub fn add_effects(&mut self, function: FuncId, effects: Arc<Effects>) {
-        self.effects.insert(function, effects);
+        self.effects.insert(Constant::Func(function), effects);
     }
 
     /// Note what functions whose addresses are in `table` do to what their first argument points to.
     pub fn add_table(&mut self, table: GlobalId, effects: Arc<Effects>) {
-        self.tables.insert(table, effects);
+        self.effects.insert(Constant::Global(table), effects);
     }
 
     /// What calls of `function` do to memory, if that is known.
     pub fn effects(&self, function: FuncId) -> Option<&Effects> {
-        self.effects.get(&function).map(|effects| &**effects)
+        self.effects_by(&Constant::Func(function))
     }
 
     /// What calls by way of the address in a constant do to what their first argument points to, if they do something.
     pub fn effects_by(&self, constant: &Constant) -> Option<&Effects> {
-        match constant {
-            Constant::Func(function) => self.effects(*function),
-            Constant::Global(table) => self.tables.get(table).map(|effects| &**effects),
-            _ => None,
-        }
+        self.effects.get(constant).map(|effects| &**effects)
     }
 
     /// Whether there is nothing to look for.
     pub fn has_effects(&self) -> bool {
-        !self.effects.is_empty() || !self.tables.is_empty()
+        !self.effects.is_empty()
     }
 
     /// The rule for calls of `function` in a mode.

@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | [`prepare`] | working copies of the primal | the same program, in a form that the analyses understand |
 //! | [`analysis`] | that program and the request | what memory there is, what lies in it, what depends on the inputs |
-//! | [`mod@linearise`] | the program and these facts | the augmented primal, and a linear operation for each active instruction |
+//! | [`mod@linearise`] | the program and these facts | the augmented primal, and the linear operations |
 //! | [`schedule`] | the linear operations | which transposes run where |
 //! | [`plan`] | what the transposes use | what is recorded, and what is recomputed |
 //! | [`reverse`] | all of it | the forward sweep and the reverse sweep |

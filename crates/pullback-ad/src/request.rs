@@ -18,6 +18,8 @@ pub enum FieldKind {
     F64,
     /// A pointer to one or more values of a layout; `None` if nothing behind it is differentiated.
     Pointer(Option<LayoutId>),
+    /// A shared reference to one or more values of a layout.
+    Reference(LayoutId),
     /// So many bytes without a derivative.
     Int(u64),
     /// So many values of a layout in a row.
@@ -56,13 +58,6 @@ pub struct Layout {
     pub fields: Vec<Field>,
 }
 
-impl Layout {
-    /// Whether it is that of a shared reference.
-    pub fn is_shared_reference(&self) -> bool {
-        self.name == "&"
-    }
-}
-
 /// The layouts of a request. They may refer to each other in cycles.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layouts {
@@ -85,17 +80,68 @@ impl Layouts {
     pub fn get(&self, id: LayoutId) -> &Layout {
         &self.nodes[id.0]
     }
+
+    /// What lies in the own bytes of a value of a layout, in order: its fields, and after one that is a value itself
+    /// the fields of that.
+    pub fn within(&self, id: LayoutId) -> Vec<Part> {
+        let mut found = Vec::new();
+        self.add_parts(id, 1, &mut Vec::new(), &mut found);
+        found
+    }
+
+    /// What lies in a variant of a layout, of the one of this number or of any.
+    pub fn in_variant(&self, id: LayoutId, variant: Option<u64>) -> Vec<Part> {
+        let mut found = Vec::new();
+        for field in &self.get(id).fields {
+            if let FieldKind::Payload(inner) = field.kind
+                && variant.is_none_or(|variant| variant == field.offset)
+            {
+                self.add_parts(inner, 1, &mut vec![id], &mut found);
+            }
+        }
+        found
+    }
+
+    /// `path` holds the layouts on the way here: no value lies in itself, whatever a layout says.
+    fn add_parts(&self, of: LayoutId, times: u64, path: &mut Vec<LayoutId>, found: &mut Vec<Part>) {
+        if path.contains(&of) {
+            return;
+        }
+        path.push(of);
+        for field in &self.get(of).fields {
+            found.push(Part { of, kind: field.kind, times });
+            match field.kind {
+                FieldKind::Nested(inner, count) => self.add_parts(inner, times.saturating_mul(count), path, found),
+                FieldKind::Payload(inner) => self.add_parts(inner, times, path, found),
+                _ => {}
+            }
+        }
+        path.pop();
+    }
+}
+
+/// A field somewhere in the own bytes of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The layout whose field it is.
+    pub of: LayoutId,
+    /// What it is.
+    pub kind: FieldKind,
+    /// How often it is there, by arrays around it.
+    pub times: u64,
 }
 
 /// An argument, or the place of the result. In the primal it is a pointer to a value of `layout`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Argument {
-    /// Its name in the source, `return` for the result place.
+    /// Its name in the source, for messages.
     pub name: String,
     /// Whether it takes part.
     pub activity: Activity,
     /// Whether it is moved into the function: what it owns, the caller does not see afterwards.
     pub by_value: bool,
+    /// Whether it is the place of the result.
+    pub is_result: bool,
     /// What its pointer points to.
     pub layout: LayoutId,
 }
@@ -103,7 +149,12 @@ pub struct Argument {
 impl Argument {
     /// The argument `name`, given by reference.
     pub fn new(name: impl Into<String>, activity: Activity, layout: LayoutId) -> Self {
-        Argument { name: name.into(), activity, by_value: false, layout }
+        Argument { name: name.into(), activity, by_value: false, is_result: false, layout }
+    }
+
+    /// The place of the result.
+    pub fn result(activity: Activity, layout: LayoutId) -> Self {
+        Argument { is_result: true, ..Argument::new("return", activity, layout) }
     }
 }
 
@@ -156,6 +207,6 @@ impl Request {
 
     /// Whether an argument is the place of the result.
     pub fn is_result(&self, arg: usize) -> bool {
-        arg + 1 == self.args.len() && self.args[arg].name == "return"
+        self.args[arg].is_result
     }
 }

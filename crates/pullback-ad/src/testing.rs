@@ -43,7 +43,7 @@ fn request(memory: &[&[FieldKind]]) -> Request {
             layout.fields.push(Field { offset: layout.size, kind: *kind });
             layout.size += match kind {
                 FieldKind::F32 => 4,
-                FieldKind::F64 | FieldKind::Pointer(_) => 8,
+                FieldKind::F64 | FieldKind::Pointer(_) | FieldKind::Reference(_) => 8,
                 FieldKind::Int(bytes)
                 | FieldKind::Opaque(bytes)
                 | FieldKind::Unknown(bytes)

@@ -42,8 +42,7 @@ fn attempt(given: Given, text: &str, mode: Mode) -> Result<Module, Error> {
     let given = given.layout(&mut layouts);
     let float = Layout { name: "f64".to_owned(), size: 8, fields: vec![Field { offset: 0, kind: FieldKind::F64 }] };
     let float = layouts.add(float);
-    let args =
-        vec![Argument::new("given", Activity::Duplicated, given), Argument::new("return", Activity::Duplicated, float)];
+    let args = vec![Argument::new("given", Activity::Duplicated, given), Argument::result(Activity::Duplicated, float)];
     let primal = module.find("f").unwrap();
     pullback_ad::differentiate(&mut module, primal, &Request::new(mode, args, layouts), "d")?;
     Ok(module)

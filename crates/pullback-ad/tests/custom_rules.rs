@@ -104,11 +104,8 @@ fn derive(
     let primal = module.find("f").expect("the program has @f");
     let mut layouts = Layouts::default();
     let (x, result) = (floats(&mut layouts, "[f64]", count), floats(&mut layouts, "f64", 1));
-    let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
-    let request = Request {
-        rules: rules(&module),
-        ..Request::new(mode, vec![argument("x", x), argument("return", result)], layouts)
-    };
+    let args = vec![Argument::new("x", Activity::Duplicated, x), Argument::result(Activity::Duplicated, result)];
+    let request = Request { rules: rules(&module), ..Request::new(mode, args, layouts) };
     let id = differentiate(&mut module, primal, &request, "df")?;
     verify_module(&module).unwrap_or_else(|error| panic!("{error:?}\n{module}"));
     Ok((module, id))
@@ -284,7 +281,7 @@ fn squares(module: &Module) -> CustomRules {
     let find = |name: &str| module.find(name).expect("the program has it");
     let mut layouts = Layouts::default();
     let float = floats(&mut layouts, "f64", 1);
-    let pointer = Field { offset: 0, kind: FieldKind::Pointer(Some(float)) };
+    let pointer = Field { offset: 0, kind: FieldKind::Reference(float) };
     let reference = layouts.add(Layout { name: "&".to_owned(), size: 8, fields: vec![pointer] });
     let word = Storage { size: 8, align: 8 };
     let rule = CustomRule {

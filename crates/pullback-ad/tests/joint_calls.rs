@@ -26,7 +26,7 @@ fn request(split: bool) -> Request {
             vec![
                 argument("x", Activity::Duplicated, floats),
                 argument("n", Activity::Const, number),
-                argument("return", Activity::Duplicated, float),
+                Argument::result(Activity::Duplicated, float),
             ],
             layouts,
         )

@@ -568,7 +568,7 @@ b4(v6: f64):
     let args = vec![
         argument("x", Activity::Duplicated, float),
         argument("n", Activity::Const, number),
-        argument("return", Activity::Duplicated, float),
+        Argument::result(Activity::Duplicated, float),
     ];
     let primal = module.find("power").unwrap();
     let request = Request::new(Mode::Reverse, args, layouts);

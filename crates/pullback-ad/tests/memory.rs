@@ -20,8 +20,8 @@ fn request(mode: Mode, count: usize) -> Request {
         fields: (0..count as u64).map(|i| Field { offset: 8 * i, kind: FieldKind::F64 }).collect(),
     };
     let (x, result) = (layouts.add(floats("[f64]", count)), layouts.add(floats("f64", 1)));
-    let argument = |name: &str, layout| Argument::new(name, Activity::Duplicated, layout);
-    let args = vec![argument("x", x), argument("return", result)];
+    let argument = Argument::new("x", Activity::Duplicated, x);
+    let args = vec![argument, Argument::result(Activity::Duplicated, result)];
     Request::new(mode, args, layouts)
 }
 

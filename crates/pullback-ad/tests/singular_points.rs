@@ -62,7 +62,7 @@ fn request(mode: Mode, zeros: Zeros, float: Float) -> Request {
             vec![
                 argument("x", Activity::Duplicated, point),
                 argument("n", Activity::Const, number),
-                argument("return", Activity::Duplicated, result),
+                Argument::result(Activity::Duplicated, result),
             ],
             layouts,
         )

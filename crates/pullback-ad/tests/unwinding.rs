@@ -201,8 +201,8 @@ fn derivative(program: &str, mode: Mode) -> Module {
     let mut layouts = Layouts::default();
     let float = Layout { name: "f64".to_owned(), size: 8, fields: vec![Field { offset: 0, kind: FieldKind::F64 }] };
     let layout = layouts.add(float);
-    let argument = |name: &str| Argument::new(name, Activity::Duplicated, layout);
-    let request = Request::new(mode, vec![argument("x"), argument("return")], layouts);
+    let argument = Argument::new("x", Activity::Duplicated, layout);
+    let request = Request::new(mode, vec![argument, Argument::result(Activity::Duplicated, layout)], layouts);
     let primal = module.find("f").unwrap();
     pullback_ad::differentiate(&mut module, primal, &request, "d").expect("it has a derivative");
     verify_module(&module).unwrap_or_else(|wrong| panic!("{wrong:?}\n{module}"));

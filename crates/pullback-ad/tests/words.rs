@@ -77,7 +77,7 @@ fn attempt(text: &str, mode: Mode) -> Result<Module, Error> {
     let args = vec![
         argument("x", Activity::Duplicated, float),
         argument("which", Activity::Const, number),
-        argument("return", Activity::Duplicated, float),
+        Argument::result(Activity::Duplicated, float),
     ];
     let request = Request::new(mode, args, layouts);
     let primal = module.find("f").unwrap();

@@ -52,6 +52,42 @@ pub enum IntPred {
     Sge,
 }
 
+impl IntPred {
+    /// The comparison that holds when this one does not.
+    pub fn inverse(self) -> IntPred {
+        use IntPred::*;
+        match self {
+            Eq => Ne,
+            Ne => Eq,
+            Ult => Uge,
+            Uge => Ult,
+            Ule => Ugt,
+            Ugt => Ule,
+            Slt => Sge,
+            Sge => Slt,
+            Sle => Sgt,
+            Sgt => Sle,
+        }
+    }
+
+    /// The comparison with its operands swapped.
+    pub fn swapped(self) -> IntPred {
+        use IntPred::*;
+        match self {
+            Eq => Eq,
+            Ne => Ne,
+            Ult => Ugt,
+            Ugt => Ult,
+            Ule => Uge,
+            Uge => Ule,
+            Slt => Sgt,
+            Sgt => Slt,
+            Sle => Sge,
+            Sge => Sle,
+        }
+    }
+}
+
 /// Float comparisons: `O…` are false and `U…` true when an operand is NaN.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -278,6 +314,13 @@ pub struct OpaqueOp {
     pub cleanup: Option<Cleanup>,
 }
 
+impl OpaqueOp {
+    /// Whether this is an atomic operation. It may count as one that writes though it does not: an ordered load does.
+    pub fn is_atomic(&self) -> bool {
+        matches!(&*self.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic load" | "atomic store")
+    }
+}
+
 impl Op {
     /// The operands, in order; those of the clean-up come last.
     pub fn operands(&self) -> Vec<Value> {
@@ -361,6 +404,11 @@ impl Op {
             Op::Opaque(opaque) => opaque.cleanup.as_mut(),
             _ => None,
         }
+    }
+
+    /// Whether it takes its result out of two integers side by side. LLVM exchanges the halves of one integer so.
+    pub fn is_funnel_shift(&self) -> bool {
+        matches!(self, Op::Intrinsic(name, _) if name.starts_with("llvm.fshl.") || name.starts_with("llvm.fshr."))
     }
 
     /// Whether the instruction may be executed where the program does not: it has no effect, and does not trap.

@@ -21,6 +21,7 @@
 //! | [`mod@cfg`] | order, edges and reachability of blocks |
 //! | [`dominators`] | the dominator tree |
 //! | [`loops`] | natural loops and how they nest |
+//! | [`counted`] | how often a loop runs, and what follows from the iteration's number |
 //! | [`text`] | the text format, both ways |
 //! | [`verify`] | the rules every function keeps, and their check |
 //! | [`interp`] | the interpreter |
@@ -30,6 +31,7 @@
 pub mod builder;
 pub mod cfg;
 pub mod copies;
+pub mod counted;
 pub mod dominators;
 pub mod entities;
 pub mod function;
@@ -51,7 +53,7 @@ pub use entities::{Block, FuncId, GlobalId, Inst, Loop, OpaqueId, SourceLoc, Val
 pub use function::{
     AliasClass, BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef,
 };
-pub use inst::{BinOp, BlockCall, Callee, CastOp, Cleanup, Flags, FloatPred, IntPred, Op, Terminator};
+pub use inst::{BinOp, BlockCall, Callee, CastOp, Cleanup, Flags, FloatPred, IntPred, Op, OpaqueOp, Terminator};
 pub use loops::{Irreducible, Loops};
 pub use math::MathFn;
 pub use module::{Global, Location, Module};

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 pub fn refused(asked: &Asked) -> Option<Rendered> {
     let Request { name, args, layouts, .. } = &asked.request;
     let shadowed = args.iter().filter(|arg| arg.activity.has_shadow());
-    let (results, inputs): (Vec<&Argument>, Vec<&Argument>) = shadowed.partition(|arg| arg.name == "return");
+    let (results, inputs): (Vec<&Argument>, Vec<&Argument>) = shadowed.partition(|arg| arg.is_result);
     let without = |args: &[&Argument]| {
         !args.is_empty() && !args.iter().any(|arg| has_floats(layouts, arg.layout, &mut HashSet::new()))
     };
@@ -45,9 +45,10 @@ fn has_floats(layouts: &Layouts, id: LayoutId, seen: &mut HashSet<LayoutId>) -> 
     seen.insert(id)
         && layouts.get(id).fields.iter().any(|field| match field.kind {
             FieldKind::F32 | FieldKind::F64 => true,
-            FieldKind::Nested(inner, _) | FieldKind::Payload(inner) | FieldKind::Pointer(Some(inner)) => {
-                has_floats(layouts, inner, seen)
-            }
+            FieldKind::Nested(inner, _)
+            | FieldKind::Payload(inner)
+            | FieldKind::Pointer(Some(inner))
+            | FieldKind::Reference(inner) => has_floats(layouts, inner, seen),
             _ => false,
         })
 }

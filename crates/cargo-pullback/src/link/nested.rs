@@ -246,7 +246,9 @@ fn has_variants(layouts: &Layouts, id: LayoutId, seen: &mut HashMap<LayoutId, ()
     }
     layouts.get(id).fields.iter().any(|field| match field.kind {
         FieldKind::Opaque(_) | FieldKind::Payload(_) => true,
-        FieldKind::Nested(inner, _) | FieldKind::Pointer(Some(inner)) => has_variants(layouts, inner, seen),
+        FieldKind::Nested(inner, _) | FieldKind::Pointer(Some(inner)) | FieldKind::Reference(inner) => {
+            has_variants(layouts, inner, seen)
+        }
         _ => false,
     })
 }

@@ -135,7 +135,8 @@ impl<'p> Decoder<'p> {
             line: r.u32(offset_of!(abi::Request, line))?,
             column: r.u32(offset_of!(abi::Request, column))?,
         };
-        let args = self.arguments(&r, offset_of!(abi::Request, args))?;
+        let mut args = self.arguments(&r, offset_of!(abi::Request, args))?;
+        args.last_mut().context("it has no place for the result")?.is_result = true;
         let request = Request {
             mode: Mode::try_from(r.u32(offset_of!(abi::Request, mode))?)?,
             width: usize::try_from(r.u32(offset_of!(abi::Request, width))?)?,
@@ -161,6 +162,7 @@ impl<'p> Decoder<'p> {
             name: self.string(r, offset_of!(abi::Arg, name))?,
             activity: Activity::try_from(r.u32(offset_of!(abi::Arg, activity))?)?,
             by_value: r.u32(offset_of!(abi::Arg, flags))? & abi::Arg::BY_VALUE != 0,
+            is_result: false,
             layout: self.layout_at(r, offset_of!(abi::Arg, layout))?.context("an argument has no layout")?,
         })
     }
@@ -199,11 +201,15 @@ impl<'p> Decoder<'p> {
     fn field(&mut self, r: &Reader) -> Result<Field> {
         let count = r.u64(offset_of!(abi::Field, count))?;
         let kind = Kind::try_from(r.u32(offset_of!(abi::Field, kind))?)?;
+        let flags = r.u32(offset_of!(abi::Field, flags))?;
         // Of a skipped field it is for the wrapper only.
         let layout = if kind == Kind::Unknown { None } else { self.layout_at(r, offset_of!(abi::Field, layout))? };
         let kind = match kind {
             Kind::F32 => FieldKind::F32,
             Kind::F64 => FieldKind::F64,
+            Kind::Pointer if flags & abi::Field::SHARED != 0 => {
+                FieldKind::Reference(layout.context("a reference has no layout")?)
+            }
             Kind::Pointer => FieldKind::Pointer(layout),
             Kind::Inactive => FieldKind::Int(count),
             Kind::Nested => FieldKind::Nested(layout.context("a nested field has no layout")?, count),

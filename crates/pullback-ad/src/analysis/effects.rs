@@ -2,8 +2,7 @@
 //!
 //! Such a function is called as it is, beside the shadows of what it is given, of which it knows nothing. It may read
 //! everything. If it writes a float, the old tangent or cotangent stays in the shadow; if it writes a pointer, or gives
-//! memory back, the shadow no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that anybody looks
-//! at.
+//! memory back, the shadow no longer fits. Numbers, a counter in a `Cell<usize>` say, have no shadow that is read.
 //!
 //! Given a module in which the function has a body, and all that it calls as far as that is known, it hands on
 //! [`Effects`]. It promises that memory which is not in them holds the same floats and pointers after a call.
@@ -16,7 +15,7 @@ use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::computed::Numbers;
 use crate::request::{Activity, Argument, Layout, Layouts, Mode, Request};
-use pullback_ir::{Callee, Constant, FuncId, Function, GlobalId, MemoryEffects, Module, Op, Terminator, Type, Value};
+use pullback_ir::{Callee, Constant, FuncId, Function, GlobalId, MemoryEffects, Module, Op, OpaqueOp, Type, Value};
 use std::collections::{HashMap, HashSet};
 
 /// What a function does to memory that it is given.
@@ -34,7 +33,7 @@ pub enum Reason {
     /// The program says so.
     #[default]
     Said,
-    /// The standard library runs it unseen. Nobody says so: what it writes may depend on what it reads.
+    /// The standard library runs it unseen, and no attribute says so: what it writes may depend on what it reads.
     Unseen,
     /// It is the standard library's own, and by its nature has none.
     Nature,
@@ -73,7 +72,7 @@ pub enum Deed {
     Replaces,
     /// It returns a pointer to it, or leaves one somewhere.
     HandsBack,
-    /// It leaves what it reads there where others find it. Of a parameter that is no pointer it does so with the number.
+    /// It leaves what it reads there where others find it; of a parameter that is no pointer, the number.
     Keeps,
 }
 
@@ -169,6 +168,20 @@ impl Effects {
     }
 }
 
+/// Whether an instruction may do anything to the memory that it is given, and is not looked into. After a function that
+/// does not return come clean-ups only, which are; and what is atomic, counts and locks, are numbers.
+pub(crate) fn may_do_anything(module: &Module, facts: &Facts, op: &Op) -> bool {
+    match op {
+        Op::Call(Callee::Direct(callee), ..) => {
+            let attrs = &module.func(*callee).attrs;
+            !facts.functions.contains(callee) && attrs.memory == MemoryEffects::Any && !attrs.noreturn
+        }
+        Op::Call(Callee::Indirect(_), ..) => true,
+        Op::Opaque(op) => op.writes && !op.is_atomic() && &*op.name != "llvm.trap",
+        _ => false,
+    }
+}
+
 /// Over how many pointers a place is followed: a vector's memory behind a reference in a structure that is borrowed.
 const MOST_STEPS: usize = 3;
 
@@ -185,8 +198,8 @@ impl Search<'_> {
     fn function(&mut self, id: FuncId) {
         let func = self.module.func(id);
         let numbers = Numbers::new(func);
-        for inst in func.blocks().flat_map(|block| &func.block(block).insts) {
-            match &func.inst(*inst).op {
+        for op in func.ops() {
+            match op {
                 Op::Store { ptr, value, align } => {
                     let width = func.ty(*value).size();
                     let deed = self.stored(id, func, &numbers, *ptr, *value, *align);
@@ -200,30 +213,29 @@ impl Search<'_> {
                     self.change(id, *dst, *align, func.as_int(*len).map(|n| n as u64), Deed::Replaces);
                 }
                 Op::Dealloc { ptr, .. } => self.change(id, *ptr, 1, None, Deed::Replaces),
-                Op::Call(Callee::Direct(callee), args, _) if !self.facts.functions.contains(callee) => {
-                    let attrs = &self.module.func(*callee).attrs;
-                    if !attrs.inactive && attrs.memory == MemoryEffects::Any && !attrs.noreturn {
-                        self.given(id, func, args);
-                    } else if attrs.inactive {
-                        let is_table = |v: &Value| matches!(func.as_const(*v), Some(Constant::Global(g)) if self.tables.contains(g));
-                        let with_table: Vec<Value> =
-                            args.windows(2).filter(|w| is_table(&w[1])).map(|w| w[0]).collect();
-                        self.given(id, func, &with_table);
-                        let changed = self.known.get(callee).into_iter().flat_map(Effects::changed);
-                        let changed = changed.filter_map(|param| args.get(param)).copied();
-                        self.given(id, func, &changed.collect::<Vec<_>>());
-                    }
-                }
-                Op::Call(Callee::Indirect(_), args, _) => self.given(id, func, args),
-                // Counts and locks are numbers.
-                Op::Opaque(op)
-                    if op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic store") =>
+                Op::Call(Callee::Direct(callee), args, _)
+                    if self.module.func(*callee).attrs.inactive && !self.facts.functions.contains(callee) =>
                 {
-                    self.given(id, func, &op.args);
+                    self.inactive_call(id, func, *callee, args);
+                }
+                op if may_do_anything(self.module, self.facts, op) => {
+                    let (Op::Call(_, given, _) | Op::Opaque(OpaqueOp { args: given, .. })) = op else {
+                        unreachable!("only calls and opaque instructions do anything")
+                    };
+                    self.given(id, func, given);
                 }
                 _ => {}
             }
         }
+    }
+
+    /// A function that carries no derivative does what is known of it, and what the tables do that it is given.
+    fn inactive_call(&mut self, id: FuncId, func: &Function, callee: FuncId, args: &[Value]) {
+        let is_table = |v: Value| matches!(func.as_const(v), Some(Constant::Global(g)) if self.tables.contains(g));
+        let mut given: Vec<Value> = args.windows(2).filter(|w| is_table(w[1])).map(|w| w[0]).collect();
+        let changed = self.known.get(&callee).into_iter().flat_map(Effects::changed);
+        given.extend(changed.filter_map(|param| args.get(param)));
+        self.given(id, func, &given);
     }
 
     /// What a store does.
@@ -252,18 +264,16 @@ impl Search<'_> {
         if is_own || !matches!(func.ty(value), Type::Ptr | Type::Struct(_)) {
             return;
         }
-        let pointer = self.facts.object(id, value).filter(|_| *func.ty(value) == Type::Ptr);
-        for object in pointer.into_iter().chain(self.facts.field_objects(id, value)).collect::<Vec<_>>() {
+        for object in self.facts.object(id, value).into_iter().chain(self.facts.field_objects(id, value)) {
             self.object(object, None, Deed::HandsBack);
         }
     }
 
     /// What has been seen at a place.
     fn kinds_at(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> Kinds {
-        let Some(object) = self.facts.object(id, ptr) else { return Kinds::NONE };
-        let (objects, at) = (&self.facts.objects, self.facts.place(id, ptr, align));
-        let touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width));
-        touched.fold(Kinds::NONE, |kinds, cell| kinds.union(objects.kinds(cell.content)))
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return Kinds::NONE };
+        let objects = &self.facts.objects;
+        objects.touched(object, &at, width).fold(Kinds::NONE, |kinds, cell| kinds.union(objects.kinds(cell.content)))
     }
 
     /// Something is done to what these values point to, and to all that is behind it.
@@ -278,8 +288,8 @@ impl Search<'_> {
 
     /// Something is done at a pointer.
     fn change(&mut self, id: FuncId, ptr: Value, align: u64, width: Option<u64>, deed: Deed) {
-        if let Some(object) = self.facts.object(id, ptr) {
-            self.object(object, Some((self.facts.place(id, ptr, align), width)), deed);
+        if let Some((object, at)) = self.facts.target(id, ptr, align) {
+            self.object(object, Some((at, width)), deed);
         }
     }
 
@@ -289,7 +299,7 @@ impl Search<'_> {
         let place = at.map_or(Place::Anywhere, |(offsets, width)| Place::At(offsets, width));
         for (param, value) in params.into_iter().enumerate() {
             let Some(root) = self.facts.object(self.root, value) else { continue };
-            // Of numbers nobody looks further.
+            // Numbers behind further pointers are of no interest.
             let steps = if deed == Deed::Counts { 0 } else { MOST_STEPS };
             for place in self.ways(root, object, &place, steps) {
                 self.note(Change { param, place, deed });
@@ -325,18 +335,8 @@ impl Search<'_> {
 
     /// What is returned may be written by the caller.
     fn returned(&mut self) {
-        let func = self.module.func(self.root);
-        let returns = func.blocks().filter_map(|b| match func.block(b).term {
-            Terminator::Return(Some(value)) => Some(value),
-            _ => None,
-        });
-        for value in returns.collect::<Vec<_>>() {
-            let fields = self.facts.field_objects(self.root, value).collect::<Vec<_>>();
-            for object in
-                self.facts.object(self.root, value).filter(|_| *func.ty(value) == Type::Ptr).into_iter().chain(fields)
-            {
-                self.object(object, None, Deed::HandsBack);
-            }
+        for object in self.facts.returned(self.root) {
+            self.object(object, None, Deed::HandsBack);
         }
     }
 }

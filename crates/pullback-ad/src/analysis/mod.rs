@@ -6,13 +6,13 @@
 //! | [`points_to`] | which memory is there, what lies in it, which pointer reaches which? |
 //! | [`types`] | is an integer a number, the bits of a float, or a pointer? |
 //! | [`activity`] | which values and objects depend on the inputs? |
-//! | [`counted`] | how often does a loop run? |
+//! | `follow` | where do values go? |
 //! | [`effects`] | what does a function without derivative do to memory? |
 //! | [`owners`] | may owners that have no shadow come or go? |
 
 pub mod activity;
-pub mod counted;
 pub mod effects;
+mod follow;
 pub mod owners;
 pub mod points_to;
 pub mod scope;

@@ -11,11 +11,13 @@
 //! If it only drops owners and the last one is not the last one of the shadow, the run-time support ends the program.
 
 use crate::analysis::activity::ActiveSet;
+use crate::analysis::effects::may_do_anything;
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Property;
+use crate::analysis::scope::is_local;
 use crate::request::Request;
 use crate::runtime::TapeUse;
-use pullback_ir::{BinOp, Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
+use pullback_ir::{BinOp, Callee, FuncId, Function, Module, Op, Type, Value};
 
 /// Whether owners without a shadow may come or go while the program runs, of values that have shadows with counts.
 pub fn disowns(module: &Module, facts: &Facts, active: &ActiveSet, request: &Request) -> bool {
@@ -37,22 +39,11 @@ impl Search<'_> {
     /// Whether a function may change a count that belongs to no shadow.
     fn disowns(&self, id: FuncId) -> bool {
         let func = self.module.func(id);
-        func.blocks().flat_map(|block| &func.block(block).insts).any(|inst| {
-            let op = &func.inst(*inst).op;
-            match op {
-                Op::Store { ptr, value, .. } => may_be_count(func.ty(*value)) && self.is_unknown(id, func, *ptr),
-                op if let Some(at) = op.written_place() => self.is_unknown(id, func, at),
-                Op::Call(Callee::Direct(callee), ..) => {
-                    let harmless = TapeUse::of(self.module, func, op).is_some();
-                    !harmless && self.is_unseen(*callee)
-                }
-                Op::Call(Callee::Indirect(_), ..) => true,
-                // The counts of an `Rc` are not atomic.
-                Op::Opaque(op) => {
-                    op.writes && !matches!(&*op.name, "atomicrmw" | "cmpxchg" | "fence" | "atomic store" | "llvm.trap")
-                }
-                _ => false,
-            }
+        func.ops().any(|op| match op {
+            Op::Store { ptr, value, .. } => may_be_count(func.ty(*value)) && self.is_unknown(id, func, *ptr),
+            op if let Some(at) = op.written_place() => self.is_unknown(id, func, at),
+            Op::Call(Callee::Direct(callee), ..) if self.request.rule(*callee).is_some() => true,
+            op => may_do_anything(self.module, self.facts, op) && TapeUse::of(self.module, func, op).is_none(),
         })
     }
 
@@ -65,20 +56,10 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a function may do anything, and is not looked into. After one that does not return come clean-ups only.
-    fn is_unseen(&self, callee: FuncId) -> bool {
-        let attrs = &self.module.func(callee).attrs;
-        self.request.rule(callee).is_some()
-            || !self.facts.functions.contains(&callee) && attrs.memory == MemoryEffects::Any && !attrs.noreturn
-    }
-
     /// The functions that run on the way out of a panic, and do with the shadows what they do with the primals.
     fn cleanups(&self) -> Vec<FuncId> {
         let known = |id: &FuncId| self.facts.functions.contains(id);
-        let ops = |id: FuncId| {
-            let func = self.module.func(id);
-            func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op)
-        };
+        let ops = |id: FuncId| self.module.func(id).ops();
         let cleanup = |op: &Op| op.cleanup().map(|cleanup| cleanup.func).filter(known);
         let mut found: Vec<FuncId> = self.facts.functions.iter().flat_map(|id| ops(*id).filter_map(cleanup)).collect();
         let mut next = 0;
@@ -100,14 +81,14 @@ impl Search<'_> {
     /// it is zero.
     fn looks(&self, id: FuncId) -> bool {
         let func = self.module.func(id);
-        func.blocks().flat_map(|block| &func.block(block).insts).any(|inst| {
-            let data = func.inst(*inst);
+        func.insts().any(|inst| {
+            let data = func.inst(inst);
             let (Op::Load { ptr, align }, Some(count)) = (&data.op, data.result) else { return false };
-            let Some(object) = self.facts.object(id, *ptr).filter(|o| self.active.is_shadowed(*o)) else {
-                return false;
+            let counts = |(object, at)| {
+                let width = func.ty(count).size();
+                self.active.is_shadowed(object) && self.facts.objects.some_marked(object, Property::Owners, &at, width)
             };
-            let (at, width) = (self.facts.place(id, *ptr, *align), func.ty(count).size());
-            self.facts.objects.some_marked(object, Property::Owners, &at, width) && !only_counts(func, count)
+            self.facts.target(id, *ptr, *align).is_some_and(counts) && !only_counts(func, count)
         })
     }
 }
@@ -119,15 +100,6 @@ fn may_be_count(ty: &Type) -> bool {
         Type::Int(bits) => *bits >= 64,
         _ => true,
     }
-}
-
-/// Whether a pointer is to a variable of the function's own.
-fn is_local(func: &Function, ptr: Value) -> bool {
-    func.def_inst(ptr).is_some_and(|inst| match &func.inst(inst).op {
-        Op::PtrAdd(base, _) => is_local(func, *base),
-        Op::Alloca { .. } => true,
-        _ => false,
-    })
 }
 
 /// Whether a count that was loaded is changed by a constant, stored, and compared with zero, and that is all.

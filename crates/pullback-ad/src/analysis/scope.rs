@@ -10,7 +10,7 @@
 
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table, Type};
+use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table, Type, Value};
 
 /// What a derivative does with the shadows of the primal's memory when the primal panics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -66,13 +66,14 @@ fn may_free(module: &Module, func: &Function, op: &Op) -> bool {
 
 /// Whether an instruction may write memory that is there when the function has been left.
 fn may_be_seen(func: &Function, op: &Op) -> bool {
-    let Some(mut ptr) = op.written_place() else { return false };
-    loop {
-        match func.def_inst(ptr).map(|inst| &func.inst(inst).op) {
-            Some(Op::PtrAdd(base, _)) => ptr = *base,
-            Some(Op::Alloca { .. }) => return false,
-            _ => return true,
-        }
+    op.written_place().is_some_and(|ptr| !is_local(func, ptr))
+}
+
+/// Whether a pointer is to a variable of the function's own, as far as its address tells.
+pub(crate) fn is_local(func: &Function, ptr: Value) -> bool {
+    match func.def_op(ptr) {
+        Some(Op::PtrAdd(base, _)) => is_local(func, *base),
+        op => matches!(op, Some(Op::Alloca { .. })),
     }
 }
 

@@ -11,7 +11,7 @@
 //! So the companions of forward mode mirror their primals, and those of reverse mode are shadow pointers and nothing
 //! else. This is the one place where the two differ.
 
-use crate::analysis::types::plain;
+use crate::analysis::types::{computed, plain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmenter;
 use pullback_ir::{BinOp, CastOp, Constant, IntPred, Op, Type, Value, ValueDef};
@@ -148,7 +148,7 @@ impl Augmenter<'_, '_> {
         let number = self.get(old);
         let ty = self.func.ty(number).clone();
         // What is computed from what may be the bits of a float may be either.
-        let Some(largest) = plain::largest_number(&ty).filter(|_| !is_seen || !is_number) else {
+        let Some(largest) = computed::largest_number(&ty).filter(|_| !is_seen || !is_number) else {
             return is_number.then_some(number);
         };
         if self.func.as_const(number).is_some() {

@@ -24,11 +24,11 @@ mod walk;
 pub use decide::Decision;
 pub use walk::{Place, Walks};
 
-use crate::analysis::counted::{Affine, Counted, Step, argument};
 use crate::plan::recomputable::Stability;
 use crate::schedule::Scheduled;
 use crate::session::Form;
 use pullback_ir::cfg::live_edges_into;
+use pullback_ir::counted::{Affine, Counted, Step, argument};
 use pullback_ir::loops::Loops;
 use pullback_ir::table::Table;
 use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};

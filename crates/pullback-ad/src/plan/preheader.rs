@@ -4,8 +4,8 @@
 //! value like any other: the forward sweep makes arrays of that length, and the reverse sweep, which starts with the
 //! last iteration, gets it as the plan says.
 
-use crate::analysis::counted::{self, Counted};
 use pullback_ir::cfg::Cfg;
+use pullback_ir::counted::{self, Counted};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::{Irreducible, Loops};
 use pullback_ir::{Block, BlockCall, Builder, Function, Value};

@@ -16,8 +16,8 @@
 //!   branch v9, b2, b1(v7, v4)
 //! ```
 
-use crate::analysis::counted::{Affine, Counted, Step};
 use crate::plan::Stability;
+use pullback_ir::counted::{Affine, Counted, Step};
 use pullback_ir::{BinOp, Function, Inst, Loop, Op, Value};
 
 /// The loads of a function, to ask about.

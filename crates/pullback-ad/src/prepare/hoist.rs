@@ -22,10 +22,10 @@
 //! - where it may panic, nothing that can be seen from outside comes before it in the iteration, so that the panic
 //!   comes no earlier than anything else.
 
-use crate::analysis::counted::{self, Counted};
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::ObjId;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
+use pullback_ir::counted::{self, Counted};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
 use pullback_ir::{Block, BlockCall, Builder, FuncId, Function, Inst, Loop, Op, Terminator, Type, Value, ValueDef};

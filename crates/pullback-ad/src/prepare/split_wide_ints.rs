@@ -122,11 +122,6 @@ fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bo
     }
 }
 
-/// Whether an intrinsic takes its result out of two integers side by side. LLVM exchanges the halves of one so.
-pub(crate) fn is_funnel_shift(name: &str) -> bool {
-    name.starts_with("llvm.fshl.") || name.starts_with("llvm.fshr.")
-}
-
 fn is_wide(ty: &Type) -> bool {
     matches!(ty, Type::Int(64 | 128))
 }
@@ -328,7 +323,9 @@ impl Pass<'_> {
                     return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
                 }
                 // The halves of one beside those of the other, of which the two in the middle are taken.
-                Op::Intrinsic(name, args) if is_funnel_shift(&name) && self.func.as_int(args[2]) == Some(bits) => {
+                ref op @ Op::Intrinsic(_, ref args)
+                    if op.is_funnel_shift() && self.func.as_int(args[2]) == Some(bits) =>
+                {
                     return [self.parts_of(block, args[1])[1], self.parts_of(block, args[0])[0]];
                 }
                 _ => {}

@@ -27,7 +27,6 @@ pub(crate) mod slots;
 pub(crate) mod transpose;
 mod unrecorded;
 
-use crate::analysis::counted;
 use crate::error::Result;
 use crate::linearise::augment::Augmented;
 use crate::linearise::program::LinearFunction;
@@ -45,6 +44,7 @@ use crate::schedule::useful::local;
 use crate::schedule::{self, Scheduled};
 use crate::session::{Form, cotangent_type};
 use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
+use pullback_ir::counted;
 use pullback_ir::loops::{LoopData, Loops};
 use pullback_ir::{
     Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Module, Op, Terminator, Type, Value,

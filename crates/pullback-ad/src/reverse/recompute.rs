@@ -1,9 +1,9 @@
 //! Values of the forward sweep in the reverse sweep, got in the way that the plan says.
 
-use crate::analysis::counted::{Affine, Step};
 use crate::plan::{Key, Source};
 use crate::reverse::Sweeps;
 use crate::reverse::slots::Slot;
+use pullback_ir::counted::{Affine, Step};
 use pullback_ir::{BinOp, Builder, CastOp, Loop, Op, Type, Value, ValueDef};
 use std::cmp::Ordering;
 

@@ -26,7 +26,6 @@
 //!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are reversed
 //!   [jointly](super::joint_calls), there may be any.
 
-use crate::analysis::counted::{self, Affine, Counted, Step};
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;
 use crate::linearise::augment::Augmented;
@@ -39,6 +38,7 @@ use crate::schedule::known::terms::{Term, Terms};
 use crate::schedule::known::{Ends, KnownCotangents, Placed};
 use crate::session::{Disturbs, Form, Session};
 use pullback_ir::cfg::{Cfg, Edge};
+use pullback_ir::counted::{self, Affine, Counted, Step};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
 use pullback_ir::{Block, Callee, IntPred, Loop, Op, Terminator, Value};

@@ -67,8 +67,10 @@ pub fn generate_with(seed: u64, features: Features) -> Program {
         let layout = plan.layout(&mut request.layouts);
         let activity = if plan.active { Activity::Duplicated } else { Activity::Const };
         let last = i + 1 == plans.len();
-        let name = if last { "return".to_owned() } else { format!("a{i}") };
-        request.args.push(Argument::new(name, activity, layout));
+        request.args.push(match last {
+            true => Argument::result(activity, layout),
+            false => Argument::new(format!("a{i}"), activity, layout),
+        });
         let blob = plan.image(&mut image, &mut rng);
         image.args.push(blob);
     }

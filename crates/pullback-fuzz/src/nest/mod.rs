@@ -97,8 +97,7 @@ fn arguments(program: &Program, inner: Inner, rng: &mut Rng) -> (Vec<Argument>, 
             image.args.push(root);
             args.push(Argument::new(name, activity, argument.layout));
         };
-        // The last one is not the place of the result, and only that has this name.
-        let name = if argument.name == "return" { "out" } else { &argument.name };
+        let name = if argument.is_result { "out" } else { &argument.name };
         add(&mut image, name.to_owned(), *blob, argument.activity);
         if argument.activity.has_shadow() {
             for (i, shadow) in shadows.iter().enumerate() {

@@ -13,6 +13,18 @@ const fn pointer_layout<P, T: Differentiable + ?Sized>(name: &'static str) -> La
     Layout::new::<P>(name, pointer_fields::<P, T>())
 }
 
+/// The fields of a shared reference to `T`.
+const fn reference_fields<T: Differentiable + ?Sized>() -> &'static [Field] {
+    const {
+        assert!(address_comes_first());
+        if size_of::<&T>() == WORD {
+            &[Field::reference(0, layout_fn::<T>())]
+        } else {
+            &[Field::reference(0, layout_fn::<T>()), Field::inactive(WORD, WORD)]
+        }
+    }
+}
+
 /// The fields of `P`, a thin or wide pointer to `T`.
 pub(super) const fn pointer_fields<P, T: Differentiable + ?Sized>() -> &'static [Field] {
     const {
@@ -35,7 +47,7 @@ pub(super) const fn address_comes_first() -> bool {
 
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
-    const LAYOUT: Layout = pointer_layout::<Self, T>("&");
+    const LAYOUT: Layout = Layout::new::<Self>("&", reference_fields::<T>());
     const CHECKED: bool = T::CHECKED || T::CELLS;
     const PLAIN: bool = false;
     const VARIANTS: bool = false;

@@ -1,8 +1,8 @@
 //! What stands in the way of a derivative: each is an error here, at its place.
 
 use super::errors::*;
-use super::{Analysis, holds_float, reached};
-use crate::analysis::effects::{Change, Deed, Place, Reason};
+use super::{Analysis, holds_float, is_inert, reached};
+use crate::analysis::effects::{Change, Deed, Effects, Place, Reason};
 use crate::analysis::points_to::facts::may_carry;
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
@@ -10,11 +10,11 @@ use crate::analysis::points_to::strided::Strided;
 use crate::analysis::scope::{OnPanic, Scope};
 use crate::analysis::types::unseen::may_hide_floats;
 use crate::custom::{CustomRule, Role};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::request::{FieldKind, Mode};
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Callee, CastOp, Constant, FuncId, Function, Inst, Op, SourceLoc, Type, Value};
+use pullback_ir::{Callee, CastOp, Constant, FuncId, Function, Inst, InstData, Op, SourceLoc, Type, Value};
 use std::collections::HashSet;
 
 /// How the names of run-time functions begin, which derivatives call.
@@ -29,46 +29,37 @@ enum Together {
 }
 
 impl Analysis<'_> {
+    /// What stands in the way at an instruction.
+    pub(super) fn check_all(&self, id: FuncId, func: &Function, inst: Inst, handed_on: &HashSet<Value>) -> Result<()> {
+        self.check(id, func, inst)?;
+        self.check_unseen(id, func, inst, handed_on)?;
+        if self.request.rules.has_effects() { self.check_opaque(id, func, inst) } else { Ok(()) }
+    }
+
     /// What a rule knows nothing of must not carry a derivative: the captures of a closure.
-    fn check_rule_call(&self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) -> Result<()> {
+    fn check_rule_call(&self, id: FuncId, rule: &CustomRule, args: &[Value]) -> Result<()> {
         for (place, arg) in args.iter().zip(&rule.args).filter(|(_, arg)| arg.role == Role::Inert) {
             let layout = rule.layouts.get(arg.layout);
             let unseen =
                 layout.fields.iter().any(|field| matches!(field.kind, FieldKind::Opaque(_) | FieldKind::Unknown(_)));
             let object = self.facts.object(id, *place);
             if unseen && object.is_some_and(|o| self.active.reaches_active(self.facts, o)) {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    format!(
-                        "argument `{}` of `{}` carries a derivative that its rule has no place for",
-                        arg.name, rule.name
-                    ),
-                )
-                .at(loc)
-                .label("data that depends on the inputs goes in here, perhaps as the capture of a closure")
-                .help("pass that data as an argument of its own, to which the rule gives a cotangent"));
+                return Err(no_place_in_rule(arg, rule));
             }
         }
         Ok(())
     }
 
-    /// A function without a body has a rule, but not for this mode. `id` stands in for it.
-    fn rule_of_other_mode(&self, id: FuncId, rule: &CustomRule, name: &str) -> Error {
-        let calls = self.facts.functions.iter().flat_map(|f| {
-            let func = self.module.func(*f);
-            func.blocks().flat_map(|b| func.block(b).insts.clone()).map(|inst| func.inst(inst))
-        });
-        let call =
-            calls.into_iter().find(|data| matches!(data.op, Op::Call(Callee::Direct(callee), ..) if callee == id));
-        let (has, wants) = match self.request.mode {
-            Mode::Forward => ("reverse", "frule"),
-            Mode::Reverse => ("forward", "rrule"),
-        };
-        Error::new(ErrorKind::NoBody, format!("`{name}` has a rule for {has} mode only, and no body"))
-            .at(call.and_then(|data| data.loc))
-            .label("called here with data that depends on the inputs")
-            .note(format!("the rule it has is `{}`", rule.name))
-            .help(format!("write one for this mode, too: `#[{wants}(for = …)]`"))
+    /// The instructions of these functions, each with its function.
+    fn all_in(&self, functions: &[FuncId]) -> impl Iterator<Item = (FuncId, &Function, &InstData)> {
+        let funcs = functions.iter().map(|id| (*id, self.module.func(*id)));
+        funcs.flat_map(|(id, func)| func.insts().map(move |inst| (id, func, func.inst(inst))))
+    }
+
+    /// Where a function is called.
+    fn call_of(&self, id: FuncId) -> Option<SourceLoc> {
+        let is_call = |op: &Op| matches!(op, Op::Call(Callee::Direct(callee), ..) if *callee == id);
+        self.all_in(&self.facts.functions).find(|(.., data)| is_call(&data.op))?.2.loc
     }
 
     /// Every object that needs a shadow must be able to have one.
@@ -80,60 +71,20 @@ impl Analysis<'_> {
         for object in holding.into_iter().chain(pointing) {
             let origins = self.facts.objects.origins(object);
             let loc = self.reasons.get(&object).copied().flatten();
-            // A result that nobody wants the derivative of still has a shadow, of the engine's own.
+            // A result whose derivative is not asked for still has a shadow, of the engine's own.
             let mut reached_from = origins.args.iter().chain(&origins.inert);
             let constant = reached_from.find(|a| !request.args[**a].activity.has_shadow() && !request.is_result(**a));
             let shadowed = origins.args.iter().find(|a| request.args[**a].activity.has_shadow());
-            if let Some(constant) = constant {
-                let name = &request.args[*constant].name;
-                if let Some(other) = shadowed {
-                    let other = &request.args[*other].name;
-                    return Err(Error::new(
-                        ErrorKind::RuntimeActivity,
-                        format!("a pointer may reach `{name}`, which is `Const`, or `{other}`, which is not"),
-                    )
-                    .at(loc)
-                    .label("which of the two it is, is decided at run time")
-                    .note("only one of them has a shadow")
-                    .help(format!("make `{name}` duplicated too, with a zero shadow if its gradient is not wanted")));
-                }
-                return Err(Error::new(
-                    ErrorKind::ActiveInConst,
-                    format!("active data is stored in the memory of `{name}`, which is marked `Const`"),
-                )
-                .at(loc)
-                .label("a value that depends on the inputs is stored here")
-                .note(format!("`{name}` has no shadow, so the derivative of what is read back from it would be lost"))
-                .help(format!("mark `{name}` as `Duplicated` (reverse) or `Dual` (forward) and pass a zero shadow")));
-            }
-            if let Some(skipped) = origins.inert.first() {
-                let name = &request.args[*skipped].name;
-                return Err(Error::new(
-                    ErrorKind::ActiveInConst,
-                    format!("active data is stored in memory that is reached through a skipped field of `{name}`"),
-                )
-                .at(loc)
-                .label("a value that depends on the inputs is stored here")
-                .note("what a skipped field leads to has no shadow, so the derivative of what is read back from it would be lost")
-                .help("let the field take part: remove its `#[pullback(skip)]`"));
-            }
-            if origins.statics {
-                return Err(Error::new(ErrorKind::ActiveInConst, "active data is stored in a `static`")
-                    .at(loc)
-                    .label("a value that depends on the inputs is stored here")
-                    .note("statics are constant for the derivative: they have no shadow")
-                    .help("pass the memory as an argument instead"));
-            }
-            if origins.foreign {
-                return Err(Error::new(
-                    ErrorKind::NoBody,
-                    "active data is stored in memory made by a function whose body is not known",
-                )
-                .at(loc)
-                .label("a value that depends on the inputs is stored here")
-                .note("that memory has no shadow")
-                .help("keep active data in memory that the function allocates itself, or that an argument brings"));
-            }
+            let name = |arg: &usize| &*request.args[*arg].name;
+            let error = match (constant, shadowed) {
+                (Some(constant), Some(other)) => const_or_not(name(constant), name(other)),
+                (Some(constant), None) => in_const(name(constant)),
+                _ if let Some(skipped) = origins.inert.first() => behind_skipped(name(skipped)),
+                _ if origins.statics => in_static(),
+                _ if origins.foreign => in_foreign(),
+                _ => continue,
+            };
+            return Err(error.at(loc));
         }
         Ok(())
     }
@@ -156,14 +107,7 @@ impl Analysis<'_> {
             if let Some(target) = targets.find(|target| has_tangent(*target))
                 && written()
             {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    "a reference to a constant is returned, or stored in an argument, in forward mode",
-                )
-                .at(self.stored_at(object, target))
-                .label("a reference to a `static`, or to a constant of the program")
-                .note("its tangent would be a reference to zeros that live as long")
-                .help("return or store a copy of the value"));
+                return Err(escaping_constant().at(self.stored_at(object, target)));
             }
         }
         Ok(())
@@ -171,44 +115,28 @@ impl Analysis<'_> {
 
     /// Whether pointers may be stored in an object, or copied there.
     fn moves_pointers_to(&self, object: ObjId) -> bool {
-        self.facts.returning.iter().any(|id| {
-            let func = self.module.func(*id);
-            let mut all = func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| &func.inst(*inst).op);
-            all.any(|op| match op {
-                Op::Store { ptr, value, .. } => {
-                    let carries = *func.ty(*value) == Type::Ptr || self.facts.is_word(*id, func.ty(*value), *value);
-                    carries && self.facts.object(*id, *ptr) == Some(object)
-                }
-                Op::Copy { dst, .. } => self.facts.object(*id, *dst) == Some(object),
-                _ => false,
-            })
+        self.all_in(&self.facts.returning).any(|(id, func, data)| match &data.op {
+            Op::Store { ptr, value, .. } => {
+                let carries = *func.ty(*value) == Type::Ptr || self.facts.is_word(id, func.ty(*value), *value);
+                carries && self.facts.object(id, *ptr) == Some(object)
+            }
+            Op::Copy { dst, .. } => self.facts.object(id, *dst) == Some(object),
+            _ => false,
         })
     }
 
     /// Where a pointer to one object is stored in another.
     fn stored_at(&self, place: ObjId, target: ObjId) -> Option<SourceLoc> {
-        self.facts.returning.iter().find_map(|id| {
-            let func = self.module.func(*id);
-            let all = func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| func.inst(*inst));
-            let mut stores = all.filter(|data| match data.op {
-                Op::Store { ptr, value, .. } => {
-                    self.facts.object(*id, ptr) == Some(place) && self.facts.object(*id, value) == Some(target)
-                }
-                _ => false,
-            });
-            stores.find_map(|data| data.loc)
+        let is = |id, value, object| self.facts.object(id, value) == Some(object);
+        self.all_in(&self.facts.returning).find_map(|(id, _, data)| match data.op {
+            Op::Store { ptr, value, .. } if is(id, ptr, place) && is(id, value, target) => data.loc,
+            _ => None,
         })
     }
 
     /// An argument's enum that is moved without a look at its variant, though its floats cannot be told from pointers,
     /// or floats of one width from those of another.
-    pub(super) fn check_unseen(
-        &self,
-        id: FuncId,
-        func: &Function,
-        inst: Inst,
-        handed_on: &HashSet<Value>,
-    ) -> Result<()> {
+    fn check_unseen(&self, id: FuncId, func: &Function, inst: Inst, handed_on: &HashSet<Value>) -> Result<()> {
         let data = func.inst(inst);
         let hides = |ptr: Value, align: u64, len: Option<u64>| {
             let object = self.facts.object(id, ptr).filter(|o| self.active.is_shadowed(*o));
@@ -227,18 +155,11 @@ impl Analysis<'_> {
             }
             _ => false,
         };
-        if !hidden {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::UnknownType, "a value whose layout depends on a variant is moved unseen")
-            .at(data.loc)
-            .label("moved here")
-            .note("its variants hold floats beside pointers, or floats of two widths: which lies where is only known by a look at the variant")
-            .help("match on it and use its floats, or move its payload variant by variant"))
+        if hidden { Err(moved_unseen()) } else { Ok(()) }
     }
 
-    /// On the way to a panic, too, it has to be known which pointers have shadows: what those lead to is given back. The
-    /// tangents of floats are neither read nor written there.
+    /// On the way to a panic, too, it has to be known which pointers have shadows: what those lead to is given back.
+    /// The tangents of floats are neither read nor written there.
     pub(super) fn check_way_out(&self, id: FuncId) -> Result<()> {
         let func = self.module.func(id);
         let (cfg, returns) = (Cfg::new(func), self.facts.returning.contains(&id));
@@ -256,7 +177,7 @@ impl Analysis<'_> {
                     _ => false,
                 };
                 if unclear {
-                    return Err(partly_inert(data.loc));
+                    return Err(partly_inert().at(data.loc));
                 }
             }
         }
@@ -269,11 +190,9 @@ impl Analysis<'_> {
     fn may_be_active_cell(&self, id: FuncId, ptr: Value) -> bool {
         let (objects, regions) = (&self.facts.objects, &self.facts.regions);
         let unknown = |object: &ObjId| {
-            let origins = objects.origins(*object);
-            let unknown = origins.foreign || origins.statics || !origins.inert.is_empty();
             regions.is_shared(*object)
                 && !self.active.is_shadowed(*object)
-                && (unknown || objects.is_marked(*object, Property::Inert))
+                && (objects.origins(*object).is_untyped() || objects.is_marked(*object, Property::Inert))
         };
         let cell = |object: &ObjId| regions.is_shared(*object) && !objects.origins(*object).args.is_empty();
         self.facts.object(id, ptr).is_some_and(|object| unknown(&object)) && self.stored.iter().any(cell)
@@ -286,12 +205,10 @@ impl Analysis<'_> {
             return false;
         }
         let (objects, at) = (&self.facts.objects, self.facts.place(id, ptr, align));
-        let some =
-            |property| objects.is_marked(object, property) && objects.some_marked(object, property, &at, ty.size());
-        let mut variants = objects.opaque(object).iter().filter(|opaque| opaque.skips);
-        variants.any(|opaque| holds_float(ty) && at.overlaps(ty.size(), &opaque.at.into(), opaque.bytes))
+        let some = |property| objects.some_marked(object, property, &at, ty.size());
+        holds_float(ty) && objects.touched_opaque(object, &at, ty.size()).any(|opaque| opaque.skips)
             || some(Property::PartlyInert)
-            || some(Property::Inert) && !self.is_inert(id, ptr, align, ty.size())
+            || some(Property::Inert) && !is_inert(self.facts, id, ptr, align, ty.size())
     }
 
     /// Whether a pointer is read from bytes that take no part, so that it has no shadow there, and may be one that has.
@@ -299,7 +216,7 @@ impl Analysis<'_> {
         let object = self.facts.object(id, result).or_else(|| self.facts.carried_object(id, result));
         object.is_some_and(|object| self.active.is_shadowed(object))
             && self.facts.object(id, ptr).is_some_and(|object| self.active.is_shadowed(object))
-            && self.is_inert(id, ptr, align, self.module.func(id).ty(result).size())
+            && is_inert(self.facts, id, ptr, align, self.module.func(id).ty(result).size())
     }
 
     /// Whether a pointer that may lead to bytes that take no part is stored where, by a layout, pointers lead to
@@ -308,9 +225,9 @@ impl Analysis<'_> {
         let (Some(to), Some(object)) = (self.facts.object(id, ptr), self.facts.object(id, value)) else { return false };
         let objects = &self.facts.objects;
         let may_be_inert = |at: &Offsets, width| {
-            let mut variants = objects.opaque(object).iter().filter(|opaque| opaque.skips);
-            [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.some_marked(object, *mark, at, width))
-                || variants.any(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes))
+            objects.some_marked(object, Property::Inert, at, width)
+                || objects.some_marked(object, Property::PartlyInert, at, width)
+                || objects.touched_opaque(object, at, width).any(|opaque| opaque.skips)
         };
         let (place, start) = (self.facts.place(id, ptr, align), self.facts.place(id, value, 1));
         let mut floats = objects.led_to(to, &place);
@@ -325,45 +242,35 @@ impl Analysis<'_> {
         if !objects.origins(object).heap || !objects.is_lent(to, &self.facts.place(id, ptr, align)) {
             return false;
         }
-        let skips = |object: &ObjId| {
-            [Property::Inert, Property::PartlyInert].iter().any(|mark| objects.is_marked(*object, *mark))
-        };
+        let has = |object, property| objects.is_marked(object, property);
+        let skips = |object: &ObjId| has(*object, Property::Inert) || has(*object, Property::PartlyInert);
         reached(self.facts, object).iter().any(skips)
     }
 
     /// Functions without derivative must leave the floats and pointers alone that have shadows: those that are called,
     /// and those whose address goes somewhere together with a pointer.
-    pub(super) fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
+    fn check_opaque(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let (data, rules) = (func.inst(inst), &self.request.rules);
         if let Op::Call(Callee::Direct(callee), args, _) = &data.op
             && self.request.rule(*callee).is_none()
             && let Some(effects) = rules.effects(*callee)
         {
-            let name = self.quoted(*callee);
             for change in &effects.changes {
                 let found = args.get(change.param).and_then(|arg| self.spoiled(id, func, *arg, change, effects.reason));
                 if let Some(deed) = found {
-                    return Err(spoils(&name, deed, effects.reason, data.loc));
+                    return Err(spoils(&format!("`{}`", self.name(*callee)), deed, effects.reason));
                 }
             }
         }
         for (position, operand) in data.op.operands().into_iter().enumerate() {
-            let Some(effects) = func.as_const(operand).and_then(|constant| rules.effects_by(constant)) else {
-                continue;
-            };
-            // Where it is called by its address, that is an error by itself.
-            if effects.reason == Reason::Nature {
-                continue;
-            }
-            let name = match func.as_const(operand) {
-                Some(Constant::Func(f)) => self.quoted(*f),
-                _ => "a method of this value".to_owned(),
-            };
-            let found = effects.changes.iter().filter(|change| change.param == 0);
-            for change in found {
-                let with = self.together_with(id, func, inst, position);
+            let Some(constant) = func.as_const(operand) else { continue };
+            // Where one of std's own is called by its address, that is an error by itself.
+            let effects = rules.effects_by(constant).filter(|effects| effects.reason != Reason::Nature);
+            let Some(Effects { changes, reason }) = effects else { continue };
+            let with = self.together_with(id, func, inst, position);
+            for change in changes.iter().filter(|change| change.param == 0) {
                 let spoiled = match &with {
-                    Together::Value(value) => self.spoiled(id, func, *value, change, effects.reason),
+                    Together::Value(value) => self.spoiled(id, func, *value, change, *reason),
                     Together::Objects(objects) => {
                         let reaches =
                             |o: &ObjId| self.active.is_shadowed(*o) && self.active.reaches_active(self.facts, *o);
@@ -371,7 +278,11 @@ impl Analysis<'_> {
                     }
                 };
                 if let Some(deed) = spoiled {
-                    return Err(spoils(&name, deed, effects.reason, data.loc));
+                    let name = match constant {
+                        Constant::Func(function) => format!("`{}`", self.name(*function)),
+                        _ => "a method of this value".to_owned(),
+                    };
+                    return Err(spoils(&name, deed, *reason));
                 }
             }
         }
@@ -379,8 +290,8 @@ impl Analysis<'_> {
     }
 
     /// The name of a function, for a message.
-    fn quoted(&self, function: FuncId) -> String {
-        format!("`{:#}`", rustc_demangle::demangle(&self.module.func(function).name))
+    fn name(&self, function: FuncId) -> String {
+        format!("{:#}", rustc_demangle::demangle(&self.module.func(function).name))
     }
 
     /// The pointer that goes with an address of a function, or a table of them, where that is an operand: the one
@@ -388,23 +299,22 @@ impl Analysis<'_> {
     fn together_with(&self, id: FuncId, func: &Function, inst: Inst, position: usize) -> Together {
         match &func.inst(inst).op {
             Op::Call(_, args, _) if position > 0 && args.len() > position => Together::Value(args[position - 1]),
-            Op::InsertValue(into, _, 1) => match func.def_inst(*into).map(|i| &func.inst(i).op) {
+            Op::InsertValue(into, _, 1) => match func.def_op(*into) {
                 Some(Op::InsertValue(_, value, 0)) => Together::Value(*value),
                 _ => Together::Objects(self.facts.field_objects(id, *into).collect()),
             },
             Op::Store { ptr, .. } => {
                 let objects = &self.facts.objects;
                 let before = self.facts.offset(id, *ptr).plus(&Offsets::from(Strided::exact(-8)));
-                let cells = self.facts.object(id, *ptr).into_iter().flat_map(|o| objects.cells(o).to_vec());
-                let there = cells.filter(|c| before.overlaps(8, &c.at.into(), c.width));
+                let there = self.facts.object(id, *ptr).into_iter().flat_map(|o| objects.touched(o, &before, 8));
                 Together::Objects(there.filter_map(|c| objects.pointee(c.content)).map(|(o, _)| o).collect())
             }
             _ => Together::Objects(self.facts.objects.all().collect()),
         }
     }
 
-    /// Whether a change behind a pointer spoils a shadow: what is done then. If what is written is computed from what is
-    /// behind the pointer, floats need a shadow that have none.
+    /// Whether a change behind a pointer spoils a shadow: what is done then. If what is written is computed from what
+    /// is behind the pointer, floats need a shadow that have none.
     fn spoiled(&self, id: FuncId, func: &Function, given: Value, change: &Change, reason: Reason) -> Option<Deed> {
         if *func.ty(given) != Type::Ptr {
             let number = func.ty(given).is_int() && self.facts.kinds(id, given).contains(Kinds::INT);
@@ -427,10 +337,7 @@ impl Analysis<'_> {
         let reaches =
             |o: ObjId| active.is_shadowed(o) && (follows && is_known(o) || active.reaches_active(self.facts, o));
         // What takes no part, the text of a string say, has nothing in a shadow that follows it.
-        let touched = |at: Offsets, width: u64| {
-            let cells = objects.cells(object).iter();
-            cells.filter(move |c| at.overlaps(width, &c.at.into(), c.width) && !objects.is_inert(object, c))
-        };
+        let touched = |at: Offsets, width: u64| objects.live_cells(object).filter(move |cell| cell.meets(&at, width));
         match place {
             Place::At(at, width) if deed != Deed::HandsBack => {
                 let (at, width) = match width {
@@ -452,143 +359,101 @@ impl Analysis<'_> {
         }
     }
 
+    /// Whether a value carries a derivative, or leads to what does.
+    fn touches(&self, id: FuncId, func: &Function, value: Value) -> bool {
+        let is_number = || func.ty(value).is_int() && self.facts.kinds(id, value).contains(Kinds::INT);
+        let leads = |object| self.active.is_shadowed(object) && self.active.reaches_active(self.facts, object);
+        self.active.is_active(id, value) && !is_number()
+            || self.active.has_active_bits(id, value)
+            || *func.ty(value) == Type::Ptr && self.facts.object(id, value).is_some_and(leads)
+    }
+
     /// What cannot be differentiated is an error at its place.
-    pub(super) fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
+    fn check(&self, id: FuncId, func: &Function, inst: Inst) -> Result<()> {
         let data = func.inst(inst);
-        let shadowed =
-            |v: Value| self.facts.object(id, v).is_some_and(|o| self.active.is_shadowed(o) && *func.ty(v) == Type::Ptr);
-        let number = |v: Value| func.ty(v).is_int() && self.facts.kinds(id, v).contains(Kinds::INT);
-        let touches = |v: Value| {
-            self.active.is_active(id, v) && !number(v)
-                || self.active.has_active_bits(id, v)
-                || shadowed(v) && self.facts.object(id, v).is_some_and(|o| self.active.reaches_active(self.facts, o))
+        let has_bits = |v: Value| self.active.has_active_bits(id, v);
+        let is_trick = match &data.op {
+            Op::Cast(CastOp::Bitcast, a) => has_bits(*a) && data.result.is_some_and(|r| func.ty(r).is_float()),
+            Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) => self.is_bits(id, func, *a),
+            Op::Cast(CastOp::IntToPtr, a) | Op::Store { value: a, .. } => has_bits(*a),
+            // What comes out of the aggregate is not known.
+            Op::InsertValue(_, value, _) => func.ty(*value).is_int() && self.is_bits(id, func, *value),
+            _ => false,
         };
-        match &data.op {
-            Op::Cast(CastOp::Bitcast | CastOp::UiToFp | CastOp::SiToFp, a)
-                if self.active.has_active_bits(id, *a) && data.result.is_some_and(|r| func.ty(r).is_float()) =>
-            {
-                Err(bit_trick(data.loc))
+        if is_trick {
+            return Err(bit_trick());
+        }
+        let touches = |args: &[Value]| args.iter().any(|arg| self.touches(id, func, *arg));
+        match (&data.op, data.result) {
+            (Op::Load { ptr, align }, Some(result)) => self.check_load(id, func, (*ptr, *align), result),
+            (Op::Store { ptr, value, align }, _) => self.check_store(id, func, (*ptr, *align), *value),
+            (Op::Copy { dst, src, len, align, .. }, _) => {
+                let copies = |to| self.copies_floats(id, func, *dst, align.0, to, *len);
+                let is_unknown = self.may_be_active_cell(id, *src) && self.facts.object(id, *dst).is_some_and(copies);
+                if is_unknown { Err(unknown_cell()) } else { Ok(()) }
             }
-            Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) if self.is_bits(id, func, *a) => Err(bit_trick(data.loc)),
-            Op::Cast(CastOp::IntToPtr, a) if self.active.has_active_bits(id, *a) => Err(bit_trick(data.loc)),
-            Op::Store { value, .. } if self.active.has_active_bits(id, *value) => Err(bit_trick(data.loc)),
-            Op::Load { ptr, .. } if holds_float(func.ty(data.result.expect("a load has a result"))) && self.may_be_active_cell(id, *ptr) => {
-                Err(unknown_cell(data.loc))
+            (Op::Call(Callee::Direct(callee), args, _), _) if let Some(rule) = self.request.rule(*callee) => {
+                self.check_rule_call(id, rule, args)
             }
-            Op::Copy { dst, src, len, align, .. }
-                if self.may_be_active_cell(id, *src)
-                    && self.facts.object(id, *dst).is_some_and(|to| self.copies_floats(id, func, *dst, align.0, to, *len)) =>
-            {
-                Err(unknown_cell(data.loc))
-            }
-            Op::Load { ptr, align }
-                if data.result.is_some_and(|result| {
-                    self.is_partly_inert(id, *ptr, *align, func.ty(result))
-                        || self.may_not_be_inert(id, *ptr, *align, result)
-                }) =>
-            {
-                Err(partly_inert(data.loc))
-            }
-            Op::Store { ptr, value, align } if self.is_partly_inert(id, *ptr, *align, func.ty(*value)) => {
-                Err(partly_inert(data.loc))
-            }
-            Op::Store { ptr, value, align }
-                if self.active.is_active(id, *value)
-                    && shadowed(*ptr)
-                    && self.is_inert(id, *ptr, *align, func.ty(*value).size()) =>
-            {
-                Err(Error::new(ErrorKind::ActiveInConst, "active data is stored in a skipped field")
-                    .at(data.loc)
-                    .label("a value that depends on the inputs is stored here")
-                    .note("the field has `#[pullback(skip)]`, so the derivative of what is read back from it would be lost")
-                    .help("let the field take part: remove its `#[pullback(skip)]`"))
-            }
-            Op::Store { ptr, value, align } if shadowed(*value) && self.leads_to_inert(id, *ptr, *align, *value) => {
-                Err(leads_to_skipped(data.loc))
-            }
-            Op::Store { ptr, value, align }
-                if self.request.mode == Mode::Forward
-                    && shadowed(*value)
-                    && self.leaks_skipped(id, *ptr, *align, *value) =>
-            {
-                Err(leaked_skipped(data.loc))
-            }
-            // Nobody would know what comes out of the aggregate.
-            Op::InsertValue(_, value, _)
-                if func.ty(*value).is_int()
-                    && (self.active.has_active_bits(id, *value) || self.is_bits(id, func, *value)) =>
-            {
-                Err(bit_trick(data.loc))
-            }
-            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
-                self.check_rule_call(id, self.request.rule(*callee).expect("just looked"), args, data.loc)
-            }
-            Op::Call(Callee::Direct(callee), args, _) => {
-                let target = self.module.func(*callee);
+            (Op::Call(Callee::Direct(callee), args, _), _) => {
                 let known = TapeUse::of(self.module, func, &data.op).is_some();
-                if self.facts.functions.contains(callee) || target.attrs.inactive || target.attrs.noreturn || known {
+                if known || !self.is_unseen(*callee) || !touches(args) {
                     return Ok(());
                 }
-                if !args.iter().any(|a| touches(*a)) {
-                    return Ok(());
-                }
-                let name = format!("{:#}", rustc_demangle::demangle(&target.name));
-                if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
-                    return Err(self.rule_of_other_mode(id, rule, &name));
-                }
-                if name.starts_with(RUNTIME) {
-                    return Err(moves_words(data.loc));
-                }
-                // A name without a path is one of C's.
-                let in_c = !name.contains("::");
-                let of = if in_c { format!("{name}, abi = \"C\"") } else { name.clone() };
-                let error = Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
-                    .at(data.loc)
-                    .label("called here with data that depends on the inputs")
-                    .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
-                    .help(format!("give it a rule: `#[rrule(for = {of})]`, `#[frule(for = {of})]`; or keep active data away from the call"));
-                Err(if in_c {
-                    error.help("rules for C's mathematical functions and for BLAS are in `pullback`, with its features `libm` and `cblas`")
-                } else {
-                    error
-                })
+                Err(self.unseen_call(id, *callee))
             }
-            Op::Call(Callee::Indirect(_), args, _) if args.iter().any(|a| touches(*a)) => Err(indirect_call(data.loc)),
-            Op::Opaque(op) if op.args.iter().any(|a| touches(*a)) => {
+            (Op::Call(Callee::Indirect(_), args, _), _) if touches(args) => Err(indirect_call()),
+            (Op::Opaque(op), result) if touches(&op.args) => {
                 // Reading through a pointer is harmless where no result carries a float.
-                let carries = data.result.is_some_and(|r| !matches!(func.ty(r), Type::Int(1..=31)));
-                if !op.writes && !carries {
-                    return Ok(());
-                }
-                if &*op.name == "indirect call" {
-                    return Err(indirect_call(data.loc));
-                }
-                if matches!(&*op.name, "volatile load" | "volatile store") {
-                    return Err(volatile(data.loc));
-                }
-                if matches!(&*op.name, "atomicrmw" | "cmpxchg" | "atomic load" | "atomic store") {
-                    // The driver says the same of what it finds inside std's atomics.
-                    return Err(Error::new(
-                        ErrorKind::Unsupported,
-                        "atomics, locks and `Arc` around data that depends on the inputs are not supported yet",
-                    )
-                    .at(data.loc)
-                    .label("an atomic operation on memory that holds such data")
-                    .help(
-                        "use plain memory, a `Cell` or an `Rc`; take a lock outside of the function, and give it what the \
-                         lock protects",
-                    ));
-                }
-                let what = match &*op.name {
-                    "asm" => "inline assembly".to_owned(),
-                    name => format!("the LLVM instruction `{name}`"),
-                };
-                Err(Error::new(ErrorKind::Unsupported, format!("{what} on data that depends on the inputs"))
-                    .at(data.loc)
-                    .label("this has no derivative")
-                    .help("keep active data away from it, or write the computation in plain Rust"))
+                let carries = result.is_some_and(|r| !matches!(func.ty(r), Type::Int(1..=31)));
+                if op.writes || carries { Err(opaque(op)) } else { Ok(()) }
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_load(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> Result<()> {
+        if holds_float(func.ty(result)) && self.may_be_active_cell(id, ptr) {
+            return Err(unknown_cell());
+        }
+        let unclear =
+            self.is_partly_inert(id, ptr, align, func.ty(result)) || self.may_not_be_inert(id, ptr, align, result);
+        if unclear { Err(partly_inert()) } else { Ok(()) }
+    }
+
+    fn check_store(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value) -> Result<()> {
+        let ty = func.ty(value);
+        let is_shadowed = |v| self.facts.object(id, v).is_some_and(|object| self.active.is_shadowed(object));
+        let is_reference = *ty == Type::Ptr && is_shadowed(value);
+        if self.is_partly_inert(id, ptr, align, ty) {
+            Err(partly_inert())
+        } else if self.active.is_active(id, value)
+            && is_shadowed(ptr)
+            && is_inert(self.facts, id, ptr, align, ty.size())
+        {
+            Err(in_skipped())
+        } else if is_reference && self.leads_to_inert(id, ptr, align, value) {
+            Err(leads_to_skipped())
+        } else if self.request.mode == Mode::Forward && is_reference && self.leaks_skipped(id, ptr, align, value) {
+            Err(leaked_skipped())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether a function is not looked into, and may carry a derivative.
+    fn is_unseen(&self, callee: FuncId) -> bool {
+        let attrs = &self.module.func(callee).attrs;
+        !self.facts.functions.contains(&callee) && !attrs.inactive && !attrs.noreturn
+    }
+
+    /// A function that is not looked into is given data that depends on the inputs.
+    fn unseen_call(&self, id: FuncId, callee: FuncId) -> Error {
+        let name = self.name(callee);
+        // It is a stand-in that calls it.
+        if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
+            return rule_of_other_mode(&name, rule, self.request.mode).at(self.call_of(id));
+        }
+        if name.starts_with(RUNTIME) { moves_words() } else { no_body(&name) }
     }
 }

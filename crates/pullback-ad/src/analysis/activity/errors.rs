@@ -1,33 +1,35 @@
-//! What is said of the obstacles that [`checks`](super::checks) finds.
+//! What is said of the obstacles that [`checks`](super::checks) finds, without their places.
 
 use crate::analysis::effects::{Deed, Reason};
 use crate::analysis::types::pieces::Lost;
+use crate::custom::{CustomRule, RuleArgument};
 use crate::error::{Error, ErrorKind};
-use pullback_ir::SourceLoc;
+use crate::request::Mode;
+use pullback_ir::OpaqueOp;
 
-pub(super) fn unknown_cell(loc: Option<SourceLoc>) -> Error {
+pub(super) fn unknown_cell() -> Error {
     Error::new(ErrorKind::RuntimeActivity, "a float is read that may lie in a cell in which active data is stored")
-        .at(loc)
         .label("read here, from a capture, a `static`, or a `Const` argument of a type without `Differentiable`")
-        .note("the function stores active data in a cell of an argument; if that is the same cell, what is read here has a derivative that would be lost")
+        .note(
+            "the function stores active data in a cell of an argument; if that is the same cell, what is read here has \
+             a derivative that would be lost",
+        )
         .help("pass the data as an argument whose type is `Differentiable`; it may be `Const`")
 }
 
-pub(super) fn partly_inert(loc: Option<SourceLoc>) -> Error {
+pub(super) fn partly_inert() -> Error {
     Error::new(ErrorKind::UnknownType, "it cannot be told whether this is in a skipped field or not")
-        .at(loc)
         .label("memory with and without a field that has `#[pullback(skip)]` is used here")
         .help("use the two in functions or branches of their own, or remove the `#[pullback(skip)]`")
 }
 
 /// A function without derivative changes what has a shadow.
-pub(super) fn spoils(name: &str, deed: Deed, reason: Reason, loc: Option<SourceLoc>) -> Error {
+pub(super) fn spoils(name: &str, deed: Deed, reason: Reason) -> Error {
     if deed == Deed::Keeps {
         return Error::new(
             ErrorKind::Unsupported,
             format!("{name} carries no derivative, and is given data that depends on the inputs"),
         )
-        .at(loc)
         .label("given such data here")
         .note("what the program later reads of it would have no derivative")
         .help("do this outside of the function, or keep active data away from the call");
@@ -51,7 +53,6 @@ pub(super) fn spoils(name: &str, deed: Deed, reason: Reason, loc: Option<SourceL
         ),
     };
     Error::new(ErrorKind::Unsupported, format!("{name} carries no derivative, and {does}"))
-        .at(loc)
         .label("given such memory here")
         .note(why)
         .help(
@@ -62,19 +63,17 @@ pub(super) fn spoils(name: &str, deed: Deed, reason: Reason, loc: Option<SourceL
         )
 }
 
-pub(super) fn indirect_call(loc: Option<SourceLoc>) -> Error {
+pub(super) fn indirect_call() -> Error {
     Error::new(
         ErrorKind::IndirectCall,
         "a call through a function pointer or trait object with data that depends on the inputs",
     )
-    .at(loc)
     .label("which function is called here is not known when the program is built")
     .help("call the function directly, or make the caller generic over it")
 }
 
-pub(super) fn volatile(loc: Option<SourceLoc>) -> Error {
+fn volatile() -> Error {
     Error::new(ErrorKind::Unsupported, "a volatile access to data that depends on the inputs")
-        .at(loc)
         .label("this has no derivative: what is behind the pointer may not be memory")
         .help("read and write that memory plainly, by `*p`")
 }
@@ -93,42 +92,185 @@ pub(super) fn in_pieces(lost: Lost) -> Error {
         .help("use numbers of 64 bits in that enum, or put those of 32 bits in a `Box`, too")
 }
 
-pub(super) fn leads_to_skipped(loc: Option<SourceLoc>) -> Error {
+pub(super) fn leads_to_skipped() -> Error {
     Error::new(ErrorKind::ActiveInConst, "a reference to a skipped field is stored in a result or an argument")
-        .at(loc)
         .label("stored here")
         .note("the field has `#[pullback(skip)]`, so the tangent that the reference would lead to is not there")
         .help("hand on the field's value, or let the field take part: remove its `#[pullback(skip)]`")
 }
 
-pub(super) fn leaked_skipped(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::ActiveInConst, "a shared reference to memory that the function makes is stored in a result or an argument")
-        .at(loc)
-        .label("stored here")
-        .note("there may be a string or a field with `#[pullback(skip)]` behind it, of which the tangent would have none of its own")
-        .help("return a `&mut`, a `Box` or a `Vec`, or where the value lies; of memory that is leaked a `&'static mut`")
+pub(super) fn leaked_skipped() -> Error {
+    Error::new(
+        ErrorKind::ActiveInConst,
+        "a shared reference to memory that the function makes is stored in a result or an argument",
+    )
+    .label("stored here")
+    .note(
+        "there may be a string or a field with `#[pullback(skip)]` behind it, of which the tangent would have none of \
+         its own",
+    )
+    .help("return a `&mut`, a `Box` or a `Vec`, or where the value lies; of memory that is leaked a `&'static mut`")
 }
 
-pub(super) fn put_together(loc: Option<SourceLoc>) -> Error {
+pub(super) fn put_together() -> Error {
     Error::new(ErrorKind::BitTrick, "the bits of an active float are taken apart and put together again")
-        .at(loc)
         .label("the float is put together here")
-        .note("the optimiser does so with the payload of an enum, where other variants have numbers or flags in the float's place")
-        .help("put the float of each variant in a field of its own, beside the enum, or box the variant's other payloads")
+        .note(
+            "the optimiser does so with the payload of an enum, where other variants have numbers or flags in the \
+             float's place",
+        )
+        .help(
+            "put the float of each variant in a field of its own, beside the enum, or box the variant's other payloads",
+        )
 }
 
-pub(super) fn moves_words(loc: Option<SourceLoc>) -> Error {
-    Error::new(ErrorKind::Unsupported, "a derivative that moves the payload of an enum unseen cannot be differentiated itself")
-        .at(loc)
-        .label("this is such a derivative")
-        .note("an enum has a float in one variant and a pointer in another, and is moved without a look at its variant: a `Vec` of such enums grows, for example")
-        .help("give such a `Vec` its capacity when it is made, put the floats in a `Vec` of their own, or put them in a `Box` as well")
+pub(super) fn moves_words() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "a derivative that moves the payload of an enum unseen cannot be differentiated itself",
+    )
+    .label("this is such a derivative")
+    .note(
+        "an enum has a float in one variant and a pointer in another, and is moved without a look at its variant: a \
+         `Vec` of such enums grows, for example",
+    )
+    .help(
+        "give such a `Vec` its capacity when it is made, put the floats in a `Vec` of their own, or put them in a \
+         `Box` as well",
+    )
 }
 
-pub(super) fn bit_trick(loc: Option<SourceLoc>) -> Error {
+pub(super) fn bit_trick() -> Error {
     Error::new(ErrorKind::BitTrick, "the bits of an active float are used as an integer")
-        .at(loc)
         .label("the result of integer arithmetic on a float's bits is used here")
         .note("the derivative of integer operations on bits is not defined")
-        .help("write the computation with float operations, or give the function that does this a rule: `#[rrule(for = …)]`")
+        .help(
+            "write the computation with float operations, or give the function that does this a rule: \
+             `#[rrule(for = …)]`",
+        )
+}
+
+/// What a rule knows nothing of carries a derivative: the captures of a closure.
+pub(super) fn no_place_in_rule(arg: &RuleArgument, rule: &CustomRule) -> Error {
+    let headline =
+        format!("argument `{}` of `{}` carries a derivative that its rule has no place for", arg.name, rule.name);
+    Error::new(ErrorKind::Unsupported, headline)
+        .label("data that depends on the inputs goes in here, perhaps as the capture of a closure")
+        .help("pass that data as an argument of its own, to which the rule gives a cotangent")
+}
+
+/// The function `name` has no body, and this rule, which is not for the mode.
+pub(super) fn rule_of_other_mode(name: &str, rule: &CustomRule, mode: Mode) -> Error {
+    let (has, wants) = match mode {
+        Mode::Forward => ("reverse", "frule"),
+        Mode::Reverse => ("forward", "rrule"),
+    };
+    Error::new(ErrorKind::NoBody, format!("`{name}` has a rule for {has} mode only, and no body"))
+        .label("called here with data that depends on the inputs")
+        .note(format!("the rule it has is `{}`", rule.name))
+        .help(format!("write one for this mode, too: `#[{wants}(for = …)]`"))
+}
+
+pub(super) fn no_body(name: &str) -> Error {
+    // A name without a path is one of C's.
+    let in_c = !name.contains("::");
+    let of = if in_c { format!("{name}, abi = \"C\"") } else { name.to_owned() };
+    let error = Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
+        .label("called here with data that depends on the inputs")
+        .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
+        .help(format!(
+            "give it a rule: `#[rrule(for = {of})]`, `#[frule(for = {of})]`; or keep active data away from the call"
+        ));
+    let for_c =
+        "rules for C's mathematical functions and for BLAS are in `pullback`, with its features `libm` and `cblas`";
+    if in_c { error.help(for_c) } else { error }
+}
+
+pub(super) fn const_or_not(name: &str, other: &str) -> Error {
+    let headline = format!("a pointer may reach `{name}`, which is `Const`, or `{other}`, which is not");
+    Error::new(ErrorKind::RuntimeActivity, headline)
+        .label("which of the two it is, is decided at run time")
+        .note("only one of them has a shadow")
+        .help(format!("make `{name}` duplicated too, with a zero shadow if its gradient is not wanted"))
+}
+
+/// Active data is stored where there is no shadow.
+fn stored(kind: ErrorKind, place: &str) -> Error {
+    Error::new(kind, format!("active data is stored in {place}"))
+        .label("a value that depends on the inputs is stored here")
+}
+
+pub(super) fn in_const(name: &str) -> Error {
+    stored(ErrorKind::ActiveInConst, &format!("the memory of `{name}`, which is marked `Const`"))
+        .note(format!("`{name}` has no shadow, so the derivative of what is read back from it would be lost"))
+        .help(format!("mark `{name}` as `Duplicated` (reverse) or `Dual` (forward) and pass a zero shadow"))
+}
+
+pub(super) fn behind_skipped(name: &str) -> Error {
+    stored(ErrorKind::ActiveInConst, &format!("memory that is reached through a skipped field of `{name}`"))
+        .note(
+            "what a skipped field leads to has no shadow, so the derivative of what is read back from it would be lost",
+        )
+        .help("let the field take part: remove its `#[pullback(skip)]`")
+}
+
+pub(super) fn in_skipped() -> Error {
+    stored(ErrorKind::ActiveInConst, "a skipped field")
+        .note("the field has `#[pullback(skip)]`, so the derivative of what is read back from it would be lost")
+        .help("let the field take part: remove its `#[pullback(skip)]`")
+}
+
+pub(super) fn in_static() -> Error {
+    stored(ErrorKind::ActiveInConst, "a `static`")
+        .note("statics are constant for the derivative: they have no shadow")
+        .help("pass the memory as an argument instead")
+}
+
+pub(super) fn in_foreign() -> Error {
+    stored(ErrorKind::NoBody, "memory made by a function whose body is not known")
+        .note("that memory has no shadow")
+        .help("keep active data in memory that the function allocates itself, or that an argument brings")
+}
+
+pub(super) fn escaping_constant() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        "a reference to a constant is returned, or stored in an argument, in forward mode",
+    )
+    .label("a reference to a `static`, or to a constant of the program")
+    .note("its tangent would be a reference to zeros that live as long")
+    .help("return or store a copy of the value")
+}
+
+pub(super) fn moved_unseen() -> Error {
+    Error::new(ErrorKind::UnknownType, "a value whose layout depends on a variant is moved unseen")
+        .label("moved here")
+        .note(
+            "its variants hold floats beside pointers, or floats of two widths: which lies where is only known by a \
+             look at the variant",
+        )
+        .help("match on it and use its floats, or move its payload variant by variant")
+}
+
+/// An opaque instruction of this name does what has no derivative.
+pub(super) fn opaque(op: &OpaqueOp) -> Error {
+    let what = match &*op.name {
+        "indirect call" => return indirect_call(),
+        "volatile load" | "volatile store" => return volatile(),
+        // The driver says the same of what it finds inside std's atomics.
+        _ if op.is_atomic() => {
+            let headline = "atomics, locks and `Arc` around data that depends on the inputs are not supported yet";
+            return Error::new(ErrorKind::Unsupported, headline)
+                .label("an atomic operation on memory that holds such data")
+                .help(
+                    "use plain memory, a `Cell` or an `Rc`; take a lock outside of the function, and give it what the \
+                     lock protects",
+                );
+        }
+        "asm" => "inline assembly".to_owned(),
+        name => format!("the LLVM instruction `{name}`"),
+    };
+    Error::new(ErrorKind::Unsupported, format!("{what} on data that depends on the inputs"))
+        .label("this has no derivative")
+        .help("keep active data away from it, or write the computation in plain Rust")
 }

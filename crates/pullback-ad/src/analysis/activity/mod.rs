@@ -10,43 +10,41 @@ mod checks;
 mod errors;
 
 use self::errors::{bit_trick, in_pieces, put_together};
-use crate::analysis::points_to::facts::Facts;
-use crate::analysis::points_to::objects::{Kinds, ObjId, Property};
+use crate::analysis::follow::{Follow, Way, follow};
+use crate::analysis::points_to::facts::{Facts, Slot};
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::scope::OnPanic;
-use crate::analysis::types::pieces::{self};
-use crate::analysis::types::unseen::{handed_on, is_part};
-use crate::analysis::types::{repacked, tricks};
-use crate::custom::{CustomRule, Role};
+use crate::analysis::types::carried::handed_on;
+use crate::analysis::types::unseen::is_part;
+use crate::analysis::types::{pieces, repacked, tricks};
+use crate::custom::Role;
 use crate::error::{Error, Result};
 use crate::request::{Mode, Request};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value};
+use pullback_ir::{Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use pullback_rules::rule;
 use std::collections::{HashMap, HashSet};
 
 /// What takes part.
 #[derive(Clone, Debug, Default)]
 pub struct ActiveSet {
-    values: HashSet<(FuncId, Value)>,
+    values: HashSet<Slot>,
     /// Integers that hold the bits of an active float.
-    bits: HashSet<(FuncId, Value)>,
+    bits: HashSet<Slot>,
     objects: HashSet<ObjId>,
     shadowed: HashSet<ObjId>,
-    returns: HashSet<FuncId>,
-    /// Functions that return the bits of an active float.
-    returns_bits: HashSet<FuncId>,
 }
 
 impl ActiveSet {
     /// Whether a value is an active float, a word that may be one, or an aggregate that holds one.
     pub fn is_active(&self, func: FuncId, value: Value) -> bool {
-        self.values.contains(&(func, value))
+        self.values.contains(&(func, Some(value)))
     }
 
     /// Whether an integer holds the bits of an active float.
     pub fn has_active_bits(&self, func: FuncId, value: Value) -> bool {
-        self.bits.contains(&(func, value))
+        self.bits.contains(&(func, Some(value)))
     }
 
     /// Whether active floats may be in an object.
@@ -66,7 +64,7 @@ impl ActiveSet {
 
     /// Whether the result of a function is active.
     pub fn returns_active(&self, func: FuncId) -> bool {
-        self.returns.contains(&func)
+        self.values.contains(&(func, None))
     }
 }
 
@@ -93,22 +91,7 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
             (*id, cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect())
         })
         .collect();
-    loop {
-        analysis.changed = false;
-        for (id, blocks) in &live {
-            let func = module.func(*id);
-            for block in blocks {
-                for inst in &func.block(*block).insts {
-                    analysis.instruction(*id, func, *inst);
-                }
-                analysis.terminator(*id, func, &func.block(*block).term);
-            }
-        }
-        analysis.shadows();
-        if !analysis.changed {
-            break;
-        }
-    }
+    follow(module, &facts.functions, &live, &mut analysis);
     analysis.check_origins()?;
     if request.mode == Mode::Forward {
         analysis.check_escaping_constants()?;
@@ -117,21 +100,17 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
         return Err(in_pieces(lost));
     }
     if let Some(loc) = repacked::find(module, facts, &analysis.active, &live) {
-        return Err(put_together(loc));
+        return Err(put_together().at(loc));
     }
     if let Some(loc) = tricks::find(module, facts, &analysis.active, &live) {
-        return Err(bit_trick(loc));
+        return Err(bit_trick().at(loc));
     }
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
         for block in blocks {
             for inst in &func.block(*block).insts {
-                analysis.check(*id, func, *inst)?;
-                analysis.check_unseen(*id, func, *inst, &handed_on)?;
-                if request.rules.has_effects() {
-                    analysis.check_opaque(*id, func, *inst)?;
-                }
+                analysis.check_all(*id, func, *inst, &handed_on).map_err(|error| error.at(func.inst(*inst).loc))?;
             }
         }
     }
@@ -155,6 +134,59 @@ struct Analysis<'a> {
     stored: HashSet<ObjId>,
 }
 
+impl Follow for Analysis<'_> {
+    fn pass(&mut self, id: FuncId, from: Value, to: Slot, way: Way) {
+        // Of a rule's arguments the rule says what they are.
+        if way != Way::Argument || self.request.rule(to.0).is_none() {
+            self.set(to, self.active.is_active(id, from), self.active.has_active_bits(id, from));
+        }
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.shadows();
+        std::mem::take(&mut self.changed)
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        let Some(result) = data.result else { return self.effect(id, func, data) };
+        let is = |v: &Value| self.active.is_active(id, *v);
+        let has_bits = |v: &Value| self.active.has_active_bits(id, *v);
+        let is_float = holds_float(func.ty(result));
+        let (active, bits) = match &data.op {
+            Op::Bin(op, a, b) if op.is_float() => (is(a) || is(b), false),
+            Op::FNeg(a) | Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => (is(a), false),
+            // A number beside active floats is not one.
+            Op::ExtractValue(a, _) => (is(a) && is_float, false),
+            // What lies in an aggregate as an integer is a number there: `tricks` sees to it.
+            Op::InsertValue(a, b, _) => (is(a) || is(b) && holds_float(func.ty(*b)), false),
+            Op::Math(f, args) => {
+                let partials = &rule(*f).partials;
+                (args.iter().zip(partials).any(|(a, p)| p.is_some() && is(a)), false)
+            }
+            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
+                let word = self.facts.is_word(id, func.ty(result), result);
+                let number = || self.facts.kinds(id, result).contains(Kinds::INT);
+                (is(a) && word, is(a) && !word && !number())
+            }
+            Op::Cast(CastOp::Bitcast, a) => (is(a), false),
+            Op::Load { ptr, align } => self.load(id, func, (*ptr, *align), result),
+            Op::Call(Callee::Direct(callee), args, _) => {
+                self.rule_call(id, *callee, args, data.loc);
+                let returns = self.facts.functions.contains(callee) && self.request.rule(*callee).is_none();
+                let returned = &(*callee, None);
+                (returns && self.active.values.contains(returned), returns && self.active.bits.contains(returned))
+            }
+            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
+                (false, data.op.operands().iter().any(|v| self.is_bits(id, func, *v)))
+            }
+            Op::Select(_, a, b) => (is(a) || is(b), !is_float && (has_bits(a) || has_bits(b))),
+            Op::Freeze(a) => (is(a), !is_float && has_bits(a)),
+            _ => (false, false),
+        };
+        self.set((id, Some(result)), active, bits);
+    }
+}
+
 impl Analysis<'_> {
     fn seed(&mut self) {
         for object in self.facts.objects.all() {
@@ -173,17 +205,9 @@ impl Analysis<'_> {
         objects.live_cells(object).any(|c| objects.kinds(c.content).has_float())
     }
 
-    /// Whether a place is in bytes that take no part.
-    fn is_inert(&self, id: FuncId, ptr: Value, align: u64, width: u64) -> bool {
-        is_inert(self.facts, id, ptr, align, width)
-    }
-
-    fn set(&mut self, func: FuncId, value: Value) {
-        self.changed |= self.active.values.insert((func, value));
-    }
-
-    fn set_bits(&mut self, func: FuncId, value: Value) {
-        self.changed |= self.active.bits.insert((func, value));
+    fn set(&mut self, slot: Slot, active: bool, bits: bool) {
+        self.changed |= active && self.active.values.insert(slot);
+        self.changed |= bits && self.active.bits.insert(slot);
     }
 
     fn set_object(&mut self, object: ObjId, loc: Option<SourceLoc>) {
@@ -194,75 +218,38 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether a load or store of an integer touches bytes that are floats.
-    fn is_float_place(&self, id: FuncId, ptr: Value, ty: &Type, align: u64) -> bool {
-        let Some(object) = self.facts.object(id, ptr) else { return false };
-        let at = self.facts.place(id, ptr, align);
-        float_cells(self.facts, object, &at, ty.size())
-    }
-
-    /// Whether an integer may hold a float's bits and be passed on as such.
-    fn is_word(&self, id: FuncId, func: &Function, value: Value) -> bool {
-        self.facts.is_word(id, func.ty(value), value)
-    }
-
     /// Whether integer arithmetic on a value is arithmetic on the bits of an active float: not on a number that lies
     /// where a float lies in another variant.
     fn is_bits(&self, id: FuncId, func: &Function, value: Value) -> bool {
-        let word = self.is_word(id, func, value) && self.active.is_active(id, value);
+        let word = self.facts.is_word(id, func.ty(value), value) && self.active.is_active(id, value);
         self.active.has_active_bits(id, value) || word && !self.facts.kinds(id, value).contains(Kinds::INT)
     }
 
-    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
-        let data = func.inst(inst);
-        let is = |s: &Self, v: Value| s.active.is_active(id, v);
-        let any_bits = |s: &Self, vs: &[Value]| vs.iter().any(|v| s.active.has_active_bits(id, *v));
-        let result = data.result;
-        let on = match &data.op {
-            Op::Bin(op, a, b) if op.is_float() => is(self, *a) || is(self, *b),
-            Op::FNeg(a) | Op::Freeze(a) if holds_float(func.ty(*a)) => is(self, *a),
-            // A number beside active floats is not one.
-            Op::ExtractValue(a, _) => is(self, *a) && result.is_some_and(|r| holds_float(func.ty(r))),
-            // What lies in an aggregate as an integer is a number there: `tricks` sees to it.
-            Op::InsertValue(a, b, _) => is(self, *a) || is(self, *b) && holds_float(func.ty(*b)),
-            Op::Select(_, a, b) if holds_float(func.ty(*a)) => is(self, *a) || is(self, *b),
-            Op::Math(f, args) => {
-                let partials = &rule(*f).partials;
-                args.iter().zip(partials).any(|(a, p)| p.is_some() && is(self, *a))
-            }
-            Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => is(self, *a),
-            Op::Cast(CastOp::Bitcast, a) if func.ty(*a).is_float() => {
-                let word = result.is_some_and(|r| self.is_word(id, func, r));
-                if is(self, *a)
-                    && !word
-                    && let Some(r) = result
-                    && !self.facts.kinds(id, r).contains(Kinds::INT)
-                {
-                    self.set_bits(id, r);
-                }
-                is(self, *a) && word
-            }
-            Op::Cast(CastOp::Bitcast, a) => is(self, *a),
-            Op::Load { ptr, align } => {
-                let result = result.expect("a load has a result");
-                let Some(object) = self.facts.object(id, *ptr) else { return };
-                let ty = func.ty(result);
-                let active = self.active.is_active_object(object) && !self.is_inert(id, *ptr, *align, ty.size());
-                let word = self.is_word(id, func, result);
-                let number = self.facts.kinds(id, result).contains(Kinds::INT)
-                    || is_part(self.facts, id, *ptr, *align, ty.size()) && !self.facts.is_passed_on(id, result);
-                if active && ty.is_int() && !word && !number && self.is_float_place(id, *ptr, ty, *align) {
-                    self.set_bits(id, result);
-                }
-                active && (holds_float(ty) || word)
-            }
+    /// Whether what is loaded is active, and whether it is the bits of an active float.
+    fn load(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> (bool, bool) {
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return (false, false) };
+        let ty = func.ty(result);
+        if !self.active.is_active_object(object) || is_inert(self.facts, id, ptr, align, ty.size()) {
+            return (false, false);
+        }
+        let word = self.facts.is_word(id, func.ty(result), result);
+        let number = || {
+            self.facts.kinds(id, result).contains(Kinds::INT)
+                || is_part(self.facts, id, ptr, align, ty.size()) && !self.facts.is_passed_on(id, result)
+        };
+        let bits = ty.is_int() && !word && !number() && float_cells(self.facts, object, &at, ty.size());
+        (holds_float(ty) || word, bits)
+    }
+
+    /// An instruction without a result.
+    fn effect(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        match &data.op {
             Op::Store { ptr, value, .. } => {
-                if (is(self, *value) || self.active.has_active_bits(id, *value))
+                if (self.active.is_active(id, *value) || self.active.has_active_bits(id, *value))
                     && let Some(object) = self.facts.object(id, *ptr)
                 {
                     self.set_object(object, data.loc);
                 }
-                false
             }
             Op::Copy { dst, src, len, align, .. } => {
                 if let (Some(to), Some(from)) = (self.facts.object(id, *dst), self.facts.object(id, *src))
@@ -271,59 +258,15 @@ impl Analysis<'_> {
                 {
                     self.set_object(to, data.loc);
                 }
-                false
             }
-            Op::Call(Callee::Direct(callee), args, _) if self.request.rule(*callee).is_some() => {
-                let rule = self.request.rule(*callee).expect("just looked").clone();
-                self.rule_call(id, &rule, args, data.loc);
-                false
-            }
-            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
-                let params = self.module.func(*callee).param_values().to_vec();
-                for (arg, param) in args.iter().zip(params) {
-                    if is(self, *arg) {
-                        self.set(*callee, param);
-                    }
-                    if any_bits(self, &[*arg]) {
-                        self.set_bits(*callee, param);
-                    }
-                }
-                if self.active.returns_bits.contains(callee)
-                    && let Some(result) = result
-                {
-                    self.set_bits(id, result);
-                }
-                self.active.returns_active(*callee)
-            }
-            Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
-                if let Some(r) = result
-                    && data.op.operands().iter().any(|v| self.is_bits(id, func, *v))
-                {
-                    self.set_bits(id, r);
-                }
-                false
-            }
-            Op::Select(_, a, b) => {
-                if any_bits(self, &[*a, *b]) {
-                    self.set_bits(id, result.expect("a select has a result"));
-                }
-                is(self, *a) || is(self, *b)
-            }
-            Op::Freeze(a) => {
-                if any_bits(self, &[*a]) {
-                    self.set_bits(id, result.expect("a freeze has a result"));
-                }
-                is(self, *a)
-            }
-            _ => false,
-        };
-        if on && let Some(result) = result {
-            self.set(id, result);
+            Op::Call(Callee::Direct(callee), args, _) => self.rule_call(id, *callee, args, data.loc),
+            _ => {}
         }
     }
 
     /// A call of a function with a rule: where something active goes in, what comes out is active.
-    fn rule_call(&mut self, id: FuncId, rule: &CustomRule, args: &[Value], loc: Option<SourceLoc>) {
+    fn rule_call(&mut self, id: FuncId, callee: FuncId, args: &[Value], loc: Option<SourceLoc>) {
+        let Some(rule) = self.request.rule(callee) else { return };
         let places = || args.iter().zip(&rule.args).filter_map(|(a, arg)| Some((self.facts.object(id, *a)?, arg.role)));
         let goes_in = |role: Role| matches!(role, Role::Read | Role::Written);
         if !places().any(|(o, role)| goes_in(role) && self.active.reaches_active(self.facts, o)) {
@@ -345,27 +288,6 @@ impl Analysis<'_> {
         }
     }
 
-    fn terminator(&mut self, id: FuncId, func: &Function, term: &Terminator) {
-        for target in term.targets() {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                if self.active.is_active(id, *arg) {
-                    self.set(id, *param);
-                }
-                if self.active.has_active_bits(id, *arg) {
-                    self.set_bits(id, *param);
-                }
-            }
-        }
-        if let Terminator::Return(Some(value)) = term {
-            if self.active.is_active(id, *value) {
-                self.changed |= self.active.returns.insert(id);
-            }
-            if self.active.has_active_bits(id, *value) {
-                self.changed |= self.active.returns_bits.insert(id);
-            }
-        }
-    }
-
     /// Active objects, and objects that hold pointers to shadowed ones, have shadows.
     fn shadows(&mut self) {
         let objects = &self.facts.objects;
@@ -375,7 +297,7 @@ impl Analysis<'_> {
                 if self.active.shadowed.contains(&object) {
                     continue;
                 }
-                let reaches = |c: &crate::analysis::points_to::objects::Cell| {
+                let reaches = |c: &Cell| {
                     objects.kinds(c.content).contains(Kinds::PTR)
                         && !objects.is_inert(object, c)
                         && objects.pointee(c.content).is_some_and(|(o, _)| self.active.shadowed.contains(&o))
@@ -420,8 +342,7 @@ pub(crate) fn is_inert(facts: &Facts, id: FuncId, ptr: Value, align: u64, width:
 /// Whether `width` bytes at `at` may touch a float cell.
 pub fn float_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
     let objects = &facts.objects;
-    let is_float = |c: &crate::analysis::points_to::objects::Cell| objects.kinds(c.content).has_float();
-    objects.live_cells(object).any(|c| is_float(c) && at.overlaps(width, &c.at.into(), c.width))
+    objects.live_cells(object).any(|cell| objects.kinds(cell.content).has_float() && cell.meets(at, width))
 }
 
 /// Whether values of this type can hold a float.

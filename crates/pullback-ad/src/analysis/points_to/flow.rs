@@ -10,21 +10,20 @@ mod calls;
 mod settle;
 mod transfer;
 
-use crate::analysis::points_to::facts::{Facts, Values, kind_of, may_carry};
+use crate::analysis::points_to::facts::{Facts, Known, Slot, Values, kind_of, may_carry};
 use crate::analysis::points_to::numbers;
-use crate::analysis::points_to::objects::{ContentId, ObjId, Objects, Origins};
+use crate::analysis::points_to::objects::{ContentId, ObjId, Origins};
 use crate::analysis::points_to::offsets::{Coarseness, Offsets};
 use crate::analysis::points_to::ranges::Bound;
-use crate::analysis::points_to::regions::{self};
-use crate::analysis::points_to::seed::fill;
+use crate::analysis::points_to::regions;
+use crate::analysis::points_to::seed::{Made, describe};
 use crate::analysis::points_to::shape::Shape;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::scope::{self, OnPanic};
 use crate::analysis::types::computed::Numbers;
 use crate::analysis::types::{carried, evidence, unseen};
 use crate::request::Request;
-use pullback_ir::{BinOp, Block, CastOp, Constant, Flags, FuncId, Function, Module, Op, Type};
-use pullback_ir::{Value, ValueDef};
+use pullback_ir::{BinOp, Block, CastOp, Constant, Flags, FuncId, Function, Module, Op, Type, Value, ValueDef};
 use std::rc::Rc;
 
 /// Learn the facts of the functions reachable from `primal`.
@@ -33,14 +32,8 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
     let returning = scope::returning(module, primal);
     let mut facts = Facts { functions: functions.clone(), returning, on_panic, ..Facts::default() };
     for id in &functions {
-        let bound = module.func(*id).value_bound();
-        let values = Values {
-            object: vec![None; bound],
-            offset: vec![None; bound],
-            content: vec![None; bound],
-            ..Values::default()
-        };
-        facts.values.insert(*id, values);
+        let values = vec![Known::default(); module.func(*id).value_bound()];
+        facts.values.insert(*id, Values { values, ..Values::default() });
     }
     seed(&mut facts, module, primal, request);
     let shapes: Vec<Shape> = functions.iter().map(|id| Shape::new(module, *id, on_panic)).collect();
@@ -57,12 +50,10 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
             120..250 => Coarseness::Nothing,
             _ => Coarseness::Everything,
         };
-        let mut changed = false;
         for (i, id) in functions.iter().enumerate() {
             let func = module.func(*id);
             let (shape, numbers, block) = (&shapes[i], &numbers[i], func.entry());
-            let mut pass =
-                Pass { facts: &mut facts, module, request, id: *id, func, changed: false, shape, numbers, block };
+            let mut pass = Pass { facts: &mut facts, module, request, id: *id, func, shape, numbers, block };
             for block in &shape.scope.blocks {
                 pass.block = *block;
                 for inst in &pass.func.block(*block).insts {
@@ -70,10 +61,9 @@ pub fn analyse(module: &Module, primal: FuncId, request: &Request, on_panic: OnP
                 }
                 pass.terminator(&pass.func.block(*block).term);
             }
-            changed |= pass.changed;
         }
         facts.objects.spread_origins();
-        if !facts.objects.take_changed() && !changed && !settle::settle(&mut facts, module, &shapes) {
+        if !facts.objects.take_changed() && !settle::settle(&mut facts, module, &shapes) {
             break;
         }
     }
@@ -93,11 +83,8 @@ fn seed(facts: &mut Facts, module: &Module, primal: FuncId, request: &Request) {
     for (i, arg) in request.args.iter().enumerate() {
         let Some(&param) = module.func(primal).param_values().get(i) else { break };
         let object = facts.objects.add(Origins { args: vec![i], ..Origins::default() });
-        let mut path = vec![];
-        fill(facts, request, i, object, Strided::ZERO, arg.layout, &mut path);
-        let values = facts.values.get_mut(&primal).expect("the primal is among the functions");
-        values.object[param.index()] = Some(object);
-        values.offset[param.index()] = Some(Offsets::zero());
+        describe(&mut facts.objects, &request.layouts, (object, Strided::ZERO), arg.layout, Made::ByCaller(i));
+        facts.reach((primal, Some(param)), object, Strided::ZERO);
     }
 }
 
@@ -108,7 +95,6 @@ struct Pass<'a> {
     request: &'a Request,
     id: FuncId,
     func: &'a Function,
-    changed: bool,
     shape: &'a Shape,
     numbers: &'a Numbers,
     /// The block being read.
@@ -116,60 +102,41 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn values(&mut self) -> &mut Values {
-        self.facts.values.get_mut(&self.id).expect("every function of the group has a table")
+    fn slot(&self, value: Value) -> Slot {
+        (self.id, Some(value))
+    }
+
+    fn known(&mut self, value: Value) -> &mut Known {
+        self.facts.slot((self.id, Some(value)))
     }
 
     /// The object and offset of a pointer operand; `None` if it reaches nothing (null, an invented address).
     fn pointer(&mut self, value: Value) -> Option<(ObjId, Offsets)> {
         if let ValueDef::Const(Constant::Global(global)) = self.func.value(value).def {
-            let object = match self.facts.globals.get(&global) {
-                Some(object) => *object,
-                None => {
-                    let constant = self.module.global(global).constant;
-                    let origins = Origins { constants: constant, statics: !constant, ..Origins::default() };
-                    let object = self.facts.objects.add(origins);
-                    self.facts.globals.insert(global, object);
-                    object
-                }
-            };
-            self.set_object(value, object);
-            self.set_offset(value, Strided::ZERO);
+            let constants = self.module.global(global).constant;
+            let origins = Origins { constants, statics: !constants, ..Origins::default() };
+            let object = *self.facts.globals.entry(global).or_insert_with(|| self.facts.objects.add(origins));
+            self.reach(value, object, Strided::ZERO);
         }
-        let values = self.values();
-        Some((values.object[value.index()]?, values.offset[value.index()].clone().unwrap_or_else(Offsets::zero)))
+        let known = self.known(value);
+        Some((known.object?, known.offset.clone().unwrap_or_else(Offsets::zero)))
     }
 
-    fn set_object(&mut self, value: Value, object: ObjId) {
-        match self.values().object[value.index()] {
-            None => {
-                self.values().object[value.index()] = Some(object);
-                self.changed = true;
-            }
-            Some(old) => self.facts.objects.unify(old, object),
-        }
+    fn reach(&mut self, value: Value, object: ObjId, offset: impl Into<Offsets>) {
+        self.facts.reach(self.slot(value), object, offset);
     }
 
     fn set_offset(&mut self, value: Value, offset: impl Into<Offsets>) {
-        let (offset, coarseness) = (offset.into(), self.facts.objects.coarseness);
-        let old = &self.values().offset[value.index()];
-        let new = old.as_ref().map_or(offset.clone(), |old| old.grown(&offset, coarseness));
-        if old.as_ref() != Some(&new) {
-            self.values().offset[value.index()] = Some(new);
-            self.changed = true;
-        }
+        self.facts.set_offset(self.slot(value), offset);
     }
 
     fn content(&mut self, value: Value) -> ContentId {
-        match self.values().content[value.index()] {
-            Some(content) => content,
-            None => {
-                let content = self.facts.objects.add_content();
-                self.values().content[value.index()] = Some(content);
-                self.changed = true;
-                content
-            }
+        if let Some(content) = self.known(value).content {
+            return content;
         }
+        let content = self.facts.objects.add_content();
+        self.facts.set_content(self.slot(value), content);
+        content
     }
 
     /// What is known of an integer's value.
@@ -178,7 +145,7 @@ impl Pass<'_> {
             Some(n) => Some(i64::try_from(n).map_or(Strided::ANY, Strided::exact).into()),
             None if self.func.as_const(value).is_some() => Some(Offsets::any()),
             None => {
-                let known = self.values().offset[value.index()].clone()?;
+                let known = self.known(value).offset.clone()?;
                 let known = self.shape.ranges.narrow(value, self.block, known);
                 if known.exact().is_some() {
                     return Some(known);
@@ -193,8 +160,7 @@ impl Pass<'_> {
     /// may be where it is used otherwise: no index of a value in memory is so large.
     fn bytes(&mut self, offset: Value) -> Option<Offsets> {
         let known = self.interval(offset)?;
-        let inst = self.func.def_inst(offset).map(|inst| self.func.inst(inst));
-        match inst.map(|data| &data.op) {
+        match self.func.def_op(offset) {
             Some(Op::Bin(op @ (BinOp::Mul | BinOp::Shl), index, by)) if self.func.as_int(*by).is_some() => {
                 let (index, by) = (self.interval(*index)?, self.interval(*by)?);
                 let bytes = numbers::binary(*op, Flags::ADDRESS, self.bits(offset)?, &index, &by);
@@ -235,21 +201,19 @@ impl Pass<'_> {
     fn bounded(&mut self, value: Value, bounds: &[(Value, Bound)]) -> Option<Offsets> {
         let mut known = self.interval(value)?;
         for (of, bound) in bounds {
-            if *of == value {
-                known = bound.of(&known);
-            } else if let Some(Op::Bin(op @ (BinOp::Add | BinOp::Sub), a, b)) =
-                self.func.def_inst(value).map(|i| &self.func.inst(i).op)
-                && *a == *of
-                && self.func.as_int(*b).is_some()
-                && let (Some(x), Some(y), Some(bits)) = (self.interval(*a), self.interval(*b), self.bits(value))
-            {
-                known = numbers::binary(*op, Flags::NONE, bits, &bound.of(&x), &y);
-            } else if let Some(Op::Cast(CastOp::ZExt, a)) = self.func.def_inst(value).map(|i| &self.func.inst(i).op)
-                && *a == *of
-                && let Some(x) = self.interval(*a)
-                && let Some((lo @ 0.., hi)) = bound.of(&x).ends()
-            {
-                known = known.within(lo, hi);
+            match self.func.def_op(value) {
+                _ if *of == value => known = bound.of(&known),
+                Some(Op::Bin(op @ (BinOp::Add | BinOp::Sub), a, b)) if a == of && self.func.as_int(*b).is_some() => {
+                    if let (Some(x), Some(y), Some(bits)) = (self.interval(*a), self.interval(*b), self.bits(value)) {
+                        known = numbers::binary(*op, Flags::NONE, bits, &bound.of(&x), &y);
+                    }
+                }
+                Some(Op::Cast(CastOp::ZExt, a)) if a == of => {
+                    if let Some((lo @ 0.., hi)) = self.interval(*a).and_then(|x| bound.of(&x).ends()) {
+                        known = known.within(lo, hi);
+                    }
+                }
+                _ => {}
             }
         }
         Some(known)
@@ -272,34 +236,42 @@ impl Pass<'_> {
     }
 
     /// `to` may be `from`, where `bounds` hold: same object, same content, offsets joined.
-    fn assign(&mut self, to: Value, from: Value, bounds: &[(Value, Bound)]) {
-        match self.func.ty(to) {
-            Type::Ptr => {
-                if let Some((object, offset)) = self.pointer(from) {
-                    self.set_object(to, object);
-                    self.set_offset(to, offset);
-                }
-            }
-            Type::Int(_) => {
-                if let Some(interval) = self.bounded(from, bounds) {
-                    self.set_offset(to, interval);
-                }
-                if self.is_moved(from) {
-                    let (a, b) = (self.content(to), self.content(from));
-                    self.facts.objects.unify_contents(a, b);
-                }
-            }
-            Type::Struct(_) => self.assign_leaves((to, 0), (from, 0), self.func.ty(to).leaves().len()),
-            _ => {}
+    fn assign(&mut self, to: Slot, from: Value, bounds: &[(Value, Bound)]) {
+        let ty = self.func.ty(from);
+        if !ty.is_int() {
+            return self.assign_leaves((to, ty, 0), (from, 0), ty);
+        }
+        if let Some(interval) = self.bounded(from, bounds) {
+            self.facts.set_offset(to, interval);
+        }
+        self.carry(to, from);
+    }
+
+    /// What `from` carries, if it is an integer that may, is carried on.
+    fn carry(&mut self, to: Slot, from: Value) {
+        if self.is_moved(from) {
+            let content = self.content(from);
+            self.facts.set_content(to, content);
         }
     }
 
-    /// So many leaves of an aggregate, from one of them on, may be those of another.
-    fn assign_leaves(&mut self, to: (Value, usize), from: (Value, usize), count: usize) {
-        for i in 0..count {
-            if let Some((object, offset)) = self.values().fields.get(&(from.0, (from.1 + i) as u32)).cloned() {
-                self.set_field(to.0, (to.1 + i) as u32, object, offset);
+    /// A pointer, or the pointers in an aggregate, `part`, may be those of another value. Each of the two lies in a
+    /// value from a leaf on.
+    fn assign_leaves(&mut self, (to, ty, at): (Slot, &Type, usize), (from, first): (Value, usize), part: &Type) {
+        for i in 0..part.leaves().len() {
+            match self.leaf(from, first + i) {
+                Some((object, offset)) if *ty == Type::Ptr => self.facts.reach(to, object, offset),
+                Some(target) => self.facts.set_field(to, at + i, target),
+                None => {}
             }
+        }
+    }
+
+    /// What a pointer reaches, or the one in a leaf of an aggregate.
+    fn leaf(&mut self, value: Value, i: usize) -> Option<(ObjId, Offsets)> {
+        match self.func.ty(value) {
+            Type::Ptr => self.pointer(value),
+            _ => self.known(value).fields.get(&i).cloned(),
         }
     }
 
@@ -308,16 +280,6 @@ impl Pass<'_> {
         may_carry(self.func.ty(value))
             && self.func.as_const(value).is_none()
             && !self.numbers.contains(self.func, value)
-    }
-
-    /// The pointer in leaf `i` of an aggregate may reach `object`.
-    fn set_field(&mut self, value: Value, i: u32, object: ObjId, offset: Offsets) {
-        let old = self.values().fields.get(&(value, i)).cloned();
-        let new = joined(&mut self.facts.objects, old.clone(), object, offset);
-        if old.as_ref() != Some(&new) {
-            self.values().fields.insert((value, i), new);
-            self.changed = true;
-        }
     }
 
     /// A value lies at `ptr`: join it with the cell of each place where that may be.
@@ -345,11 +307,11 @@ impl Pass<'_> {
                 let content = self.facts.objects.cell(object, at, field.size());
                 self.facts.objects.see(content, kind_of(field));
                 if *field == Type::Ptr {
-                    if let Some((target, at)) = self.values().fields.get(&(value, i as u32)).cloned() {
+                    if let Some((target, at)) = self.known(value).fields.get(&i).cloned() {
                         self.facts.objects.point(content, target, at);
                     }
-                    if let Some((target, at)) = self.facts.objects.pointee(content) {
-                        self.set_field(value, i as u32, target, at);
+                    if let Some(target) = self.facts.objects.pointee(content) {
+                        self.facts.set_field(self.slot(value), i, target);
                     }
                 }
             }
@@ -357,7 +319,7 @@ impl Pass<'_> {
         }
         let content = self.facts.objects.cell(object, offset, ty.size());
         self.facts.objects.see(content, kind_of(&ty));
-        let loaded = self.func.def_inst(value).is_some_and(|i| matches!(self.func.inst(i).op, Op::Load { .. }));
+        let loaded = matches!(self.func.def_op(value), Some(Op::Load { .. }));
         if ty.is_int() && loaded {
             self.set_offset(value, Strided::ANY);
         }
@@ -374,31 +336,20 @@ impl Pass<'_> {
                     self.facts.objects.point(content, target, Offsets::zero());
                 }
                 if let Some((target, at)) = self.facts.objects.pointee(content) {
-                    self.set_object(value, target);
+                    self.facts.set_object(self.slot(value), target);
                     if loaded {
                         self.set_offset(value, at);
                     }
                 }
             }
             Type::Int(_) if self.is_moved(value) => {
-                if self.values().passed_on.contains(&value) {
+                if self.facts.is_passed_on(self.id, value) {
                     unseen::moved(&mut self.facts.objects, object, offset, Some(ty.size()));
                 }
                 let carried = self.content(value);
                 self.facts.objects.moved(content, carried);
             }
             _ => {}
-        }
-    }
-}
-
-/// What a pointer reaches that may reach either.
-fn joined(objects: &mut Objects, old: Option<(ObjId, Offsets)>, object: ObjId, offset: Offsets) -> (ObjId, Offsets) {
-    match old {
-        None => (object, offset),
-        Some((old, at)) => {
-            objects.unify(old, object);
-            (old, at.grown(&offset, objects.coarseness))
         }
     }
 }

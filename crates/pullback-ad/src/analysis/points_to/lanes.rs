@@ -57,32 +57,19 @@ fn lanes_at(objects: &Objects, object: ObjId, offset: Strided, len: Option<u64>)
         if kinds == Kinds::NONE {
             continue;
         }
-        if objects.is_marked(object, Property::PartlyInert)
-            && objects.some_marked(object, Property::PartlyInert, &cell.at.into(), cell.width)
-        {
+        if objects.some_marked(object, Property::PartlyInert, &cell.at.into(), cell.width) {
             return Err(Unclear::Mixed);
         }
         let distance = cell.at.minus(offset);
-        let lane = if distance.m == 0 {
-            let Ok(start) = u64::try_from(distance.k) else {
-                // Before the region, unless it reaches into it.
-                if distance.k + cell.width as i64 > 0 {
-                    return Err(Unclear::Unaligned);
-                }
-                continue;
-            };
-            if len.is_some_and(|len| start + cell.width > len) {
-                if len.is_some_and(|len| start < len) {
-                    return Err(Unclear::Unaligned);
-                }
-                continue;
+        let Some(inside) = distance.clipped(0, last_start(len, cell.width)) else {
+            // Outside of the region, unless it reaches into it.
+            if distance.m == 0 && distance.overlaps(cell.width, Strided::ZERO, len.unwrap_or(u64::MAX)) {
+                return Err(Unclear::Unaligned);
             }
-            Lane { offset: start, stride: 0, width: cell.width, last: start }
-        } else {
-            let Some(inside) = distance.clipped(0, last_start(len, cell.width)) else { continue };
-            let first = if inside.m == 0 { inside.k } else { inside.lo };
-            Lane { offset: first as u64, stride: inside.m, width: cell.width, last: inside.hi as u64 }
+            continue;
         };
+        let first = if inside.m == 0 { inside.k } else { inside.lo };
+        let lane = Lane { offset: first as u64, stride: inside.m, width: cell.width, last: inside.hi as u64 };
         found.push((lane, kinds));
     }
     // A cell that is known more precisely than the region's start is spread over all places it may be at; that is right

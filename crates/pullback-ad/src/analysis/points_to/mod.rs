@@ -5,6 +5,7 @@
 //! | [`flow`] | which pointer reaches which object, and at which offsets? |
 //! | [`facts`] | … as what is handed on |
 //! | [`objects`] | what memory is there, and what lies in it? |
+//! | `places` | … at which places, and what do layouts say of them? |
 //! | `seed` | what do the layouts of arguments say of that? |
 //! | `shape` | what can be read off one function before anything is known of memory? |
 //! | [`offsets`] | which byte offsets may an address have? |
@@ -20,6 +21,7 @@ pub mod lanes;
 pub mod numbers;
 pub mod objects;
 pub mod offsets;
+mod places;
 pub mod ranges;
 pub mod regions;
 mod seed;

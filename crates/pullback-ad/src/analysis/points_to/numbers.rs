@@ -162,6 +162,11 @@ mod tests {
         (min..=max).filter(|n| set.iter().any(|interval| interval.contains(Strided::exact(*n)))).collect()
     }
 
+    fn pairs(a: &Offsets, b: &Offsets, bits: u16) -> impl Iterator<Item = (i64, i64)> {
+        let others = members(b, bits);
+        members(a, bits).into_iter().flat_map(move |x| others.clone().into_iter().map(move |y| (x, y)))
+    }
+
     /// Sets of numbers of so many bits, of all kinds.
     fn sets(bits: u16) -> Vec<Offsets> {
         let (min, max) = range(bits);
@@ -222,9 +227,7 @@ mod tests {
             for (a, b) in sets(bits).iter().flat_map(|a| sets(bits).into_iter().map(move |b| (a.clone(), b))) {
                 for (op, flags) in ops {
                     let known = members(&binary(op, flags, bits, &a, &b), bits);
-                    for (x, y) in
-                        members(&a, bits).into_iter().flat_map(|x| members(&b, bits).into_iter().map(move |y| (x, y)))
-                    {
+                    for (x, y) in pairs(&a, &b, bits) {
                         let Some(result) = compute(op, x, y) else { continue };
                         let broken = flags == Flags::NSW && i128::from(signed(result, bits)) != result
                             || flags == Flags::DISJOINT && x & y != 0
@@ -252,9 +255,7 @@ mod tests {
                     assert!(members(&extended, 8).contains(&unsigned(x)), "{a:?} {x}");
                 }
                 for b in sets(bits) {
-                    for (x, y) in
-                        members(&a, bits).into_iter().flat_map(|x| members(&b, bits).into_iter().map(move |y| (x, y)))
-                    {
+                    for (x, y) in pairs(&a, &b, bits) {
                         let by_size = |least: bool| if (unsigned(x) < unsigned(y)) == least { x } else { y };
                         let results = [
                             ("umin", by_size(true)),

@@ -6,15 +6,17 @@
 //! union-find, so the tables only grow coarser. [`crate::analysis::points_to::flow`] fills them from the program.
 
 use crate::analysis::points_to::offsets::{Coarseness, Offsets};
+use crate::analysis::points_to::places::Mark;
+pub use crate::analysis::points_to::places::{Cell, FloatAt, Opaque, Property};
 use crate::analysis::points_to::strided::Strided;
 use std::collections::HashSet;
 
 /// An abstract object.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct ObjId(u32);
 
 /// The content of a cell, or of an integer value that may carry a float's or pointer's bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ContentId(u32);
 
 /// Which kinds of data have been seen.
@@ -81,6 +83,11 @@ pub struct Origins {
 }
 
 impl Origins {
+    /// Whether the types of what lies there are not known.
+    pub fn is_untyped(&self) -> bool {
+        self.foreign || self.statics || !self.inert.is_empty()
+    }
+
     /// Whether this is memory that the function made, and nothing else.
     fn is_own(&self) -> bool {
         *self == Origins { local: true, heap: self.heap, ..Origins::default() }
@@ -103,87 +110,7 @@ impl Origins {
     }
 }
 
-/// A place in an object.
-#[derive(Clone, Copy, Debug)]
-pub struct Cell {
-    /// Where.
-    pub at: Strided,
-    /// How many bytes.
-    pub width: u64,
-    /// What is there.
-    pub content: ContentId,
-}
-
-/// Bytes of an argument's object whose content depends on a variant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Opaque {
-    /// Where.
-    pub at: Strided,
-    /// How many.
-    pub bytes: u64,
-    /// What some variant has there.
-    pub kinds: Kinds,
-    /// Whether some variant has numbers there, or something of which nobody knows what it is.
-    pub numbers: bool,
-    /// At how many places floats may lie, at most.
-    pub floats: u64,
-    /// Whether some variant has a skipped field in which floats may lie.
-    pub skips: bool,
-    /// The first float behind a pointer that some variant has there.
-    pub leads_to: Option<FloatAt>,
-    /// Whether some variant has a shared reference there.
-    pub lent: bool,
-}
-
-/// A float of a layout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FloatAt {
-    /// Where in the layout.
-    pub offset: u64,
-    /// How many bytes.
-    pub width: u64,
-}
-
-/// What a layout says of some bytes besides what they hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Property {
-    /// They take no part: no float there is active, and no pointer has a shadow.
-    Inert,
-    /// They are [inert](Property::Inert) in some of the memory that the object stands for.
-    PartlyInert,
-    /// They may be written through a shared reference.
-    Shared,
-    /// They could be, but are in a place that has one name only. Their pointers may be known by others.
-    Alone,
-    /// They count who owns the object, or refers to it weakly.
-    Owners,
-    /// They are a number, whatever is done with words of which they are a part.
-    Number,
-}
-
-/// Bytes of an object that have a property.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Mark {
-    at: Strided,
-    bytes: u64,
-    property: Property,
-}
-
-impl Mark {
-    /// Whether `width` bytes lie within it, wherever among `at` they are.
-    fn holds(&self, at: Strided, width: u64) -> bool {
-        let (Some(distance), Some(last)) = (at.k.checked_sub(self.at.k), self.bytes.checked_sub(width)) else {
-            return false;
-        };
-        let start = match i64::try_from(self.at.m) {
-            Ok(0) | Err(_) => distance,
-            Ok(stride) => distance.rem_euclid(stride),
-        };
-        (0..=last as i64).contains(&start) && self.at.plus(Strided::exact(start)).contains(at)
-    }
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Object {
     parent: ObjId,
     cells: Vec<Cell>,
@@ -192,7 +119,7 @@ struct Object {
     origins: Origins,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Content {
     parent: ContentId,
     kinds: Kinds,
@@ -226,10 +153,15 @@ impl Objects {
         std::mem::take(&mut self.changed)
     }
 
+    /// Note that something else was learnt.
+    pub(super) fn note_change(&mut self) {
+        self.changed = true;
+    }
+
     /// A new object.
     pub fn add(&mut self, origins: Origins) -> ObjId {
         let id = ObjId(self.objects.len() as u32);
-        self.objects.push(Object { parent: id, cells: Vec::new(), opaque: Vec::new(), marks: Vec::new(), origins });
+        self.objects.push(Object { parent: id, origins, ..Object::default() });
         id
     }
 
@@ -248,44 +180,62 @@ impl Objects {
 
     /// Where an object comes from.
     pub fn origins(&self, id: ObjId) -> &Origins {
-        &self.objects[self.find(id).0 as usize].origins
+        &self.object(id).origins
     }
 
     /// Where an object comes from, to add to.
     pub fn origins_mut(&mut self, id: ObjId) -> &mut Origins {
-        let id = self.find(id);
-        &mut self.objects[id.0 as usize].origins
+        &mut self.object_mut(id).origins
     }
 
     /// The cells of an object.
     pub fn cells(&self, id: ObjId) -> &[Cell] {
-        &self.objects[self.find(id).0 as usize].cells
+        &self.object(id).cells
+    }
+
+    fn object(&self, id: ObjId) -> &Object {
+        &self.objects[self.find(id).0 as usize]
+    }
+
+    fn object_mut(&mut self, id: ObjId) -> &mut Object {
+        let id = self.find(id);
+        &mut self.objects[id.0 as usize]
+    }
+
+    fn content(&self, id: ContentId) -> &Content {
+        &self.contents[self.find_content(id).0 as usize]
+    }
+
+    fn content_mut(&mut self, id: ContentId) -> &mut Content {
+        let id = self.find_content(id);
+        &mut self.contents[id.0 as usize]
+    }
+
+    /// The cells of an object that `width` bytes at one of these offsets may touch.
+    pub fn touched<'a>(&'a self, id: ObjId, at: &'a Offsets, width: u64) -> impl Iterator<Item = &'a Cell> {
+        self.cells(id).iter().filter(move |cell| cell.meets(at, width))
+    }
+
+    /// The same of the bytes whose content depends on a variant.
+    pub fn touched_opaque<'a>(&'a self, id: ObjId, at: &'a Offsets, width: u64) -> impl Iterator<Item = &'a Opaque> {
+        self.opaque(id).iter().filter(move |opaque| opaque.meets(at, width))
     }
 
     /// The kinds seen in a content.
     pub fn kinds(&self, id: ContentId) -> Kinds {
-        self.contents[self.find_content(id).0 as usize].kinds
+        self.content(id).kinds
     }
 
     /// What pointers in a content reach.
     pub fn pointee(&self, id: ContentId) -> Option<(ObjId, Offsets)> {
-        let (object, offset) = self.contents[self.find_content(id).0 as usize].pointee.clone()?;
+        let (object, offset) = self.content(id).pointee.clone()?;
         Some((self.find(object), offset))
     }
 
     /// A new content, of which nothing is known.
     pub fn add_content(&mut self) -> ContentId {
         let id = ContentId(self.contents.len() as u32);
-        let kinds = Kinds::NONE;
-        self.contents.push(Content {
-            parent: id,
-            kinds,
-            pointee: None,
-            declared: false,
-            unseen: false,
-            leads_to: None,
-            lent: false,
-        });
+        self.contents.push(Content { parent: id, ..Content::default() });
         id
     }
 
@@ -306,67 +256,58 @@ impl Objects {
 
     /// Note that such data was seen in a content.
     pub fn see(&mut self, id: ContentId, kinds: Kinds) {
-        let id = self.find_content(id);
-        let content = &mut self.contents[id.0 as usize];
-        let all = content.kinds.union(kinds);
-        self.changed |= all != content.kinds;
-        content.kinds = all;
+        let before = self.kinds(id);
+        self.content_mut(id).kinds = before.union(kinds);
+        self.changed |= self.kinds(id) != before;
     }
 
     /// Note that a pointer leads to such a float.
     pub fn lead_to(&mut self, id: ContentId, float: Option<FloatAt>) {
-        let id = self.find_content(id);
-        let known = &mut self.contents[id.0 as usize].leads_to;
-        self.changed |= known.is_none() && float.is_some();
+        let known = &mut self.content_mut(id).leads_to;
+        let is_new = known.is_none() && float.is_some();
         *known = known.or(float);
+        self.changed |= is_new;
     }
 
     /// The floats to which pointers at this place of an object lead, by layouts.
-    pub fn led_to(&self, id: ObjId, at: &Offsets) -> impl Iterator<Item = FloatAt> {
-        let cells = self.cells(id).iter().filter(|cell| at.overlaps(8, &cell.at.into(), cell.width));
-        let contents = cells.map(|cell| &self.contents[self.find_content(cell.content).0 as usize]);
-        let opaque = self.opaque(id).iter().filter(|opaque| at.overlaps(8, &opaque.at.into(), opaque.bytes));
+    pub fn led_to<'a>(&'a self, id: ObjId, at: &'a Offsets) -> impl Iterator<Item = FloatAt> + 'a {
+        let contents = self.touched(id, at, 8).map(|cell| self.content(cell.content));
+        let opaque = self.touched_opaque(id, at, 8);
         contents.filter_map(|content| content.leads_to).chain(opaque.filter_map(|opaque| opaque.leads_to))
     }
 
     /// Note that a pointer is a shared reference.
     pub fn lend(&mut self, id: ContentId) {
-        let id = self.find_content(id);
-        self.changed |= !self.contents[id.0 as usize].lent;
-        self.contents[id.0 as usize].lent = true;
+        self.changed |= !std::mem::replace(&mut self.content_mut(id).lent, true);
     }
 
     /// Whether a pointer at this place of an object may be a shared reference, by layouts.
     pub fn is_lent(&self, id: ObjId, at: &Offsets) -> bool {
-        let mut cells = self.cells(id).iter().filter(|cell| at.overlaps(8, &cell.at.into(), cell.width));
-        let mut opaque = self.opaque(id).iter().filter(|opaque| at.overlaps(8, &opaque.at.into(), opaque.bytes));
-        cells.any(|cell| self.contents[self.find_content(cell.content).0 as usize].lent)
-            || opaque.any(|opaque| opaque.lent)
+        self.touched(id, at, 8).any(|cell| self.content(cell.content).lent)
+            || self.touched_opaque(id, at, 8).any(|opaque| opaque.lent)
     }
 
     /// Note that such data may have been moved unseen.
     pub fn see_unseen(&mut self, id: ContentId, kinds: Kinds) {
         if !self.is_declared(id) {
             self.see(id, kinds);
-            let id = self.find_content(id);
-            self.contents[id.0 as usize].unseen = true;
+            self.content_mut(id).unseen = true;
         }
     }
 
     /// Whether such data may have been moved unseen: a float, a number, or the tag of an enum.
     pub fn is_unseen(&self, id: ContentId) -> bool {
-        self.contents[self.find_content(id).0 as usize].unseen
+        self.content(id).unseen
     }
 
     /// The bytes of an object whose content depends on a variant.
     pub fn opaque(&self, id: ObjId) -> &[Opaque] {
-        &self.objects[self.find(id).0 as usize].opaque
+        &self.object(id).opaque
     }
 
     /// Note such bytes.
     pub fn add_opaque(&mut self, id: ObjId, opaque: Opaque) {
-        let id = self.find(id);
-        let all = &mut self.objects[id.0 as usize].opaque;
+        let all = &mut self.object_mut(id).opaque;
         if !all.contains(&opaque) {
             all.push(opaque);
             self.changed = true;
@@ -375,8 +316,7 @@ impl Objects {
 
     /// Note that so many bytes of an object have a property.
     pub fn mark(&mut self, id: ObjId, at: Strided, bytes: u64, property: Property) {
-        let id = self.find(id);
-        let (mark, all) = (Mark { at, bytes, property }, &mut self.objects[id.0 as usize].marks);
+        let (mark, all) = (Mark { at, bytes, property }, &mut self.object_mut(id).marks);
         if bytes > 0 && !all.contains(&mark) {
             all.push(mark);
             self.changed = true;
@@ -384,7 +324,7 @@ impl Objects {
     }
 
     fn marks(&self, id: ObjId, property: Property) -> impl Iterator<Item = &Mark> {
-        self.objects[self.find(id).0 as usize].marks.iter().filter(move |mark| mark.property == property)
+        self.object(id).marks.iter().filter(move |mark| mark.property == property)
     }
 
     /// Whether bytes of an object have a property.
@@ -399,7 +339,7 @@ impl Objects {
 
     /// Whether some of `width` bytes may have a property.
     pub fn some_marked(&self, id: ObjId, property: Property, at: &Offsets, width: u64) -> bool {
-        self.marks(id, property).any(|mark| at.overlaps(width, &mark.at.into(), mark.bytes))
+        self.marks(id, property).any(|mark| at.meet(width, mark.at, mark.bytes))
     }
 
     /// After how many bytes the marks of an object repeat, where they do.
@@ -428,13 +368,12 @@ impl Objects {
     /// Note that a layout says this content to be a float or a number.
     pub fn declare(&mut self, id: ContentId, kind: Kinds) {
         self.see(id, kind);
-        let id = self.find_content(id);
-        self.contents[id.0 as usize].declared = true;
+        self.content_mut(id).declared = true;
     }
 
     /// Whether a layout says what this content is, so that whatever is moved from there or to there is that too.
     pub fn is_declared(&self, id: ContentId) -> bool {
-        self.contents[self.find_content(id).0 as usize].declared
+        self.content(id).declared
     }
 
     /// What lies in one place is moved to the other. What is declared stays what it is, whatever lies in the other
@@ -449,19 +388,14 @@ impl Objects {
 
     /// Note that pointers in a content reach `object` at `offset`.
     pub fn point(&mut self, id: ContentId, object: ObjId, offset: Offsets) {
-        let id = self.find_content(id);
-        match self.contents[id.0 as usize].pointee.clone() {
-            None => {
-                self.contents[id.0 as usize].pointee = Some((object, offset));
-                self.changed = true;
-            }
-            Some((old, old_offset)) => {
-                let joined = old_offset.grown(&offset, self.coarseness);
-                self.changed |= joined != old_offset;
-                self.contents[id.0 as usize].pointee = Some((old, joined));
-                self.unify(old, object);
-            }
-        }
+        let before = self.content(id).pointee.clone();
+        let (first, joined) = match &before {
+            None => (object, offset),
+            Some((first, known)) => (*first, known.grown(&offset, self.coarseness)),
+        };
+        self.changed |= before.is_none_or(|(_, known)| known != joined);
+        self.content_mut(id).pointee = Some((first, joined));
+        self.unify(first, object);
     }
 
     /// Let everything that was merged refer to its representative directly.
@@ -515,10 +449,11 @@ impl Objects {
         self.changed = true;
         let merged = self.contents[b.0 as usize].clone();
         self.contents[b.0 as usize].parent = a;
-        self.contents[a.0 as usize].declared &= merged.declared;
-        self.contents[a.0 as usize].unseen |= merged.unseen;
+        let content = &mut self.contents[a.0 as usize];
+        content.declared &= merged.declared;
+        content.unseen |= merged.unseen;
+        content.lent |= merged.lent;
         self.lead_to(a, merged.leads_to);
-        self.contents[a.0 as usize].lent |= merged.lent;
         self.see(a, merged.kinds);
         if let Some((object, offset)) = merged.pointee {
             self.point(a, object, offset);
@@ -532,17 +467,14 @@ impl Objects {
             return;
         }
         self.changed = true;
-        let merged = std::mem::take(&mut self.objects[b.0 as usize].cells);
-        let origins = std::mem::take(&mut self.objects[b.0 as usize].origins);
-        let is_own = [self.objects[a.0 as usize].origins.is_own(), origins.is_own()];
-        let opaque = std::mem::take(&mut self.objects[b.0 as usize].opaque);
-        let marks = std::mem::take(&mut self.objects[b.0 as usize].marks);
-        self.objects[b.0 as usize].parent = a;
-        self.objects[a.0 as usize].origins.merge(origins);
-        for opaque in opaque {
+        let empty = Object { parent: a, ..Object::default() };
+        let merged = std::mem::replace(&mut self.objects[b.0 as usize], empty);
+        let is_own = [self.origins(a).is_own(), merged.origins.is_own()];
+        self.origins_mut(a).merge(merged.origins);
+        for opaque in merged.opaque {
             self.add_opaque(a, opaque);
         }
-        // Of what is inert in one of the two only, nobody can say which one it is. But memory that the function made
+        // Of what is inert in one of the two only, it cannot be told which one it is. But memory that the function made
         // has no layout: it is of the type that the other one says.
         let ours = std::mem::take(&mut self.objects[a.0 as usize].marks);
         let agrees = |marks: &[Mark], is_own: bool, mark: &Mark| {
@@ -551,13 +483,13 @@ impl Objects {
             unknown || marks.contains(mark)
         };
         let common = |mark: &Mark| {
-            mark.property != Property::Inert || agrees(&ours, is_own[0], mark) && agrees(&marks, is_own[1], mark)
+            mark.property != Property::Inert || agrees(&ours, is_own[0], mark) && agrees(&merged.marks, is_own[1], mark)
         };
-        for mark in ours.iter().chain(&marks) {
+        for mark in ours.iter().chain(&merged.marks) {
             let property = if common(mark) { mark.property } else { Property::PartlyInert };
             self.mark(a, mark.at, mark.bytes, property);
         }
-        for cell in merged {
+        for cell in merged.cells {
             let content = self.cell(a, cell.at, cell.width);
             self.unify_contents(content, cell.content);
         }

@@ -168,7 +168,12 @@ impl Offsets {
 
     /// Whether `width` bytes at one of these may share a byte with `other_width` bytes at one of `other`.
     pub fn overlaps(&self, width: u64, other: &Offsets, other_width: u64) -> bool {
-        self.iter().any(|a| other.iter().any(|b| a.overlaps(width, b, other_width)))
+        other.iter().any(|other| self.meet(width, other, other_width))
+    }
+
+    /// Whether `width` bytes at one of these may share a byte with `other_width` bytes at a member of `other`.
+    pub fn meet(&self, width: u64, other: Strided, other_width: u64) -> bool {
+        self.iter().any(|at| at.overlaps(width, other, other_width))
     }
 
     /// The one offset, if it is known.

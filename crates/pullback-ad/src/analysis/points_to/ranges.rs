@@ -5,10 +5,10 @@
 //! arrays are of the first kind, so an index into an array that lies beside other fields is known to stay inside the
 //! array.
 
-use crate::analysis::counted::{self, Affine, Counted, Step};
 use crate::analysis::points_to::numbers::range;
 use crate::analysis::points_to::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
+use pullback_ir::counted::{Affine, Counted, Step};
 use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
 use pullback_ir::{BinOp, Block, Function, IntPred, Op, Terminator, Type, Value};
@@ -132,10 +132,10 @@ pub fn implied(func: &Function, cond: Value, holds: bool) -> Vec<(Value, Bound)>
     // Conditions are small; one that is not says less.
     for _ in 0..8 {
         let Some(cond) = open.pop() else { break };
-        let Some(inst) = func.def_inst(cond) else { continue };
-        match func.inst(inst).op {
+        let Some(op) = func.def_op(cond) else { continue };
+        match *op {
             Op::ICmp(pred, a, b) => {
-                let pred = if holds { pred } else { counted::inverse(pred) };
+                let pred = if holds { pred } else { pred.inverse() };
                 found.extend(comparison(func, pred, a, b));
             }
             // Both hold where their conjunction does, and neither where their disjunction does not.
@@ -154,7 +154,7 @@ pub fn implied(func: &Function, cond: Value, holds: bool) -> Vec<(Value, Bound)>
 fn comparison(func: &Function, pred: IntPred, a: Value, b: Value) -> Option<(Value, Bound)> {
     let (value, pred, limit) = match (func.as_int(a), func.as_int(b)) {
         (None, Some(limit)) => (a, pred, limit),
-        (Some(limit), None) => (b, counted::swapped(pred), limit),
+        (Some(limit), None) => (b, pred.swapped(), limit),
         _ => return None,
     };
     let bound = Bound::new(pred, i64::try_from(limit).ok()?)?;

@@ -1,10 +1,10 @@
 //! Memory that several pointers may reach though their objects differ.
 //!
 //! The objects of two arguments are two objects, and for most memory that is right: what is behind `&mut` has one name,
-//! and what is behind `&` is not written while anybody looks at it. Cells are the exception: two references to one
+//! and what is behind `&` is not written while it is lent. Cells are the exception: two references to one
 //! `Cell`, or two clones of an `Rc<RefCell<…>>`, are two names of memory that is written. So all memory that can hold a
 //! cell is one *region*: a write to one of its objects may be a write to each of them. What is reached through a cell's
-//! pointers is in it, too, since these may have been put there by any name; and so is all of which nobody knows the
+//! pointers is in it, too, since these may have been put there by any name; and so is all memory of unknown
 //! types: what a `Const` argument of any type leads to, statics, and memory made by functions without a body.
 
 use crate::analysis::points_to::objects::{ObjId, Objects, Property};
@@ -53,7 +53,7 @@ pub(crate) fn regions(objects: &Objects) -> Regions {
     let mut work: Vec<(ObjId, Extent)> = Vec::new();
     for object in objects.all() {
         let origins = objects.origins(object);
-        if origins.foreign || origins.statics || !origins.inert.is_empty() {
+        if origins.is_untyped() {
             work.push((object, Extent::Whole));
         } else if objects.is_marked(object, Property::Shared) {
             work.push((object, Extent::Cells));

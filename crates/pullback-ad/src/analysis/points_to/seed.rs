@@ -1,206 +1,178 @@
 //! What is known from layouts: the cells of an argument's memory, and of what is given to a function with rules.
 
-use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{Kinds, ObjId, Objects, Origins, Property};
+use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::types::unseen;
-use crate::request::{FieldKind, LayoutId, Layouts, Request};
+use crate::request::{FieldKind, LayoutId, Layouts};
 
 /// Arrays inside a value get a cell an element up to this length, and a stride beyond.
 const MOST_ELEMENTS: u64 = 32;
 
-/// Give `object` the cells of a layout at `base`, and objects of their own to what its pointers reach. `path` holds the
-/// layouts on the way here: a recursive type reaches itself.
-pub(crate) fn fill(
-    facts: &mut Facts,
-    request: &Request,
-    arg: usize,
-    object: ObjId,
-    base: Strided,
-    id: LayoutId,
-    path: &mut Vec<(LayoutId, ObjId)>,
-) {
-    for field in &request.layouts.get(id).fields {
-        let at = base.plus(Strided::exact(field.offset as i64));
-        match field.kind {
-            FieldKind::F32 => {
-                let content = facts.objects.cell(object, at, 4);
-                facts.objects.declare(content, Kinds::F32);
-            }
-            FieldKind::F64 => {
-                let content = facts.objects.cell(object, at, 8);
-                facts.objects.declare(content, Kinds::F64);
-            }
-            FieldKind::Pointer(pointee) => {
-                let content = facts.objects.cell(object, at, 8);
-                facts.objects.see(content, Kinds::PTR);
-                let Some(pointee) = pointee else {
-                    facts.objects.mark(object, at, 8, Property::Inert);
-                    continue;
-                };
-                facts.objects.lead_to(content, unseen::first_float(&request.layouts, pointee));
-                if request.layouts.get(id).is_shared_reference() {
-                    facts.objects.lend(content);
-                }
-                let target = match path.iter().find(|(layout, _)| *layout == pointee) {
-                    Some((_, target)) => *target,
-                    None => {
-                        let target = facts.objects.add(Origins { args: vec![arg], ..Origins::default() });
-                        path.push((pointee, target));
-                        let stride = Strided::unbounded(0, request.layouts.get(pointee).size);
-                        fill(facts, request, arg, target, stride, pointee, path);
-                        path.pop();
-                        target
-                    }
-                };
-                let stride = Strided::unbounded(0, request.layouts.get(pointee).size);
-                facts.objects.point(content, target, stride.into());
-            }
-            FieldKind::Nested(inner, count) => {
-                let size = request.layouts.get(inner).size;
-                if count <= MOST_ELEMENTS {
-                    for k in 0..count {
-                        fill(facts, request, arg, object, at.plus(Strided::exact((k * size) as i64)), inner, path);
-                    }
-                } else {
-                    let last = (count - 1).saturating_mul(size) as i64;
-                    fill(facts, request, arg, object, at.plus(Strided::between(0, size, 0, last)), inner, path);
-                }
-            }
-            FieldKind::Int(width) => {
-                facts.objects.mark(object, at, width, Property::Number);
-                if matches!(width, 4 | 8) {
-                    facts.objects.cell(object, at, width);
-                }
-            }
-            FieldKind::Owners(width) => {
-                let content = facts.objects.cell(object, at, width);
-                facts.objects.declare(content, Kinds::INT);
-                facts.objects.mark(object, at, width, Property::Owners);
-            }
-            FieldKind::Opaque(bytes) => {
-                facts.objects.origins_mut(object).variant = true;
-                facts.objects.add_opaque(object, unseen::opaque(&request.layouts, id, at, bytes));
-            }
-            FieldKind::Payload(inner) => {
-                if holds_cells(&request.layouts, inner, &mut Vec::new()) {
-                    let size = request.layouts.get(id).size;
-                    facts.objects.mark(object, base, size, in_cell(path.is_empty()));
-                }
-            }
-            FieldKind::Unknown(bytes) => {
-                facts.objects.mark(object, at, bytes, Property::Inert);
-                facts.objects.mark(object, at, bytes, in_cell(path.is_empty()));
-            }
-            FieldKind::Cell(bytes) => facts.objects.mark(object, at, bytes, in_cell(path.is_empty())),
-        }
-    }
-}
-
-/// What is said of bytes in a cell. An argument's own place is nobody else's.
-fn in_cell(own_place: bool) -> Property {
-    if own_place { Property::Alone } else { Property::Shared }
-}
-
-/// Whether a value of this layout has cells in its own bytes.
-fn holds_cells(layouts: &Layouts, id: LayoutId, path: &mut Vec<LayoutId>) -> bool {
-    if path.contains(&id) {
-        return false;
-    }
-    path.push(id);
-    layouts.get(id).fields.iter().any(|field| match field.kind {
-        FieldKind::Unknown(bytes) | FieldKind::Cell(bytes) => bytes > 0,
-        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => holds_cells(layouts, inner, path),
-        FieldKind::F32
-        | FieldKind::F64
-        | FieldKind::Pointer(_)
-        | FieldKind::Int(_)
-        | FieldKind::Opaque(_)
-        | FieldKind::Owners(_) => false,
-    })
-}
-
-/// Whether a value is given to a function that is not looked into, or is made by it.
+/// Where a value comes from that a layout describes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Made {
-    /// It is given: what its pointers reach is known from elsewhere.
+    /// It is what an argument of the request points to: nothing else is known of what its pointers reach.
+    ByCaller(usize),
+    /// It is given to a function that is not looked into: what its pointers reach is known from elsewhere.
     Before,
-    /// It is made: its pointers reach memory of its own.
+    /// It is made by such a function: its pointers reach memory of its own.
     Here,
 }
 
-/// A value of this layout lies in `object` at `base`. `path` holds the layouts and objects on the way here.
+/// Note that a value of layout `id` lies in `object` at `base`: the cells there, and in what its pointers reach.
 pub(crate) fn describe(
     objects: &mut Objects,
     layouts: &Layouts,
     (object, base): (ObjId, Strided),
     id: LayoutId,
     made: Made,
-    path: &mut Vec<(LayoutId, ObjId)>,
 ) {
-    for field in &layouts.get(id).fields {
-        let at = base.plus(Strided::exact(field.offset as i64));
-        match field.kind {
-            FieldKind::F32 | FieldKind::F64 => {
-                let (width, kind) = if field.kind == FieldKind::F32 { (4, Kinds::F32) } else { (8, Kinds::F64) };
-                let content = objects.cell(object, at, width);
-                objects.see(content, kind);
-            }
-            FieldKind::Pointer(pointee) => {
-                let content = objects.cell(object, at, 8);
-                objects.see(content, Kinds::PTR);
-                let Some(pointee) = pointee else { continue };
-                let stride = Strided::unbounded(0, layouts.get(pointee).size);
-                if objects.pointee(content).is_none() && made == Made::Here {
-                    let target = objects.add(Origins { local: true, ..Origins::default() });
-                    objects.point(content, target, stride.into());
-                }
-                let Some((target, offsets)) = objects.pointee(content) else { continue };
-                if path.contains(&(pointee, target)) {
-                    continue;
-                }
-                path.push((pointee, target));
-                for at in offsets.iter() {
-                    describe(objects, layouts, (target, at.plus(stride)), pointee, made, path);
-                }
-                path.pop();
-            }
-            FieldKind::Nested(inner, count) => {
-                let size = layouts.get(inner).size;
-                if count <= MOST_ELEMENTS {
-                    for k in 0..count {
-                        let at = at.plus(Strided::exact((k * size) as i64));
-                        describe(objects, layouts, (object, at), inner, made, path);
+    let path = match made {
+        Made::ByCaller(_) => vec![],
+        Made::Before | Made::Here => vec![(id, object)],
+    };
+    let own_place = path.len();
+    Description { objects, layouts, made, path, own_place }.value(object, base, id);
+}
+
+struct Description<'a> {
+    objects: &'a mut Objects,
+    layouts: &'a Layouts,
+    made: Made,
+    /// The layouts and objects on the way here, by pointers: a recursive type reaches itself.
+    path: Vec<(LayoutId, ObjId)>,
+    /// How long that is in the place where the value itself lies.
+    own_place: usize,
+}
+
+impl Description<'_> {
+    fn value(&mut self, object: ObjId, base: Strided, id: LayoutId) {
+        let layouts = self.layouts;
+        for field in &layouts.get(id).fields {
+            let at = base.plus(Strided::exact(field.offset as i64));
+            match field.kind {
+                FieldKind::F32 => self.scalar(object, at, 4, Kinds::F32),
+                FieldKind::F64 => self.scalar(object, at, 8, Kinds::F64),
+                FieldKind::Pointer(Some(pointee)) => self.pointer(object, at, pointee, false),
+                FieldKind::Reference(pointee) => self.pointer(object, at, pointee, true),
+                FieldKind::Pointer(None) => {
+                    let content = self.objects.cell(object, at, 8);
+                    self.objects.see(content, Kinds::PTR);
+                    if self.is_by_caller() {
+                        self.objects.mark(object, at, 8, Property::Inert);
                     }
-                } else {
-                    let last = (count - 1).saturating_mul(size) as i64;
-                    describe(
-                        objects,
-                        layouts,
-                        (object, at.plus(Strided::between(0, size, 0, last))),
-                        inner,
-                        made,
-                        path,
-                    );
                 }
-            }
-            FieldKind::Int(width @ (4 | 8)) | FieldKind::Owners(width) if made == Made::Here => {
-                let content = objects.cell(object, at, width);
-                objects.see(content, Kinds::INT);
-            }
-            FieldKind::Int(_) | FieldKind::Owners(_) => {}
-            FieldKind::Opaque(bytes) => {
-                objects.origins_mut(object).variant |= made == Made::Here;
-                objects.add_opaque(object, unseen::opaque(layouts, id, at, bytes));
-            }
-            FieldKind::Payload(inner) => {
-                if holds_cells(layouts, inner, &mut Vec::new()) {
-                    objects.mark(object, base, layouts.get(id).size, in_cell(path.len() == 1));
+                FieldKind::Nested(inner, count) => self.array(object, at, inner, count),
+                FieldKind::Int(width) => self.number(object, at, width),
+                FieldKind::Owners(_) if self.made == Made::Before => {}
+                FieldKind::Owners(width) => {
+                    self.scalar(object, at, width, Kinds::INT);
+                    if self.is_by_caller() {
+                        self.objects.mark(object, at, width, Property::Owners);
+                    }
                 }
-            }
-            FieldKind::Unknown(bytes) | FieldKind::Cell(bytes) => {
-                objects.mark(object, at, bytes, in_cell(path.len() == 1));
+                FieldKind::Opaque(bytes) => {
+                    self.objects.origins_mut(object).variant |= self.made != Made::Before;
+                    self.objects.add_opaque(object, unseen::opaque(layouts, id, at, bytes));
+                }
+                FieldKind::Payload(inner) => {
+                    let is_cell =
+                        |kind| matches!(kind, FieldKind::Unknown(bytes) | FieldKind::Cell(bytes) if bytes > 0);
+                    if layouts.within(inner).iter().any(|part| is_cell(part.kind)) {
+                        self.cell(object, base, layouts.get(id).size);
+                    }
+                }
+                FieldKind::Unknown(bytes) => {
+                    if self.is_by_caller() {
+                        self.objects.mark(object, at, bytes, Property::Inert);
+                    }
+                    self.cell(object, at, bytes);
+                }
+                FieldKind::Cell(bytes) => self.cell(object, at, bytes),
             }
         }
+    }
+
+    fn is_by_caller(&self) -> bool {
+        matches!(self.made, Made::ByCaller(_))
+    }
+
+    /// So many bytes are of such a kind; in a caller's memory whatever the function does.
+    fn scalar(&mut self, object: ObjId, at: Strided, width: u64, kind: Kinds) {
+        let content = self.objects.cell(object, at, width);
+        if self.is_by_caller() {
+            self.objects.declare(content, kind);
+        } else {
+            self.objects.see(content, kind);
+        }
+    }
+
+    fn number(&mut self, object: ObjId, at: Strided, width: u64) {
+        if self.is_by_caller() {
+            self.objects.mark(object, at, width, Property::Number);
+            if matches!(width, 4 | 8) {
+                self.objects.cell(object, at, width);
+            }
+        } else if self.made == Made::Here && matches!(width, 4 | 8) {
+            self.scalar(object, at, width, Kinds::INT);
+        }
+    }
+
+    /// These bytes lie in a cell. A value's own place has no other names.
+    fn cell(&mut self, object: ObjId, at: Strided, bytes: u64) {
+        let own_place = self.path.len() == self.own_place;
+        self.objects.mark(object, at, bytes, if own_place { Property::Alone } else { Property::Shared });
+    }
+
+    /// So many values in a row.
+    fn array(&mut self, object: ObjId, at: Strided, inner: LayoutId, count: u64) {
+        let size = self.layouts.get(inner).size;
+        if count > MOST_ELEMENTS {
+            let last = (count - 1).saturating_mul(size) as i64;
+            return self.value(object, at.plus(Strided::between(0, size, 0, last)), inner);
+        }
+        for k in 0..count {
+            self.value(object, at.plus(Strided::exact((k * size) as i64)), inner);
+        }
+    }
+
+    fn pointer(&mut self, object: ObjId, at: Strided, pointee: LayoutId, is_shared: bool) {
+        let content = self.objects.cell(object, at, 8);
+        self.objects.see(content, Kinds::PTR);
+        let elements = Strided::unbounded(0, self.layouts.get(pointee).size);
+        if let Made::ByCaller(arg) = self.made {
+            self.objects.lead_to(content, unseen::first_float(self.layouts, pointee));
+            if is_shared {
+                self.objects.lend(content);
+            }
+            let target = match self.path.iter().find(|(layout, _)| *layout == pointee) {
+                Some((_, target)) => *target,
+                None => {
+                    let target = self.objects.add(Origins { args: vec![arg], ..Origins::default() });
+                    self.behind(pointee, target, &Offsets::zero(), elements);
+                    target
+                }
+            };
+            return self.objects.point(content, target, elements.into());
+        }
+        if self.objects.pointee(content).is_none() && self.made == Made::Here {
+            let target = self.objects.add(Origins { local: true, ..Origins::default() });
+            self.objects.point(content, target, elements.into());
+        }
+        if let Some((target, offsets)) = self.objects.pointee(content)
+            && !self.path.contains(&(pointee, target))
+        {
+            self.behind(pointee, target, &offsets, elements);
+        }
+    }
+
+    /// Behind a pointer lie values, as far apart as they are large.
+    fn behind(&mut self, pointee: LayoutId, target: ObjId, offsets: &Offsets, elements: Strided) {
+        self.path.push((pointee, target));
+        for at in offsets.iter() {
+            self.value(target, at.plus(elements), pointee);
+        }
+        self.path.pop();
     }
 }

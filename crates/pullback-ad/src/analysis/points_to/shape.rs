@@ -13,6 +13,7 @@ use std::collections::HashSet;
 pub struct Shape {
     /// The blocks that matter.
     pub scope: Scope,
+    /// Those of them from which the function can return.
     returning: HashSet<Block>,
     /// The integers that are brought to clean-ups on the way to a panic.
     to_cleanups: HashSet<Value>,
@@ -35,17 +36,12 @@ impl Shape {
         Shape { scope, returning, to_cleanups, ranges: Ranges::new(func), copies }
     }
 
-    /// Whether the function can return from a block.
-    fn can_return(&self, block: Block) -> bool {
-        self.returning.contains(&block)
-    }
-
     /// Whether what is passed to a parameter of `block` says what the parameter is.
     ///
     /// On the way to a panic all kinds of numbers and addresses meet as integers, to be printed; nothing follows from
     /// that for either. But what a clean-up is given means the same on every way to it.
     pub fn joins(&self, func: &Function, block: Block, param: Value) -> bool {
-        self.can_return(block) || !func.ty(param).is_int() || self.to_cleanups.contains(&param)
+        self.returning.contains(&block) || !func.ty(param).is_int() || self.to_cleanups.contains(&param)
     }
 
     /// The pointers one of whose addresses is subtracted from another by `op`, after those of the other.
@@ -60,11 +56,8 @@ impl Shape {
         let mut seen = HashSet::from([value]);
         let mut open = vec![value];
         while let Some(value) = open.pop() {
-            if let Some(ptr) = func.def_inst(value).and_then(|inst| match func.inst(inst).op {
-                Op::Cast(CastOp::PtrToInt, ptr) => Some(ptr),
-                _ => None,
-            }) {
-                found.push(ptr);
+            if let Some(Op::Cast(CastOp::PtrToInt, ptr)) = func.def_op(value) {
+                found.push(*ptr);
                 continue;
             }
             open.extend(self.copies.sources(value)?.iter().copied().filter(|v| seen.insert(*v)));

@@ -10,30 +10,38 @@ use std::collections::HashSet;
 
 /// The integers of the live blocks of a function that are passed on. `group` are the functions that are looked at.
 pub(crate) fn passed_on(func: &Function, blocks: &[Block], group: &[FuncId]) -> HashSet<Value> {
-    let mut found: HashSet<Value> = HashSet::new();
-    for block in blocks {
-        for inst in &func.block(*block).insts {
-            let op = &func.inst(*inst).op;
-            found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
-            match op {
-                Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => {
-                    found.insert(*from);
-                }
-                Op::Store { value, .. } => {
-                    found.insert(*value);
-                }
-                Op::Call(Callee::Direct(callee), args, _) if group.contains(callee) => found.extend(args),
-                Op::InsertValue(_, value, _) => {
-                    found.insert(*value);
-                }
-                _ => {}
-            }
-        }
-        if let Terminator::Return(Some(value)) = &func.block(*block).term {
-            found.insert(*value);
+    let mut found = put_down(func, blocks);
+    for inst in blocks.iter().flat_map(|block| &func.block(*block).insts) {
+        let op = &func.inst(*inst).op;
+        found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
+        match op {
+            Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => found.extend([*from]),
+            Op::Call(Callee::Direct(callee), args, _) if group.contains(callee) => found.extend(args),
+            _ => {}
         }
     }
     with_sources(func, blocks, found)
+}
+
+/// The values of a function that are stored, returned or put into an aggregate, as they are.
+pub(crate) fn handed_on(func: &Function) -> HashSet<Value> {
+    let mut found = put_down(func, &func.blocks().collect::<Vec<_>>());
+    Copies::of_bits(func, func.blocks()).close_backwards(&mut found, |_| true);
+    found
+}
+
+/// The values that these blocks store, return or put into an aggregate.
+fn put_down(func: &Function, blocks: &[Block]) -> HashSet<Value> {
+    let insts = blocks.iter().flat_map(|block| &func.block(*block).insts);
+    let stored = insts.filter_map(|inst| match func.inst(*inst).op {
+        Op::Store { value, .. } | Op::InsertValue(_, value, _) => Some(value),
+        _ => None,
+    });
+    let returned = blocks.iter().filter_map(|block| match func.block(*block).term {
+        Terminator::Return(value) => value,
+        _ => None,
+    });
+    stored.chain(returned).collect()
 }
 
 /// The integers of these blocks that become pointers there, or are handed to a clean-up, which may make them pointers.

@@ -32,16 +32,8 @@ impl Numbers {
         let mut moved: HashSet<Value> = passed().filter(|(_, from)| is_moved(*from)).map(|(to, _)| *to).collect();
         copies.close_forwards(&mut moved, |to| numbers.contains(&to));
         numbers.retain(|value| !moved.contains(value));
-        for block in func.blocks() {
-            for inst in &func.block(block).insts {
-                if let Some(result) = func.inst(*inst).result
-                    && func.ty(result).is_int()
-                    && sort(func, result) == Sort::Number
-                {
-                    numbers.insert(result);
-                }
-            }
-        }
+        let results = func.insts().filter_map(|inst| func.inst(inst).result).filter(|result| func.ty(*result).is_int());
+        numbers.extend(results.filter(|result| sort(func, *result) == Sort::Number));
         Numbers(numbers)
     }
 
@@ -51,30 +43,41 @@ impl Numbers {
     }
 }
 
+/// The largest integer of a type that a program writes as a number, and that is the bits of no float that it computes
+/// with: those of an `f32` below 1e-38, of an `f64` below 2e-314. `None` if the type is too narrow or wide for a
+/// float's bits.
+pub fn largest_number(ty: &Type) -> Option<u128> {
+    match ty {
+        Type::Int(64) => Some((1 << 32) - 1),
+        Type::Int(32) => Some((1 << 23) - 1),
+        _ => None,
+    }
+}
+
 /// A constant zero may be a number, a float or null, and one that is too large for a number somebody wrote may be the
 /// bits of a float: it says no more of what it is joined with than something that comes from elsewhere.
 fn sort(func: &Function, value: Value) -> Sort {
     match func.as_const(value) {
         Some(Constant::Undef | Constant::Poison) => return Sort::Either,
         Some(_) => {
-            // The bits of an `f32` are below that if it is less than 1e-38.
-            let most = if *func.ty(value) == Type::I32 { 1 << 22 } else { 1 << 32 };
             return match func.as_int(value) {
-                Some(0) => Sort::Either,
-                Some(n) if n.abs() < most => Sort::Number,
+                Some(0) | None => Sort::Either,
+                Some(n) if largest_number(func.ty(value)).is_none_or(|most| n.unsigned_abs() <= most) => Sort::Number,
                 Some(_) => Sort::Moved,
-                None => Sort::Either,
             };
         }
         None => {}
     }
-    let Some(inst) = func.def_inst(value) else { return Sort::Moved };
-    match &func.inst(inst).op {
+    let Some(op) = func.def_op(value) else { return Sort::Moved };
+    match op {
         Op::Bin(..) | Op::Intrinsic(..) => Sort::Number,
         Op::Cast(op, _) if !matches!(op, CastOp::Bitcast | CastOp::PtrToInt) => Sort::Number,
         Op::ExtractValue(from, _) => {
-            let made = func.def_inst(*from).map(|i| &func.inst(i).op);
-            if matches!(made, Some(Op::Intrinsic(..))) { Sort::Number } else { Sort::Moved }
+            if matches!(func.def_op(*from), Some(Op::Intrinsic(..))) {
+                Sort::Number
+            } else {
+                Sort::Moved
+            }
         }
         _ => Sort::Moved,
     }

@@ -3,10 +3,11 @@
 //! An integer that is loaded from where floats lie is a float's bits, unless numbers lie there too. What is computed
 //! from a float's bits is no evidence for that: else every trick with bits would vouch for itself.
 
-use crate::analysis::points_to::facts::{Facts, may_carry};
+use crate::analysis::follow::{Follow, Way, follow};
+use crate::analysis::points_to::facts::{Facts, Slot, may_carry};
 use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
 use crate::analysis::types::computed::Numbers;
-use pullback_ir::{Block, Callee, CastOp, Copies, FuncId, Function, Module, Op, Terminator, Value};
+use pullback_ir::{Block, CastOp, Copies, FuncId, Function, InstData, Module, Op, Value};
 use std::collections::HashSet;
 
 /// How far to look for what a number was computed from.
@@ -14,57 +15,53 @@ pub(crate) const DEPTH: u32 = 8;
 
 /// Note the numbers that the live blocks of a function store or pass on.
 pub(crate) fn find(facts: &mut Facts, module: &Module, id: FuncId, blocks: &[Block], numbers: &Numbers) {
-    let func = module.func(id);
-    let is_number = |v: Value| may_carry(func.ty(v)) && numbers.contains(func, v);
-    let number = |facts: &Facts, v: Value| Number {
-        dangling: dangles(func, v),
-        independent: is_independent(facts, func, id, v, DEPTH),
-    };
-    for block in blocks {
-        for inst in &func.block(*block).insts {
-            let data = func.inst(*inst);
-            match &data.op {
-                Op::Store { ptr, value, align } if is_number(*value) => {
-                    let number = number(facts, *value);
-                    let Some(object) = facts.object(id, *ptr) else { continue };
-                    for at in facts.place(id, *ptr, *align).iter() {
-                        let content = facts.objects.cell(object, at, func.ty(*value).size());
-                        see(facts, content, number);
-                    }
+    let group = facts.functions.clone();
+    follow(module, &group, &[(id, blocks.to_vec())], &mut Search { facts, func: module.func(id), numbers });
+}
+
+/// One walk through a function.
+struct Search<'a> {
+    facts: &'a mut Facts,
+    func: &'a Function,
+    numbers: &'a Numbers,
+}
+
+impl Search<'_> {
+    fn is_number(&self, value: Value) -> bool {
+        may_carry(self.func.ty(value)) && self.numbers.contains(self.func, value)
+    }
+
+    /// A value is there, too, or goes there: a number is evidence of numbers.
+    fn see(&mut self, id: FuncId, value: Value, content: Option<ContentId>) {
+        let Some(content) = content.filter(|_| self.is_number(value)) else { return };
+        let independent = is_independent(self.facts, self.func, id, value, DEPTH);
+        see(self.facts, content, Number { dangling: dangles(self.func, value), independent });
+    }
+}
+
+impl Follow for Search<'_> {
+    fn pass(&mut self, id: FuncId, from: Value, to: Slot, _: Way) {
+        let content = self.facts.slot(to).content;
+        self.see(id, from, content);
+    }
+
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        match (&data.op, data.result) {
+            (Op::Store { ptr, value, align }, _) if self.is_number(*value) => {
+                let Some((object, places)) = self.facts.target(id, *ptr, *align) else { return };
+                for at in places.iter() {
+                    let content = self.facts.objects.cell(object, at, func.ty(*value).size());
+                    self.see(id, *value, Some(content));
                 }
-                Op::Select(_, a, b) => {
-                    for from in [*a, *b].into_iter().filter(|v| is_number(*v)) {
-                        let number = number(facts, from);
-                        see_number(facts, id, data.result, number);
-                    }
-                }
-                Op::Call(Callee::Direct(callee), args, _) if facts.functions.contains(callee) => {
-                    let params = module.func(*callee).param_values().to_vec();
-                    for (arg, param) in args.iter().zip(params) {
-                        if is_number(*arg) {
-                            let number = number(facts, *arg);
-                            see_number(facts, *callee, Some(param), number);
-                        }
-                    }
-                }
-                _ => {}
             }
-        }
-        let term = &func.block(*block).term;
-        for target in term.targets() {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                if is_number(*arg) {
-                    let number = number(facts, *arg);
-                    see_number(facts, id, Some(*param), number);
-                }
+            (Op::Select(_, a, b), Some(result)) => {
+                [*a, *b].into_iter().for_each(|from| self.see(id, from, self.facts.content(id, result)));
             }
-        }
-        if let Terminator::Return(Some(value)) = term
-            && is_number(*value)
-            && let Some(content) = facts.returned_content(id)
-        {
-            let number = number(facts, *value);
-            see(facts, content, number);
+            _ => {}
         }
     }
 }
@@ -119,12 +116,9 @@ pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: 
             let Some(result) = data.result else { continue };
             match &data.op {
                 Op::Load { ptr, align } if func.ty(result).is_float() => {
-                    let Some(object) = facts.object(id, *ptr) else { continue };
-                    let (at, width) = (facts.place(id, *ptr, *align), func.ty(result).size());
-                    let mut cells = facts.objects.cells(object).iter();
-                    if cells.any(|c| {
-                        facts.objects.kinds(c.content).contains(Kinds::INT) && at.overlaps(width, &c.at.into(), c.width)
-                    }) {
+                    let Some((object, at)) = facts.target(id, *ptr, *align) else { continue };
+                    let mut cells = facts.objects.touched(object, &at, func.ty(result).size());
+                    if cells.any(|cell| facts.objects.kinds(cell.content).contains(Kinds::INT)) {
                         numbers.insert(result);
                     }
                 }
@@ -136,7 +130,8 @@ pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: 
     Copies::new(func, blocks.iter().copied()).close_forwards(&mut numbers, |_| true);
     for (bits, from) in casts {
         if numbers.contains(&from) {
-            see_number(facts, id, Some(bits), Number { dangling: false, independent: true });
+            let content = facts.content(id, bits);
+            content.into_iter().for_each(|content| see(facts, content, Number { dangling: false, independent: true }));
         }
     }
 }
@@ -148,12 +143,6 @@ struct Number {
     dangling: bool,
     /// It was not computed from what may be a float's bits.
     independent: bool,
-}
-
-fn see_number(facts: &mut Facts, func: FuncId, value: Option<Value>, number: Number) {
-    if let Some(content) = value.and_then(|value| facts.content(func, value)) {
-        see(facts, content, number);
-    }
 }
 
 /// What may be a dangling pointer is one where only pointers lie; what may be made of a float's bits says nothing where
@@ -176,8 +165,7 @@ pub(crate) fn is_independent(facts: &Facts, func: &Function, id: FuncId, value: 
     if facts.kinds(id, value).has_float() {
         return false;
     }
-    let Some(inst) = func.def_inst(value) else { return true };
-    let op = &func.inst(inst).op;
+    let Some(op) = func.def_op(value) else { return true };
     if !matches!(op, Op::Bin(..) | Op::Cast(..) | Op::Intrinsic(..) | Op::Select(..) | Op::Freeze(_)) {
         return true;
     }

@@ -17,13 +17,12 @@
 //! of that is a number.
 
 use crate::analysis::activity::ActiveSet;
-use crate::analysis::points_to::facts::Facts;
+use crate::analysis::follow::{Follow, Marks, Way, follow};
+use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
-use pullback_ir::{
-    BinOp, Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
-};
+use pullback_ir::{BinOp, Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use std::collections::HashMap;
 
 /// What bits may be.
@@ -52,16 +51,10 @@ impl Bits {
         self.has(Bits::LOW.with(Bits::HIGH))
     }
 
-    /// What is left of them in the lower half of a word.
-    fn truncated(self) -> Bits {
-        let low = if self.has(Bits::WHOLE) { Bits::LOW } else { Bits::default() };
-        Bits(self.0 & !Bits::WHOLE.0).with(low)
-    }
-
-    /// What is left of them when the upper half of a word is shifted to the lower one.
-    fn shifted(self) -> Bits {
-        let high = if self.has(Bits::WHOLE) { Bits::HIGH } else { Bits::default() };
-        Bits(self.0 & !Bits::WHOLE.0).with(high)
+    /// What is left of them where the other half of a word is cut off.
+    fn cut_to(self, half: Bits) -> Bits {
+        let left = Bits(self.0 & !Bits::WHOLE.0);
+        if self.has(Bits::WHOLE) { left.with(half) } else { left }
     }
 }
 
@@ -86,28 +79,11 @@ pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &[(FuncId,
     if !objects.all().any(shares) {
         return None;
     }
-    let mut search = Search {
-        module,
-        facts,
-        active,
-        values: HashMap::new(),
-        contents: HashMap::new(),
-        returned: HashMap::new(),
-        arrived: HashMap::new(),
-        changed: false,
-        lost: None,
-    };
-    loop {
-        search.changed = false;
-        for (id, blocks) in live {
-            for block in blocks {
-                search.block(*id, *block);
-            }
-        }
-        if !search.changed || search.lost.is_some() {
-            return search.lost;
-        }
-    }
+    let marks = Marks::new(Bits::with);
+    let (contents, arrived) = (HashMap::new(), HashMap::new());
+    let mut search = Search { module, facts, active, marks, contents, arrived, lost: None };
+    follow(module, &facts.functions, live, &mut search);
+    search.lost
 }
 
 fn is_pointer(facts: &Facts, cell: &Cell) -> bool {
@@ -118,59 +94,25 @@ struct Search<'a> {
     module: &'a Module,
     facts: &'a Facts,
     active: &'a ActiveSet,
-    values: HashMap<(FuncId, Value), Bits>,
+    marks: Marks<Bits>,
     contents: HashMap<ContentId, Bits>,
-    returned: HashMap<FuncId, Bits>,
     /// The halves that were stored where a pointer lies, by the pointer's content.
     arrived: HashMap<(ObjId, Strided), Bits>,
-    changed: bool,
     lost: Option<Lost>,
 }
 
-impl Search<'_> {
-    fn bits(&self, id: FuncId, value: Value) -> Bits {
-        self.values.get(&(id, value)).copied().unwrap_or_default()
+impl Follow for Search<'_> {
+    fn pass(&mut self, id: FuncId, from: Value, to: Slot, _: Way) {
+        self.add(to, self.bits(id, from));
     }
 
-    fn add(&mut self, id: FuncId, value: Value, bits: Bits) {
-        // Flags are computed.
-        if bits != Bits::default() && *self.module.func(id).ty(value) != Type::Int(1) {
-            let all = self.values.entry((id, value)).or_default();
-            self.changed |= !all.has(bits);
-            *all = all.with(bits);
-        }
+    fn goes_on(&mut self) -> bool {
+        std::mem::take(&mut self.marks.changed) && self.lost.is_none()
     }
 
-    fn block(&mut self, id: FuncId, block: Block) {
-        let func = self.module.func(id);
-        for inst in &func.block(block).insts {
-            self.instruction(id, func, *inst);
-        }
-        let term = &func.block(block).term;
-        for target in term.targets() {
-            for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                self.add(id, *param, self.bits(id, *arg));
-            }
-        }
-        if let Terminator::Return(Some(value)) = term {
-            let bits = self.bits(id, *value);
-            let all = self.returned.entry(id).or_default();
-            self.changed |= !all.has(bits);
-            *all = all.with(bits);
-        }
-    }
-
-    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
-        let data = func.inst(inst);
+    fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
         if let Op::Store { ptr, value, align } = data.op {
             return self.store(id, func, (ptr, align), value, data.loc);
-        }
-        if let Op::Call(Callee::Direct(callee), args, _) = &data.op
-            && self.facts.functions.contains(callee)
-        {
-            for (arg, param) in args.iter().zip(self.module.func(*callee).param_values()) {
-                self.add(*callee, *param, self.bits(id, *arg));
-            }
         }
         let Some(result) = data.result else { return };
         let bits = match &data.op {
@@ -185,7 +127,7 @@ impl Search<'_> {
                 }
                 self.bits(id, *from)
             }
-            Op::Cast(CastOp::Trunc, from) => self.bits(id, *from).truncated(),
+            Op::Cast(CastOp::Trunc, from) => self.bits(id, *from).cut_to(Bits::LOW),
             Op::Cast(CastOp::ZExt, from) => self.bits(id, *from),
             Op::Cast(CastOp::Bitcast, from) => {
                 if self.bits(id, *from).has(Bits::FLOATS) && func.ty(result).is_float() {
@@ -193,25 +135,38 @@ impl Search<'_> {
                 }
                 self.bits(id, *from)
             }
-            Op::Bin(BinOp::LShr | BinOp::AShr, from, _) => self.bits(id, *from).shifted(),
+            Op::Bin(BinOp::LShr | BinOp::AShr, from, _) => self.bits(id, *from).cut_to(Bits::HIGH),
             Op::Bin(BinOp::Shl, from, _) => self.bits(id, *from),
             Op::Bin(BinOp::Or, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
             Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
             Op::Freeze(a) | Op::ExtractValue(a, _) => self.bits(id, *a),
             Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.bits(id, *b)),
-            Op::Call(Callee::Direct(callee), ..) => self.returned.get(callee).copied().unwrap_or_default(),
+            Op::Call(Callee::Direct(callee), ..) => self.marks.get((*callee, None)).unwrap_or_default(),
             _ => Bits::default(),
         };
-        self.add(id, result, bits);
+        self.add((id, Some(result)), bits);
+    }
+}
+
+impl Search<'_> {
+    fn bits(&self, id: FuncId, value: Value) -> Bits {
+        self.marks.get((id, Some(value))).unwrap_or_default()
+    }
+
+    fn add(&mut self, slot: Slot, bits: Bits) {
+        // Flags are computed.
+        let is_flag = slot.1.is_some_and(|value| *self.module.func(slot.0).ty(value) == Type::Int(1));
+        if bits != Bits::default() && !is_flag {
+            self.marks.add(slot, bits);
+        }
     }
 
     /// What is loaded.
     fn loaded(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> Bits {
-        let Some(object) = self.facts.object(id, ptr) else { return Bits::default() };
-        let (at, width) = (self.facts.place(id, ptr, align), func.ty(result).size());
-        let objects = &self.facts.objects;
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return Bits::default() };
+        let (objects, width) = (&self.facts.objects, func.ty(result).size());
         let mut all = Bits::default();
-        for cell in objects.live_cells(object).filter(|c| at.overlaps(width, &c.at.into(), c.width)) {
+        for cell in objects.live_cells(object).filter(|c| c.meets(&at, width)) {
             let kinds = objects.kinds(cell.content);
             if cell.width == width {
                 let content = objects.find_content(cell.content);
@@ -232,14 +187,12 @@ impl Search<'_> {
     }
 
     fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
-        let bits = self.bits(id, value);
-        let Some(object) = self.facts.object(id, ptr).filter(|_| bits != Bits::default()) else { return };
-        let (at, width) = (self.facts.place(id, ptr, align), func.ty(value).size());
-        let facts = self.facts;
-        for cell in facts.objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width)) {
+        let (bits, facts, width) = (self.bits(id, value), self.facts, func.ty(value).size());
+        let Some((object, at)) = facts.target(id, ptr, align).filter(|_| bits != Bits::default()) else { return };
+        for cell in facts.objects.touched(object, &at, width) {
             if cell.width == width {
                 let all = self.contents.entry(facts.objects.find_content(cell.content)).or_default();
-                self.changed |= !all.has(bits);
+                self.marks.changed |= !all.has(bits);
                 *all = all.with(bits);
             }
             if bits.has(Bits::FLOATS) && cell.width < 8 && facts.objects.kinds(cell.content).has_float() {
@@ -261,7 +214,7 @@ impl Search<'_> {
 fn halves(at: &Offsets, width: u64, pointer: &Cell) -> Bits {
     let touches = |start: i64, half: Bits| {
         let place = pointer.at.plus(Strided::exact(start));
-        if at.overlaps(width, &place.into(), 4) { half } else { Bits::default() }
+        if at.meet(width, place, 4) { half } else { Bits::default() }
     };
     touches(0, Bits::LOW).with(touches(4, Bits::HIGH))
 }

@@ -6,7 +6,7 @@
 
 use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::facts::Facts;
-use crate::analysis::types::computed::Numbers;
+use crate::analysis::types::computed::{Numbers, largest_number};
 use crate::analysis::types::evidence::{DEPTH, is_independent};
 use pullback_ir::{Callee, CastOp, Constant, FuncId, Module, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
@@ -49,10 +49,9 @@ impl Search<'_> {
             Op::Cast(CastOp::PtrToInt, _) => true,
             Op::Cast(CastOp::Bitcast, _) => false,
             Op::Load { ptr, align } => {
-                let at = self.facts.place(id, *ptr, *align);
                 let width = self.module.func(id).ty(value).size();
-                let object = self.facts.object(id, *ptr);
-                object.is_some_and(|object| !float_cells(self.facts, object, &at, width))
+                let target = self.facts.target(id, *ptr, *align);
+                target.is_some_and(|(object, at)| !float_cells(self.facts, object, &at, width))
             }
             Op::Select(_, a, b) => self.is_number(id, numbers, *a) && self.is_number(id, numbers, *b),
             Op::Freeze(a) => self.is_number(id, numbers, *a),
@@ -73,11 +72,12 @@ impl Search<'_> {
 
 /// Whether a constant float is a small number: as a tangent it is next to nothing.
 pub fn is_number_as_float(constant: &Constant) -> bool {
-    match constant {
-        Constant::F64(bits) => (1..1 << 32).contains(bits),
-        Constant::F32(bits) => (1..1 << 23).contains(bits),
-        _ => false,
-    }
+    let (ty, bits) = match constant {
+        Constant::F64(bits) => (Type::I64, *bits),
+        Constant::F32(bits) => (Type::I32, u64::from(*bits)),
+        _ => return false,
+    };
+    bits != 0 && largest_number(&ty).is_some_and(|largest| u128::from(bits) <= largest)
 }
 
 /// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program
@@ -85,14 +85,4 @@ pub fn is_number_as_float(constant: &Constant) -> bool {
 fn is_small(ty: &Type, bits: u128) -> bool {
     let without_sign = u128::MAX >> (129 - 8 * ty.size());
     largest_number(ty).is_none_or(|largest| bits & without_sign <= largest)
-}
-
-/// The largest integer of a type that is no bits of a float that a program computes with.
-pub fn largest_number(ty: &Type) -> Option<u128> {
-    match ty {
-        Type::Int(64) => Some((1 << 32) - 1),
-        // The floats below 1e-38.
-        Type::Int(32) => Some((1 << 23) - 1),
-        _ => None,
-    }
 }

@@ -11,11 +11,11 @@
 //! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.
 
 use crate::analysis::activity::{ActiveSet, float_cells};
-use crate::analysis::points_to::facts::Facts;
+use crate::analysis::follow::{Follow, Marks, Way, follow};
+use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::Kinds;
-use crate::prepare::split_wide_ints::is_funnel_shift;
-use pullback_ir::{BinOp, Block, CastOp, FuncId, Function, Module, Op, SourceLoc, Type, Value, ValueDef};
-use std::collections::HashMap;
+use pullback_ir::{BinOp, Block, CastOp, Copies, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
+use std::collections::HashSet;
 
 /// What an integer has of the bits of a float.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +49,14 @@ pub(crate) fn find(
     active: &ActiveSet,
     live: &[(FuncId, Vec<Block>)],
 ) -> Option<Option<SourceLoc>> {
-    live.iter().find_map(|(id, blocks)| Search { facts, active, id: *id, func: module.func(*id) }.find(blocks))
+    live.iter().find_map(|part| {
+        let (id, func) = (part.0, module.func(part.0));
+        let copies = Copies::new(func, func.blocks());
+        let mut search = Search { facts, active, id, func, copies, marks: Marks::new(Bits::max) };
+        follow(module, &[], std::slice::from_ref(part), &mut search);
+        let mut insts = part.1.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst));
+        insts.find(|data| search.puts_together(&data.op)).map(|data| data.loc)
+    })
 }
 
 struct Search<'a> {
@@ -57,67 +64,54 @@ struct Search<'a> {
     active: &'a ActiveSet,
     id: FuncId,
     func: &'a Function,
+    copies: Copies,
+    marks: Marks<Bits>,
+}
+
+impl Follow for Search<'_> {
+    fn pass(&mut self, _: FuncId, from: Value, to: Slot, _: Way) {
+        self.bits(&from).into_iter().for_each(|bits| self.marks.add(to, bits));
+    }
+
+    fn goes_on(&mut self) -> bool {
+        std::mem::take(&mut self.marks.changed)
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { return };
+        let of = |value: &Value| self.bits(value);
+        let bits = match &data.op {
+            Op::Bin(BinOp::Or, a, b) => match (of(a), of(b)) {
+                (Some(Bits::Part), Some(Bits::Part)) => Some(Bits::Repacked),
+                (a, b) => a.max(b).map(Bits::moved),
+            },
+            Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => of(a).max(of(b)).map(Bits::cut),
+            op @ Op::Intrinsic(_, args) if op.is_funnel_shift() => {
+                args.iter().filter_map(of).max().map(|_| Bits::Repacked)
+            }
+            Op::Cast(CastOp::ZExt | CastOp::SExt, a) => of(a).map(Bits::moved),
+            Op::Cast(CastOp::Trunc, a) => of(a).map(Bits::cut),
+            Op::Select(_, a, b) => of(a).max(of(b)),
+            Op::Freeze(a) => of(a),
+            op => self.made(op, result),
+        };
+        bits.into_iter().for_each(|bits| self.marks.add((id, Some(result)), bits));
+    }
 }
 
 impl Search<'_> {
-    fn find(&self, blocks: &[Block]) -> Option<Option<SourceLoc>> {
-        let found = self.all_bits(blocks);
-        let is_repacked = |value: &Value| found.get(value) == Some(&Bits::Repacked);
-        let insts = blocks.iter().flat_map(|block| &self.func.block(*block).insts).map(|inst| self.func.inst(*inst));
-        let mut joints = insts.filter(|data| match &data.op {
-            Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
-            Op::Store { value, .. } if *self.func.ty(*value) == Type::Ptr => {
-                self.is_float_as_pointer(*value, false, &mut Vec::new())
-            }
-            Op::Store { ptr, value, align } => is_repacked(value) && self.is_float_place(*ptr, *align, *value),
-            _ => false,
-        });
-        joints.next().map(|data| data.loc)
+    fn bits(&self, value: &Value) -> Option<Bits> {
+        self.marks.get((self.id, Some(*value)))
     }
 
-    /// What the integers of these blocks have of the bits of active floats.
-    fn all_bits(&self, blocks: &[Block]) -> HashMap<Value, Bits> {
-        let func = self.func;
-        let mut found: HashMap<Value, Bits> = HashMap::new();
-        loop {
-            let mut changed = false;
-            let mut see = |found: &mut HashMap<Value, Bits>, value: Value, bits: Option<Bits>| {
-                let known = found.get(&value).copied();
-                let new = known.max(bits);
-                changed |= new != known;
-                found.extend(new.map(|new| (value, new)));
-            };
-            for data in blocks.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst)) {
-                let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { continue };
-                let of = |v: &Value| found.get(v).copied();
-                let bits = match &data.op {
-                    Op::Bin(BinOp::Or, a, b) => match (of(a), of(b)) {
-                        (Some(Bits::Part), Some(Bits::Part)) => Some(Bits::Repacked),
-                        (a, b) => a.max(b).map(Bits::moved),
-                    },
-                    Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => {
-                        of(a).max(of(b)).map(Bits::cut)
-                    }
-                    Op::Intrinsic(name, args) if is_funnel_shift(name) => {
-                        args.iter().filter_map(of).max().map(|_| Bits::Repacked)
-                    }
-                    Op::Cast(CastOp::ZExt | CastOp::SExt, a) => of(a).map(Bits::moved),
-                    Op::Cast(CastOp::Trunc, a) => of(a).map(Bits::cut),
-                    Op::Select(_, a, b) => of(a).max(of(b)),
-                    Op::Freeze(a) => of(a),
-                    op => self.made(op, result),
-                };
-                see(&mut found, result, bits);
-            }
-            for target in blocks.iter().flat_map(|block| func.block(*block).term.targets()) {
-                for (arg, param) in target.args.iter().zip(&func.block(target.block).params) {
-                    let bits = found.get(arg).copied();
-                    see(&mut found, *param, bits);
-                }
-            }
-            if !changed {
-                return found;
-            }
+    /// Whether an instruction makes a float of bits that are put together.
+    fn puts_together(&self, op: &Op) -> bool {
+        let is_repacked = |value: &Value| self.bits(value) == Some(Bits::Repacked);
+        match op {
+            Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
+            Op::Store { value, .. } if *self.func.ty(*value) == Type::Ptr => self.is_float_as_pointer(*value, false),
+            Op::Store { ptr, value, align } => is_repacked(value) && self.is_float_place(*ptr, *align, *value),
+            _ => false,
         }
     }
 
@@ -138,51 +132,36 @@ impl Search<'_> {
             }
             Op::Load { ptr, align } => of_kinds(self.unseen_floats(*ptr, *align, value)?),
             // A word that is a pointer in another variant is loaded as one.
-            Op::Cast(CastOp::PtrToInt, from) => {
-                self.is_float_as_pointer(*from, true, &mut Vec::new()).then_some(Bits::Repacked)
-            }
+            Op::Cast(CastOp::PtrToInt, from) => self.is_float_as_pointer(*from, true).then_some(Bits::Repacked),
             _ => None,
         }
     }
 
-    /// Whether a pointer may be the bits of an active float, as it was loaded on some way here; from where a pointer may
-    /// lie, too, if `or_pointer`.
-    fn is_float_as_pointer(&self, pointer: Value, or_pointer: bool, seen: &mut Vec<Value>) -> bool {
-        if seen.contains(&pointer) {
-            return false;
-        }
-        seen.push(pointer);
-        match &self.func.value(pointer).def {
-            ValueDef::Inst(inst) => match &self.func.inst(*inst).op {
-                Op::Load { ptr, align } => {
-                    let kinds = self.unseen_floats(*ptr, *align, pointer);
-                    kinds.is_some_and(|kinds| or_pointer || !kinds.contains(Kinds::PTR))
-                }
-                Op::Select(_, a, b) => [*a, *b].into_iter().any(|v| self.is_float_as_pointer(v, or_pointer, seen)),
-                Op::Freeze(a) => self.is_float_as_pointer(*a, or_pointer, seen),
-                _ => false,
-            },
-            ValueDef::Param(block, index) if *block != self.func.entry() => {
-                let passed: Vec<Value> = self.func.passed_to(*block, *index).collect();
-                passed.into_iter().any(|value| self.is_float_as_pointer(value, or_pointer, seen))
+    /// Whether a pointer may be the bits of an active float, as it was loaded on some way here; from where a pointer
+    /// may lie, too, if `or_pointer`.
+    fn is_float_as_pointer(&self, pointer: Value, or_pointer: bool) -> bool {
+        let mut sources = HashSet::from([pointer]);
+        self.copies.close_backwards(&mut sources, |_| true);
+        sources.into_iter().any(|source| match self.func.def_op(source) {
+            Some(Op::Load { ptr, align }) => {
+                let kinds = self.unseen_floats(*ptr, *align, source);
+                kinds.is_some_and(|kinds| or_pointer || !kinds.contains(Kinds::PTR))
             }
             _ => false,
-        }
+        })
     }
 
     /// Whether what is stored may be read as a float.
     fn is_float_place(&self, ptr: Value, align: u64, value: Value) -> bool {
-        let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
-        let seen = self.facts.object(self.id, ptr).is_some_and(|object| float_cells(self.facts, object, &at, width));
-        seen || self.unseen_floats(ptr, align, value).is_some()
+        let is_float = |(object, at)| float_cells(self.facts, object, &at, self.func.ty(value).size());
+        self.facts.target(self.id, ptr, align).is_some_and(is_float) || self.unseen_floats(ptr, align, value).is_some()
     }
 
     /// What may lie in the place of `value` by its layout, which does not say where, if that may be an active float.
     fn unseen_floats(&self, ptr: Value, align: u64, value: Value) -> Option<Kinds> {
-        let object = self.facts.object(self.id, ptr).filter(|object| self.active.is_shadowed(*object))?;
-        let (at, width) = (self.facts.place(self.id, ptr, align), self.func.ty(value).size());
-        let opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
-        let there = opaque.filter(|opaque| at.overlaps(width, &opaque.at.into(), opaque.bytes));
-        there.map(|opaque| opaque.kinds).reduce(Kinds::union)
+        let (object, at) = self.facts.target(self.id, ptr, align).filter(|(o, _)| self.active.is_shadowed(*o))?;
+        let opaque = self.facts.objects.touched_opaque(object, &at, self.func.ty(value).size());
+        let there = opaque.map(|opaque| opaque.kinds);
+        there.filter(|kinds| kinds.has_float()).reduce(Kinds::union)
     }
 }

@@ -1,32 +1,31 @@
 //! Floats that are computed from the bits of others, where numbers lie too.
 //!
-//! The payload of an enum, or a word of a `Vec<u64>`, may be a number at one time and a float's bits at another. So it may
-//! be used as a number: compared, added to, converted, and the sum may be stored where it came from. But what integer
-//! arithmetic makes of it must not be taken for a float, for such a float has no derivative:
+//! The payload of an enum, or a word of a `Vec<u64>`, may be a number at one time and a float's bits at another. So it
+//! may be used as a number: compared, added to, converted, and the sum may be stored where it came from. But what
+//! integer arithmetic makes of it must not be taken for a float, for such a float has no derivative:
 //!
 //! ```text
 //! v2 = load i64 v1            ; V::F(x) or V::I(n)
 //! v3 = add v2, 4503599627370496:i64
 //! v4 = bitcast f64 v3         ; 2x: an error
 //! ```
-//! A sum that is stored where a number or a float may lie, or that meets the word as it was before it becomes a float, may
-//! be that of the other variant: `V::I(n) => V::I(n + 1)`. It is an error only where it is one that programs do not compute
-//! of a number: with a constant that changes the sign or the exponent of a float and nothing else.
+//! A sum that is stored where a number or a float may lie, or that meets the word as it was before it becomes a float,
+//! may be that of the other variant: `V::I(n) => V::I(n + 1)`. It is an error only where no program computes such a one
+//! from a number: with a constant that changes the sign or the exponent of a float and nothing else.
 //!
-//! Bits of floats where no numbers lie are no matter here: of them every use is an error (`activity`). Floats that are put
-//! together from parts that are moved, within one function, are found by [`repacked`](super::repacked).
+//! Bits of floats where no numbers lie are no matter here: of them every use is an error (`activity`). Floats that are
+//! put together from parts that are moved, within one function, are found by [`repacked`](super::repacked).
 //!
-//! Given [`Facts`] and the [`ActiveSet`], it finds the first such place. Bits are followed through values, calls and memory.
+//! Given [`Facts`] and the [`ActiveSet`], it finds the first such place. Bits are followed through values, calls and
+//! memory.
 
 use crate::analysis::activity::{ActiveSet, is_inert};
-use crate::analysis::points_to::facts::Facts;
+use crate::analysis::follow::{Follow, Marks, Way, follow};
+use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
-use crate::analysis::types::plain::largest_number;
-use pullback_ir::{
-    BinOp, Block, Callee, CastOp, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
-};
-use std::collections::HashMap;
+use crate::analysis::types::computed::largest_number;
+use pullback_ir::{BinOp, Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 
 /// What an integer has to do with the bits of an active float.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,24 +47,8 @@ pub(crate) fn find(
     active: &ActiveSet,
     live: &[(FuncId, Vec<Block>)],
 ) -> Option<Option<SourceLoc>> {
-    let mut search = Search {
-        module,
-        facts,
-        active,
-        values: HashMap::new(),
-        returned: HashMap::new(),
-        stored: Vec::new(),
-        changed: false,
-    };
-    loop {
-        search.changed = false;
-        for (id, blocks) in live {
-            blocks.iter().for_each(|block| search.block(*id, *block));
-        }
-        if !search.changed {
-            break;
-        }
-    }
+    let mut search = Search { module, facts, active, marks: Marks::new(Made::max), stored: Vec::new() };
+    follow(module, &facts.functions, live, &mut search);
     live.iter().find_map(|(id, blocks)| {
         let func = module.func(*id);
         let insts = blocks.iter().flat_map(|block| &func.block(*block).insts);
@@ -85,29 +68,72 @@ struct Search<'a> {
     module: &'a Module,
     facts: &'a Facts,
     active: &'a ActiveSet,
-    values: HashMap<(FuncId, Value), Made>,
-    returned: HashMap<FuncId, Made>,
+    marks: Marks<Made>,
     stored: Vec<Stored>,
-    changed: bool,
+}
+
+impl Follow for Search<'_> {
+    fn pass(&mut self, id: FuncId, from: Value, to: Slot, way: Way) {
+        let made = match way {
+            Way::Edge(block, index) => {
+                self.one_of(id, self.made(id, from), self.module.func(id).passed_to(block, index))
+            }
+            Way::Argument | Way::Return => self.passed(id, from),
+        };
+        self.add(to, made);
+    }
+
+    fn goes_on(&mut self) -> bool {
+        std::mem::take(&mut self.marks.changed)
+    }
+
+    fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
+        match &data.op {
+            Op::Store { ptr, value, align } => return self.store(id, func, *ptr, *align, *value),
+            Op::Copy { dst, src, .. } => return self.copy(id, *dst, *src),
+            _ => {}
+        }
+        let Some(result) = data.result else { return };
+        let of = |value: &Value| self.made(id, *value);
+        let made = match &data.op {
+            Op::Load { ptr, align } => self.loaded(id, func, *ptr, *align, result),
+            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => {
+                self.active.is_active(id, *from).then_some(Made::Carried)
+            }
+            Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, from) => of(from),
+            Op::Bin(op, a, b) if !op.is_float() => {
+                of(a).max(of(b)).and_then(|made| operation(func, *op, *a, *b).map(|by| made.max(by)))
+            }
+            Op::Intrinsic(name, args) => {
+                let made = args.iter().filter_map(of).max();
+                made.and_then(|made| intrinsic(func, name, args).map(|by| made.max(by)))
+            }
+            Op::Select(_, a, b) => self.one_of(id, of(a).max(of(b)), [*a, *b].into_iter()),
+            Op::Freeze(a) | Op::ExtractValue(a, _) => of(a),
+            // Which of its integers they are, an aggregate does not say.
+            Op::InsertValue(a, b, _) => of(a).max(of(b).map(|made| made.max(Made::Computed))),
+            Op::Call(Callee::Direct(callee), ..) => self.marks.get((*callee, None)),
+            _ => None,
+        };
+        if matches!(func.ty(result), Type::Int(_) | Type::Struct(_)) {
+            self.add((id, Some(result)), made);
+        }
+    }
 }
 
 impl Search<'_> {
     fn made(&self, id: FuncId, value: Value) -> Option<Made> {
-        self.values.get(&(id, value)).copied()
+        self.marks.get((id, Some(value)))
     }
 
-    fn add(&mut self, id: FuncId, value: Value, made: Option<Made>) {
+    fn add(&mut self, slot: Slot, made: Option<Made>) {
         // Flags are no bits.
-        let known = self.made(id, value);
-        if let Some(made) = made.filter(|made| known < Some(*made))
-            && *self.module.func(id).ty(value) != Type::Int(1)
-        {
-            self.values.insert((id, value), made);
-            self.changed = true;
-        }
+        let is_flag = slot.1.is_some_and(|value| *self.module.func(slot.0).ty(value) == Type::Int(1));
+        made.into_iter().filter(|_| !is_flag).for_each(|made| self.marks.add(slot, made));
     }
 
-    /// What a value is on the other side of a call, or of memory where no floats lie. There nobody sees that it is a part.
+    /// What a value is on the other side of a call, or of memory where no floats lie, where a part does not look like
+    /// one.
     fn passed(&self, id: FuncId, value: Value) -> Option<Made> {
         match self.made(id, value) {
             Some(Made::Carried) if !self.active.is_active(id, value) => Some(Made::Computed),
@@ -119,7 +145,7 @@ impl Search<'_> {
     fn is_float(&self, id: FuncId, func: &Function, op: &Op) -> bool {
         match op {
             Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_int() => {
-                let is_masked = || matches!(made_by(func, *from), Some(Op::Bin(BinOp::And, ..)));
+                let is_masked = || matches!(func.def_op(*from), Some(Op::Bin(BinOp::And, ..)));
                 self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()
             }
             Op::Store { ptr, value, align } => match self.made(id, *value) {
@@ -145,31 +171,10 @@ impl Search<'_> {
         value: Value,
         is_such: impl Fn(&Cell) -> bool,
     ) -> bool {
-        let Some(object) = self.facts.object(id, ptr) else { return false };
-        let (objects, at, width) = (&self.facts.objects, self.facts.place(id, ptr, align), func.ty(value).size());
+        let Some((object, at)) = self.facts.target(id, ptr, align) else { return false };
+        let (objects, width) = (&self.facts.objects, func.ty(value).size());
         let mut floats = objects.live_cells(object).filter(|c| objects.kinds(c.content).has_float());
-        floats.any(|c| is_such(c) && at.overlaps(width, &c.at.into(), c.width))
-    }
-
-    fn block(&mut self, id: FuncId, block: Block) {
-        let func = self.module.func(id);
-        for inst in &func.block(block).insts {
-            self.instruction(id, func, *inst);
-        }
-        let term = &func.block(block).term;
-        for target in term.targets() {
-            for (index, (arg, param)) in target.args.iter().zip(&func.block(target.block).params).enumerate() {
-                let made = self.one_of(id, self.made(id, *arg), func.passed_to(target.block, index));
-                self.add(id, *param, made);
-            }
-        }
-        if let Terminator::Return(Some(value)) = term
-            && let Some(made) = self.passed(id, *value)
-            && self.returned.get(&id) < Some(&made)
-        {
-            self.returned.insert(id, made);
-            self.changed = true;
-        }
+        floats.any(|c| is_such(c) && c.meets(&at, width))
     }
 
     /// What one of several values is, where the others may be the bits as they were.
@@ -178,59 +183,17 @@ impl Search<'_> {
         if is_either { Some(Made::Either) } else { made }
     }
 
-    fn instruction(&mut self, id: FuncId, func: &Function, inst: Inst) {
-        let data = func.inst(inst);
-        match &data.op {
-            Op::Store { ptr, value, align } => return self.store(id, func, *ptr, *align, *value),
-            Op::Copy { dst, src, .. } => return self.copy(id, *dst, *src),
-            Op::Call(Callee::Direct(callee), args, _) if self.facts.functions.contains(callee) => {
-                let params = self.module.func(*callee).param_values().to_vec();
-                for (arg, param) in args.iter().zip(params) {
-                    let made = self.passed(id, *arg);
-                    self.add(*callee, param, made);
-                }
-            }
-            _ => {}
-        }
-        let Some(result) = data.result else { return };
-        let of = |value: &Value| self.made(id, *value);
-        let made = match &data.op {
-            Op::Load { ptr, align } => self.loaded(id, func, *ptr, *align, result),
-            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => {
-                self.active.is_active(id, *from).then_some(Made::Carried)
-            }
-            Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, from) => of(from),
-            Op::Bin(op, a, b) if !op.is_float() => {
-                of(a).max(of(b)).and_then(|made| operation(func, *op, *a, *b).map(|by| made.max(by)))
-            }
-            Op::Intrinsic(name, args) => {
-                let made = args.iter().filter_map(of).max();
-                made.and_then(|made| intrinsic(func, name, args).map(|by| made.max(by)))
-            }
-            Op::Select(_, a, b) => self.one_of(id, of(a).max(of(b)), [*a, *b].into_iter()),
-            Op::Freeze(a) | Op::ExtractValue(a, _) => of(a),
-            // Which of its integers they are, an aggregate does not say.
-            Op::InsertValue(a, b, _) => of(a).max(of(b).map(|made| made.max(Made::Computed))),
-            Op::Call(Callee::Direct(callee), ..) => self.returned.get(callee).copied(),
-            _ => None,
-        };
-        if matches!(func.ty(result), Type::Int(_) | Type::Struct(_)) {
-            self.add(id, result, made);
-        }
-    }
-
     fn loaded(&self, id: FuncId, func: &Function, ptr: Value, align: u64, result: Value) -> Option<Made> {
-        let (object, width) = (self.facts.object(id, ptr)?, func.ty(result).size());
+        let ((object, at), width) = (self.facts.target(id, ptr, align)?, func.ty(result).size());
         if is_inert(self.facts, id, ptr, align, width) {
             return None;
         }
         if self.facts.kinds(id, result).has_float() {
             return self.active.is_active_object(object).then_some(Made::Carried);
         }
-        let at = self.facts.place(id, ptr, align);
         // What is never read as a float may be one by its layout.
-        let mut opaque = self.facts.objects.opaque(object).iter().filter(|opaque| opaque.kinds.has_float());
-        if self.active.is_shadowed(object) && opaque.any(|o| at.overlaps(width, &o.at.into(), o.bytes)) {
+        let mut opaque = self.facts.objects.touched_opaque(object, &at, width);
+        if self.active.is_shadowed(object) && opaque.any(|opaque| opaque.kinds.has_float()) {
             return Some(Made::Carried);
         }
         let there = self.stored.iter().filter(|s| s.object == object && at.overlaps(width, &s.at, s.width));
@@ -238,12 +201,12 @@ impl Search<'_> {
     }
 
     fn store(&mut self, id: FuncId, func: &Function, ptr: Value, align: u64, value: Value) {
-        let (Some(made), Some(object)) = (self.passed(id, value), self.facts.object(id, ptr)) else { return };
         // Where a word is stored as it is, what is loaded is one, too.
-        if made == Made::Carried {
-            return;
+        if let Some(made) = self.passed(id, value).filter(|made| *made != Made::Carried)
+            && let Some((object, at)) = self.facts.target(id, ptr, align)
+        {
+            self.note(Stored { object, at, width: func.ty(value).size(), made });
         }
-        self.note(Stored { object, at: self.facts.place(id, ptr, align), width: func.ty(value).size(), made });
     }
 
     /// What is stored in an object may be anywhere in the one that it is copied to.
@@ -261,17 +224,17 @@ impl Search<'_> {
         };
         if !self.stored.iter().any(is_known) {
             self.stored.push(new);
-            self.changed = true;
+            self.marks.changed = true;
         }
     }
 }
 
-/// What an operation makes of bits; `None` if only a number can come of it. One that moves whole bytes, or chooses some,
-/// moves parts.
+/// What an operation makes of bits; `None` if only a number can come of it. One that moves whole bytes, or chooses
+/// some, moves parts.
 fn operation(func: &Function, op: BinOp, a: Value, b: Value) -> Option<Made> {
     let constants = [a, b].map(|value| func.as_int(value));
     let some = || constants.into_iter().flatten();
-    // What is shifted by so much has nothing in the place of the exponent, or nothing else: random numbers are made so.
+    // A word shifted by so much has nothing in the place of the exponent, or nothing else: random numbers are made so.
     let mantissa = if *func.ty(a) == Type::I32 { 23 } else { 52 };
     let (low, high) = (8 * func.ty(a).size() as i128 - mantissa, mantissa);
     let is_shifted = |least: i128| constants[1].is_some_and(|by| by >= least && by % 8 != 0);
@@ -299,10 +262,6 @@ fn operation(func: &Function, op: BinOp, a: Value, b: Value) -> Option<Made> {
 /// Whether an integer is too large for a number that somebody wrote.
 fn is_large(ty: &Type, n: i128) -> bool {
     largest_number(ty).is_some_and(|largest| n.unsigned_abs() > largest)
-}
-
-fn made_by(func: &Function, value: Value) -> Option<&Op> {
-    func.def_inst(value).map(|inst| &func.inst(inst).op)
 }
 
 /// Whether a mask has only whole bytes.

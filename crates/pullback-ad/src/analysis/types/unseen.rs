@@ -9,81 +9,41 @@ use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::{FloatAt, Kinds, ObjId, Objects, Opaque};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
-use crate::request::{FieldKind, LayoutId, Layouts};
-use pullback_ir::{Copies, FuncId, Function, Op, Terminator, Value};
-use std::collections::{BTreeMap, HashSet};
+use crate::request::{FieldKind, LayoutId, Layouts, Part};
+use pullback_ir::{FuncId, Value};
+use std::collections::BTreeSet;
 
 /// What may lie in the opaque bytes of a layout, as far as it is said.
-pub(crate) fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
-    let mut kinds = Kinds::NONE;
-    let mut seen = vec![layout];
-    let mut next = 0;
-    while let Some(id) = seen.get(next).copied() {
-        next += 1;
-        for field in &layouts.get(id).fields {
-            // The fields of the first layout that are not in its opaque bytes lie elsewhere.
-            let inner = match field.kind {
-                FieldKind::Payload(inner) => Some(inner),
-                _ if next == 1 => None,
-                FieldKind::Nested(inner, _) => Some(inner),
-                FieldKind::F32 => {
-                    kinds = kinds.union(Kinds::F32);
-                    None
-                }
-                FieldKind::F64 => {
-                    kinds = kinds.union(Kinds::F64);
-                    None
-                }
-                FieldKind::Pointer(_) => {
-                    kinds = kinds.union(Kinds::PTR);
-                    None
-                }
-                FieldKind::Int(_)
-                | FieldKind::Opaque(_)
-                | FieldKind::Unknown(_)
-                | FieldKind::Cell(_)
-                | FieldKind::Owners(_) => None,
-            };
-            seen.extend(inner.filter(|inner| !seen.contains(inner)));
-        }
-    }
-    kinds
+fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
+    let kinds = layouts.in_variant(layout, None).into_iter().map(|part| match part.kind {
+        FieldKind::F32 => Kinds::F32,
+        FieldKind::F64 => Kinds::F64,
+        FieldKind::Pointer(_) | FieldKind::Reference(_) => Kinds::PTR,
+        _ => Kinds::NONE,
+    });
+    kinds.fold(Kinds::NONE, Kinds::union)
 }
 
 /// The opaque bytes of a layout, which lie at a place of an object.
 pub(crate) fn opaque(layouts: &Layouts, layout: LayoutId, at: Strided, bytes: u64) -> Opaque {
-    let skips = layouts.get(layout).fields.iter().any(|field| match field.kind {
-        FieldKind::Payload(inner) => may_skip_floats(layouts, inner, &mut vec![layout]),
-        _ => false,
-    });
-    let leads_to = lead(layouts, layout, &mut Vec::new());
-    let lent = lends(layouts, layout, &mut Vec::new());
+    let in_variants = layouts.in_variant(layout, None);
+    let within = layouts.within(layout);
+    let is_number =
+        |kind| matches!(kind, FieldKind::Int(_) | FieldKind::Opaque(_) | FieldKind::Unknown(_) | FieldKind::Owners(_));
     Opaque {
         at,
         bytes,
         kinds: payload(layouts, layout),
-        numbers: has_numbers(layouts, layout, &mut Vec::new()),
+        // The tag of the enum itself lies beside all variants.
+        numbers: in_variants.iter().any(|part| is_number(part.kind)),
         floats: float_places(layouts, layout),
-        skips,
-        leads_to,
-        lent,
+        skips: in_variants.iter().any(|part| matches!(part.kind, FieldKind::Unknown(4..))),
+        leads_to: within.iter().filter(|part| part.of != layout).find_map(|part| match part.kind {
+            FieldKind::Pointer(Some(pointee)) | FieldKind::Reference(pointee) => first_float(layouts, pointee),
+            _ => None,
+        }),
+        lent: within.iter().any(|part| matches!(part.kind, FieldKind::Reference(_))),
     }
-}
-
-/// Whether a variant has numbers, or a tag of its own, where others may have floats. The tag of the enum itself lies
-/// beside all of them.
-fn has_numbers(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
-    if path.contains(&layout) {
-        return false;
-    }
-    path.push(layout);
-    let is_variant = path.len() > 1;
-    layouts.get(layout).fields.iter().any(|field| match field.kind {
-        FieldKind::Int(_) | FieldKind::Opaque(_) | FieldKind::Unknown(_) | FieldKind::Owners(_) => is_variant,
-        FieldKind::Nested(inner, _) => is_variant && has_numbers(layouts, inner, path),
-        FieldKind::Payload(inner) => has_numbers(layouts, inner, path),
-        FieldKind::F32 | FieldKind::F64 | FieldKind::Pointer(_) | FieldKind::Cell(_) => false,
-    })
 }
 
 /// The first float of a layout that is not behind a pointer, nor in an enum.
@@ -102,116 +62,39 @@ pub(crate) fn first_float(layouts: &Layouts, layout: LayoutId) -> Option<FloatAt
     })
 }
 
-/// Whether a value of this layout holds a shared reference.
-fn lends(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
-    if path.contains(&layout) {
-        return false;
-    }
-    path.push(layout);
-    layouts.get(layout).is_shared_reference()
-        || layouts.get(layout).fields.iter().any(|field| match field.kind {
-            FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => lends(layouts, inner, path),
-            _ => false,
-        })
-}
-
-/// Such a float behind a pointer of a variant.
-fn lead(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> Option<FloatAt> {
-    if path.contains(&layout) {
-        return None;
-    }
-    path.push(layout);
-    layouts.get(layout).fields.iter().find_map(|field| match field.kind {
-        FieldKind::Pointer(Some(pointee)) if path.len() > 1 => first_float(layouts, pointee),
-        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => lead(layouts, inner, path),
-        _ => None,
-    })
-}
-
-/// Whether a value of this layout has bytes that take no part, in which a float may lie.
-fn may_skip_floats(layouts: &Layouts, layout: LayoutId, path: &mut Vec<LayoutId>) -> bool {
-    if path.contains(&layout) {
-        return false;
-    }
-    path.push(layout);
-    layouts.get(layout).fields.iter().any(|field| match field.kind {
-        FieldKind::Unknown(bytes) => bytes >= 4,
-        FieldKind::Nested(inner, _) | FieldKind::Payload(inner) => may_skip_floats(layouts, inner, path),
-        _ => false,
-    })
-}
-
 /// At how many places of the opaque bytes of a layout floats may lie, at most. Variants that hold nothing but floats
-/// have them at the same places, one after the other; where those of another variant lie is anyone's guess.
-pub(crate) fn float_places(layouts: &Layouts, layout: LayoutId) -> u64 {
-    let mut variants: BTreeMap<u64, Leaves> = BTreeMap::new();
-    for field in &layouts.get(layout).fields {
-        if let FieldKind::Payload(inner) = field.kind {
-            let leaves = variants.entry(field.offset).or_default();
-            leaves.add(layouts, inner, 1, &mut vec![layout]);
+/// have them at the same places, one after the other; where those of another variant lie is not known.
+fn float_places(layouts: &Layouts, layout: LayoutId) -> u64 {
+    let payloads = layouts.get(layout).fields.iter().filter(|field| matches!(field.kind, FieldKind::Payload(_)));
+    let variants: BTreeSet<u64> = payloads.map(|field| field.offset).collect();
+    let (mut alone, mut beside_others) = (0, 0);
+    for variant in variants {
+        let parts = layouts.in_variant(layout, Some(variant));
+        let is_float = |part: &&Part| matches!(part.kind, FieldKind::F32 | FieldKind::F64);
+        let floats: u64 = parts.iter().filter(is_float).map(|part| part.times).sum();
+        let no_other = |part: &Part| {
+            is_float(&part) || matches!(part.kind, FieldKind::Nested(..) | FieldKind::Payload(_) | FieldKind::Cell(_))
+        };
+        if parts.iter().all(no_other) {
+            alone = floats.max(alone);
+        } else {
+            beside_others += floats;
         }
     }
-    let alone = variants.values().filter(|v| !v.others).map(|v| v.floats).max().unwrap_or(0);
-    alone + variants.values().filter(|v| v.others).map(|v| v.floats).sum::<u64>()
-}
-
-/// What a variant holds in its own bytes.
-#[derive(Default)]
-struct Leaves {
-    floats: u64,
-    others: bool,
-}
-
-impl Leaves {
-    fn add(&mut self, layouts: &Layouts, layout: LayoutId, count: u64, path: &mut Vec<LayoutId>) {
-        if path.contains(&layout) {
-            return;
-        }
-        path.push(layout);
-        for field in &layouts.get(layout).fields {
-            match field.kind {
-                FieldKind::F32 | FieldKind::F64 => self.floats += count,
-                FieldKind::Nested(inner, n) => self.add(layouts, inner, count.saturating_mul(n), path),
-                FieldKind::Payload(inner) => self.add(layouts, inner, count, path),
-                FieldKind::Pointer(_)
-                | FieldKind::Int(_)
-                | FieldKind::Opaque(_)
-                | FieldKind::Unknown(_)
-                | FieldKind::Owners(_) => self.others = true,
-                FieldKind::Cell(_) => {}
-            }
-        }
-        path.pop();
-    }
+    alone + beside_others
 }
 
 /// Whether so many bytes (`None`: unknown) at places of an object may hold floats that the program never looks at: then
-/// nobody can tell which of them are floats, and they must not be moved.
+/// it cannot be told which of them are floats, and they must not be moved.
 pub fn may_hide_floats(objects: &Objects, object: ObjId, at: &Offsets, len: Option<u64>) -> bool {
     let len = len.unwrap_or(i64::MAX as u64);
     objects.opaque(object).iter().filter(|opaque| !opaque.is_clear() && opaque.kinds.has_float()).any(|opaque| {
         let place = |start: u64| opaque.at.plus(Strided::exact(start as i64));
-        let touched = at.iter().any(|at| at.overlaps(len, opaque.at, opaque.bytes));
+        let touched = opaque.meets(at, len);
         let floats = || objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
         let seen = (0..opaque.bytes).step_by(4).filter(|start| floats().any(|c| c.at.overlaps(1, place(*start), 1)));
         touched && (seen.count() as u64) < opaque.floats
     })
-}
-
-/// The values of a function that are stored, returned or put into an aggregate, as they are.
-pub fn handed_on(func: &Function) -> HashSet<Value> {
-    let mut found: HashSet<Value> = HashSet::new();
-    for data in func.blocks().map(|block| func.block(block)) {
-        found.extend(data.insts.iter().filter_map(|inst| match func.inst(*inst).op {
-            Op::Store { value, .. } | Op::InsertValue(_, value, _) => Some(value),
-            _ => None,
-        }));
-        if let Terminator::Return(Some(value)) = data.term {
-            found.insert(value);
-        }
-    }
-    Copies::of_bits(func, func.blocks()).close_backwards(&mut found, |_| true);
-    found
 }
 
 impl Opaque {
@@ -246,7 +129,7 @@ pub(crate) fn moved(objects: &mut Objects, object: ObjId, at: Strided, len: Opti
 }
 
 /// Whether so many bytes at places of an object are a float of one width in one variant, of another in another, and a
-/// pointer in none. Nobody knows which; but if a number is written there, none of them has a cotangent any more.
+/// pointer in none. Which it is, is not known; but if a number is written there, none of them has a cotangent any more.
 pub fn has_floats_of_two_widths(objects: &Objects, object: ObjId, at: &Offsets, width: u64) -> bool {
     let both = Kinds::F32.union(Kinds::F64);
     let within = |opaque: &Opaque| at.iter().all(|at| at.overlaps(width, opaque.at, opaque.bytes));
@@ -255,10 +138,10 @@ pub fn has_floats_of_two_widths(objects: &Objects, object: ObjId, at: &Offsets, 
 
 /// Whether so many bytes at a pointer are part of wider words that are moved unseen, and touch no other float.
 pub fn is_part(facts: &Facts, func: FuncId, ptr: Value, align: u64, width: u64) -> bool {
-    let Some(object) = facts.object(func, ptr) else { return false };
-    let (at, objects) = (facts.place(func, ptr, align), &facts.objects);
-    let floats = objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
-    let mut touched = floats.filter(|cell| at.overlaps(width, &cell.at.into(), cell.width)).peekable();
+    let Some((object, at)) = facts.target(func, ptr, align) else { return false };
+    let objects = &facts.objects;
+    let floats = objects.touched(object, &at, width).filter(|cell| objects.kinds(cell.content).has_float());
+    let mut touched = floats.peekable();
     touched.peek().is_some() && touched.all(|cell| cell.width > width && objects.is_unseen(cell.content))
 }
 

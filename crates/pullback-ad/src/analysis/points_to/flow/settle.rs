@@ -8,40 +8,38 @@ use crate::analysis::points_to::shape::Shape;
 use pullback_ir::{CastOp, FuncId, Module, Op, Value};
 
 /// Decide what is still open. Whether anything was: more may follow from it.
+///
+/// First come addresses that were integers, and their distances; then all other integers: one of which nothing became
+/// known may be any number, so a pointer that it was added to may be anywhere in its object.
 pub(crate) fn settle(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
-    settle_addresses(facts, module, shapes) || settle_numbers(facts, module, shapes)
-}
-
-/// Addresses that were integers, and their distances.
-fn settle_addresses(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
-    let mut found = false;
-    for (id, shape) in facts.functions.clone().into_iter().zip(shapes) {
+    let addresses = decide(facts, module, shapes, |facts, id, shape, value| {
         let func = module.func(id);
-        for inst in shape.scope.blocks.iter().flat_map(|block| &func.block(*block).insts) {
-            let data = func.inst(*inst);
-            let Some(result) = data.result else { continue };
-            match &data.op {
-                Op::Cast(CastOp::IntToPtr, from) if func.as_const(*from).is_none() => {
-                    found |= is_foreign(facts, id, result);
-                }
-                op if shape.subtracted(func, op).is_some() => found |= is_any_number(facts, id, result),
-                _ => {}
-            }
+        match func.def_op(value) {
+            Some(Op::Cast(CastOp::IntToPtr, from)) => func.as_const(*from).is_none() && is_foreign(facts, id, value),
+            Some(op) => shape.subtracted(func, op).is_some() && is_any_number(facts, id, value),
+            None => false,
         }
-    }
-    found
+    });
+    addresses
+        || decide(facts, module, shapes, |facts, id, _, value| {
+            module.func(id).ty(value).is_int() && is_any_number(facts, id, value)
+        })
 }
 
-/// An integer of which nothing became known may be any number; so a pointer that it was added to may be anywhere in its
-/// object.
-fn settle_numbers(facts: &mut Facts, module: &Module, shapes: &[Shape]) -> bool {
+/// Decide of each value that is made in scope. Whether any was open.
+fn decide(
+    facts: &mut Facts,
+    module: &Module,
+    shapes: &[Shape],
+    was_open: impl Fn(&mut Facts, FuncId, &Shape, Value) -> bool,
+) -> bool {
     let mut found = false;
     for (id, shape) in facts.functions.clone().into_iter().zip(shapes) {
         let func = module.func(id);
         for block in shape.scope.blocks.iter().map(|block| func.block(*block)) {
             let results = block.insts.iter().filter_map(|inst| func.inst(*inst).result);
-            for value in block.params.iter().copied().chain(results).filter(|value| func.ty(*value).is_int()) {
-                found |= is_any_number(facts, id, value);
+            for value in block.params.iter().copied().chain(results) {
+                found |= was_open(facts, id, shape, value);
             }
         }
     }
@@ -54,17 +52,15 @@ fn is_foreign(facts: &mut Facts, id: FuncId, pointer: Value) -> bool {
         return false;
     }
     let object = facts.objects.add(Origins { foreign: true, ..Origins::default() });
-    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
-    values.object[pointer.index()] = Some(object);
-    values.offset[pointer.index()] = Some(Offsets::zero());
+    let known = facts.slot((id, Some(pointer)));
+    (known.object, known.offset) = (Some(object), Some(Offsets::zero()));
     true
 }
 
 /// A number that is still open, such as the distance of addresses that never came to be in one object, may be any.
 /// Whether this is one.
 fn is_any_number(facts: &mut Facts, id: FuncId, number: Value) -> bool {
-    let values = facts.values.get_mut(&id).expect("every function of the group has a table");
-    let known = &mut values.offset[number.index()];
+    let known = &mut facts.slot((id, Some(number))).offset;
     let open = known.is_none();
     known.get_or_insert_with(Offsets::any);
     open

@@ -1,58 +1,35 @@
 //! What an instruction, and the end of a block, says of pointers, integers and memory.
 
-use super::{Pass, joined};
+use super::Pass;
 use crate::analysis::points_to::facts::{kind_of, may_carry};
 use crate::analysis::points_to::lanes::last_start;
 use crate::analysis::points_to::numbers;
 use crate::analysis::points_to::objects::{Kinds, Origins};
 use crate::analysis::points_to::offsets::Offsets;
-use crate::analysis::points_to::ranges::{self};
+use crate::analysis::points_to::ranges;
 use crate::analysis::points_to::strided::{Strided, gcd};
 use crate::analysis::types::unseen;
 use crate::runtime::TapeUse;
-use pullback_ir::Value;
-use pullback_ir::{CastOp, Flags, Inst, Op, Terminator, Type};
+use pullback_ir::{BinOp, CastOp, Flags, Inst, InstData, Op, Terminator, Type, Value};
 
 impl Pass<'_> {
     pub(super) fn instruction(&mut self, inst: Inst) {
         let data = self.func.inst(inst);
-        let result = data.result;
         if let Some(cleanup) = data.op.cleanup()
             && self.facts.functions.contains(&cleanup.func)
         {
             self.join_arguments(&cleanup.args, cleanup.func);
             self.join_contents(&cleanup.args, cleanup.func);
         }
-        match &data.op {
-            op if matches!(op, Op::Alloca { .. } | Op::Alloc { .. })
-                || TapeUse::of(self.module, self.func, op) == Some(TapeUse::Keep) =>
-            {
-                let object = match self.values().site.get(&inst) {
-                    Some(object) => *object,
-                    None => {
-                        let heap = !matches!(data.op, Op::Alloca { .. });
-                        let object = self.facts.objects.add(Origins { local: true, heap, ..Origins::default() });
-                        self.values().site.insert(inst, object);
-                        object
-                    }
-                };
-                let result = result.expect("an allocation has a result");
-                self.set_object(result, object);
-                self.set_offset(result, Offsets::zero());
-            }
-            Op::PtrAdd(base, offset) => {
-                let result = result.expect("an address has a result");
-                if let Some((object, at)) = self.pointer(*base) {
-                    self.set_object(result, object);
-                    if let Some(mut offset) = self.bytes(*offset) {
-                        if data.flags.contains(Flags::NUW) {
-                            offset = offset.within(0, i64::MAX);
-                        }
-                        self.set_offset(result, at.plus(&offset));
-                    }
-                }
-            }
-            Op::Load { ptr, align } => self.access(*ptr, result.expect("a load has a result"), *align),
+        match data.result {
+            None => self.effect(&data.op),
+            Some(result) => self.result(inst, data, result),
+        }
+    }
+
+    /// An instruction without a result.
+    fn effect(&mut self, op: &Op) {
+        match op {
             Op::Store { ptr, value, align } => {
                 self.access(*ptr, *value, *align);
                 if self.func.ty(*value).is_int() && !self.is_moved(*value) {
@@ -60,99 +37,107 @@ impl Pass<'_> {
                 }
             }
             Op::Copy { dst, src, len, align, .. } => self.copy(*dst, *src, *len, *align),
+            Op::Fill { dst, len, align, .. } => {
+                self.write_over(*dst, self.func.as_int(*len).map(|n| n as u64), *align);
+            }
+            op if let Some(tape) = TapeUse::of(self.module, self.func, op) => self.tape(tape, &op.operands(), None),
+            Op::Call(callee, args, _) => self.call(*callee, args, None),
+            _ => {}
+        }
+    }
+
+    /// An instruction that computes `result`.
+    fn result(&mut self, inst: Inst, data: &InstData, result: Value) {
+        match &data.op {
+            Op::Alloca { .. } => self.allocation(inst, result, false),
+            Op::Alloc { .. } => self.allocation(inst, result, true),
+            op if let Some(tape) = TapeUse::of(self.module, self.func, op) => match tape {
+                TapeUse::Keep => self.allocation(inst, result, true),
+                _ => self.tape(tape, &op.operands(), Some(result)),
+            },
+            Op::PtrAdd(base, offset) => self.address(*base, *offset, data.flags, result),
+            Op::Load { ptr, align } => self.access(*ptr, result, *align),
             Op::Select(c, a, b) => {
-                let result = result.expect("a select has a result");
-                self.assign(result, *a, &ranges::implied(self.func, *c, true));
-                self.assign(result, *b, &ranges::implied(self.func, *c, false));
+                self.assign(self.slot(result), *a, &ranges::implied(self.func, *c, true));
+                self.assign(self.slot(result), *b, &ranges::implied(self.func, *c, false));
             }
-            Op::Freeze(a) => self.assign(result.expect("a freeze has a result"), *a, &[]),
-            Op::Cast(op, a) => self.cast(*op, *a, result.expect("a cast has a result")),
-            Op::Bin(op, a, b) if !op.is_float() => {
-                if let Some(addresses) = self.shape.subtracted(self.func, &data.op) {
-                    // What does not reach one object yet may do so later; in the end nothing is known of the others.
-                    if let Some(distance) = self.distance(addresses) {
-                        // Addresses within one object are no further apart than a positive number says.
-                        let forwards = data.flags.contains(Flags::NUW);
-                        let distance = if forwards { distance.within(0, i64::MAX) } else { distance };
-                        self.set_offset(result.expect("arithmetic has a result"), distance);
-                    }
-                    return;
-                }
-                let (Some(x), Some(y)) = (self.interval(*a), self.interval(*b)) else { return };
-                let result = result.expect("arithmetic has a result");
-                if let Some(bits) = self.bits(result) {
-                    self.set_offset(result, numbers::binary(*op, data.flags, bits, &x, &y));
-                }
-            }
-            Op::Intrinsic(name, args) if result.is_some_and(|r| self.func.ty(r).is_int()) => {
+            Op::Freeze(a) => self.assign(self.slot(result), *a, &[]),
+            Op::Cast(op, a) => self.cast(*op, *a, result),
+            Op::Bin(op, a, b) if !op.is_float() => self.arithmetic(data, *op, [*a, *b], result),
+            Op::Intrinsic(name, args) if self.func.ty(result).is_int() => {
                 // Of the operands that are no integers nothing becomes known.
                 let known =
                     |a: &Value| if self.func.ty(*a).is_int() { self.interval(*a) } else { Some(Offsets::any()) };
                 let args: Option<Vec<Offsets>> = args.iter().map(known).collect();
-                let result = result.expect("just looked");
                 if let (Some(args), Some(bits)) = (args, self.bits(result)) {
                     self.set_offset(result, numbers::intrinsic(name, bits, &args));
                 }
             }
-            op if let Some(tape) = TapeUse::of(self.module, self.func, op) => self.tape(tape, &op.operands(), result),
-            Op::Call(callee, args, _) => self.call(*callee, args, result),
+            Op::Call(callee, args, _) => self.call(*callee, args, Some(result)),
             Op::InsertValue(into, value, i) => {
-                let result = result.expect("an aggregate has a result");
-                self.assign(result, *into, &[]);
-                let first = self.func.ty(result).first_leaf(*i as usize);
-                match self.func.ty(*value) {
-                    Type::Ptr => {
-                        if let Some((object, offset)) = self.pointer(*value) {
-                            self.set_field(result, first as u32, object, offset);
-                        }
-                    }
-                    ty @ Type::Struct(_) => self.assign_leaves((result, first), (*value, 0), ty.leaves().len()),
-                    _ => {}
-                }
+                self.assign(self.slot(result), *into, &[]);
+                let ty = self.func.ty(result);
+                let to = (self.slot(result), ty, ty.first_leaf(*i as usize));
+                self.assign_leaves(to, (*value, 0), self.func.ty(*value));
             }
+            Op::ExtractValue(..) if self.func.ty(result).is_int() => self.set_offset(result, Strided::ANY),
             Op::ExtractValue(from, i) => {
-                let result = result.expect("a field has a result");
-                let first = self.func.ty(*from).first_leaf(*i as usize);
-                match self.func.ty(result) {
-                    Type::Ptr => {
-                        if let Some((object, offset)) = self.values().fields.get(&(*from, first as u32)).cloned() {
-                            self.set_object(result, object);
-                            self.set_offset(result, offset);
-                        }
+                let (ty, first) = (self.func.ty(result), self.func.ty(*from).first_leaf(*i as usize));
+                self.assign_leaves((self.slot(result), ty, 0), (*from, first), ty);
+            }
+            op => self.unmodelled(op, result),
+        }
+    }
+
+    /// New memory, for all times the instruction runs.
+    fn allocation(&mut self, inst: Inst, result: Value, heap: bool) {
+        let values = self.facts.values.get_mut(&self.id).expect("every function of the group has a table");
+        let origins = Origins { local: true, heap, ..Origins::default() };
+        let object = *values.site.entry(inst).or_insert_with(|| self.facts.objects.add(origins));
+        self.reach(result, object, Strided::ZERO);
+    }
+
+    fn address(&mut self, base: Value, offset: Value, flags: Flags, result: Value) {
+        let Some((object, at)) = self.pointer(base) else { return };
+        self.facts.set_object(self.slot(result), object);
+        if let Some(mut offset) = self.bytes(offset) {
+            if flags.contains(Flags::NUW) {
+                offset = offset.within(0, i64::MAX);
+            }
+            self.set_offset(result, at.plus(&offset));
+        }
+    }
+
+    fn arithmetic(&mut self, data: &InstData, op: BinOp, [a, b]: [Value; 2], result: Value) {
+        if let Some(addresses) = self.shape.subtracted(self.func, &data.op) {
+            // What does not reach one object yet may do so later; in the end nothing is known of the others.
+            if let Some(distance) = self.distance(addresses) {
+                // Addresses within one object are no further apart than a positive number says.
+                let forwards = data.flags.contains(Flags::NUW);
+                self.set_offset(result, if forwards { distance.within(0, i64::MAX) } else { distance });
+            }
+        } else if let (Some(x), Some(y), Some(bits)) = (self.interval(a), self.interval(b), self.bits(result)) {
+            self.set_offset(result, numbers::binary(op, data.flags, bits, &x, &y));
+        }
+    }
+
+    /// What is not modelled may be any number, or a pointer to foreign memory or to what it is given.
+    fn unmodelled(&mut self, op: &Op, result: Value) {
+        match self.func.ty(result) {
+            Type::Int(_) => self.set_offset(result, Strided::ANY),
+            Type::Ptr => {
+                self.foreign(result);
+                let operands = match op {
+                    Op::Opaque(opaque) => opaque.args.clone(),
+                    op => op.operands(),
+                };
+                for operand in operands.into_iter().filter(|operand| *self.func.ty(*operand) == Type::Ptr) {
+                    if let Some((object, _)) = self.pointer(operand) {
+                        self.reach(result, object, Strided::ANY);
                     }
-                    ty @ Type::Struct(_) => self.assign_leaves((result, 0), (*from, first), ty.leaves().len()),
-                    Type::Int(_) => self.set_offset(result, Strided::ANY),
-                    _ => {}
                 }
             }
-            Op::Fill { dst, len, align, .. } => {
-                self.write_over(*dst, self.func.as_int(*len).map(|n| n as u64), *align);
-            }
-            Op::Dealloc { .. } => {}
-            _ => {
-                if let Some(result) = result {
-                    match self.func.ty(result) {
-                        Type::Int(_) => self.set_offset(result, Strided::ANY),
-                        Type::Ptr => {
-                            self.foreign(result);
-                            // It may be one of its operands.
-                            let operands = match &data.op {
-                                Op::Opaque(opaque) => opaque.args.clone(),
-                                op => op.operands(),
-                            };
-                            for operand in operands {
-                                if *self.func.ty(operand) == Type::Ptr
-                                    && let Some((object, _)) = self.pointer(operand)
-                                {
-                                    self.set_object(result, object);
-                                    self.set_offset(result, Strided::ANY);
-                                }
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
+            _ => {}
         }
     }
 
@@ -167,23 +152,15 @@ impl Pass<'_> {
         if let TapeUse::Push(_) = tape {
             self.facts.pushed.insert(site);
         }
-        let object = match self.facts.sites.get(&site) {
-            Some(object) => *object,
-            None => {
-                let object = self.facts.objects.add(Origins { local: true, ..Origins::default() });
-                self.facts.sites.insert(site, object);
-                object
-            }
-        };
-        self.set_object(result, object);
-        self.set_offset(result, Offsets::zero());
+        let origins = Origins { local: true, ..Origins::default() };
+        let object = *self.facts.sites.entry(site).or_insert_with(|| self.facts.objects.add(origins));
+        self.reach(result, object, Strided::ZERO);
     }
 
     pub(super) fn foreign(&mut self, result: Value) {
-        if self.values().object[result.index()].is_none() {
+        if self.known(result).object.is_none() {
             let object = self.facts.objects.add(Origins { foreign: true, ..Origins::default() });
-            self.set_object(result, object);
-            self.set_offset(result, Strided::ZERO);
+            self.reach(result, object, Strided::ZERO);
         }
     }
 
@@ -226,8 +203,7 @@ impl Pass<'_> {
                 self.facts.objects.see(content, Kinds::PTR);
                 // Where nothing is known yet, something may be later; what stays unknown is foreign in the end.
                 if let Some((object, at)) = self.facts.objects.pointee(content) {
-                    self.set_object(to, object);
-                    self.set_offset(to, at);
+                    self.reach(to, object, at);
                 }
             }
             _ => {
@@ -271,57 +247,24 @@ impl Pass<'_> {
 
     /// Whether a pointer is an invented address, which reaches nothing: where every empty `Vec` has its elements.
     pub(super) fn is_invented(&self, value: Value) -> bool {
-        let op = self.func.def_inst(value).map(|inst| &self.func.inst(inst).op);
-        matches!(op, Some(Op::Cast(CastOp::IntToPtr, from)) if self.func.as_const(*from).is_some())
+        matches!(self.func.def_op(value), Some(Op::Cast(CastOp::IntToPtr, from)) if self.func.as_const(*from).is_some())
     }
 
     pub(super) fn terminator(&mut self, term: &Terminator) {
         for (index, target) in term.targets().iter().enumerate().filter(|(_, t)| self.shape.scope.contains(t.block)) {
             let bounds = ranges::on_edge(self.func, term, index);
-            let params = self.func.block(target.block).params.clone();
-            for (arg, param) in target.args.iter().zip(params) {
-                if self.shape.joins(self.func, target.block, param) {
-                    self.assign(param, *arg, &bounds);
+            for (arg, param) in target.args.iter().zip(&self.func.block(target.block).params) {
+                if self.shape.joins(self.func, target.block, *param) {
+                    self.assign(self.slot(*param), *arg, &bounds);
                 } else {
-                    self.set_offset(param, Strided::ANY);
+                    self.set_offset(*param, Strided::ANY);
                 }
             }
         }
-        if let Terminator::Return(Some(value)) = term
-            && self.is_moved(*value)
-        {
-            let ours = self.content(*value);
-            match self.values().ret_content {
-                Some(old) => self.facts.objects.unify_contents(old, ours),
-                None => {
-                    self.values().ret_content = Some(ours);
-                    self.changed = true;
-                }
-            }
-        }
-        if let Terminator::Return(Some(value)) = term
-            && let ty @ Type::Struct(_) = self.func.ty(*value)
-        {
-            for i in 0..ty.leaves().len() as u32 {
-                let Some((object, offset)) = self.values().fields.get(&(*value, i)).cloned() else { continue };
-                let old = self.values().ret_fields.get(&i).cloned();
-                let new = joined(&mut self.facts.objects, old.clone(), object, offset);
-                if old.as_ref() != Some(&new) {
-                    self.values().ret_fields.insert(i, new);
-                    self.changed = true;
-                }
-            }
-        }
-        if let Terminator::Return(Some(value)) = term
-            && *self.func.ty(*value) == Type::Ptr
-            && let Some((object, offset)) = self.pointer(*value)
-        {
-            let old = self.values().ret.clone();
-            let new = joined(&mut self.facts.objects, old.clone(), object, offset);
-            if old.as_ref() != Some(&new) {
-                self.values().ret = Some(new);
-                self.changed = true;
-            }
+        match term {
+            Terminator::Return(Some(value)) if self.func.ty(*value).is_int() => self.carry((self.id, None), *value),
+            Terminator::Return(Some(value)) => self.assign((self.id, None), *value, &[]),
+            _ => {}
         }
     }
 }

@@ -9,12 +9,10 @@
 //! it cannot run past its bound and round the numbers, which its instructions have to say (`nuw`, `nsw`) wherever a
 //! step of one does not rule it out.
 
-use pullback_ir::cfg::{Cfg, Edge, edges_from};
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::Loops;
-use pullback_ir::table::Table;
-use pullback_ir::{
-    BinOp, Block, Builder, CastOp, Flags, Function, IntPred, Loop, Op, Terminator, Type, Value, ValueDef,
+use crate::cfg::{Cfg, Edge, edges_from};
+use crate::{
+    BinOp, Block, Builder, CastOp, Dominators, Flags, Function, IntPred, Loop, Loops, Op, Table, Terminator, Type,
+    Value, ValueDef,
 };
 
 /// What an affine value grows by each time round, in bytes for a pointer.
@@ -169,8 +167,8 @@ impl<'a> Counted<'a> {
         let Terminator::Branch(cond, ..) = &self.func.block(exit.from).term else { return None };
         let Op::ICmp(pred, a, b) = self.func.inst(self.func.def_inst(*cond)?).op else { return None };
         // Target 0 is taken when the condition holds.
-        let exit_when = if exit.index == 0 { pred } else { inverse(pred) };
-        self.tested(id, a, b, exit_when).or_else(|| self.tested(id, b, a, swapped(exit_when)))
+        let exit_when = if exit.index == 0 { pred } else { pred.inverse() };
+        self.tested(id, a, b, exit_when).or_else(|| self.tested(id, b, a, exit_when.swapped()))
     }
 
     fn tested(&self, id: Loop, value: Value, bound: Value, exit_when: IntPred) -> Option<TripCount> {
@@ -329,39 +327,5 @@ impl TripCount {
         let index = if width == Type::I64 { index } else { b.cast(CastOp::ZExt, index, Type::I64) };
         let one = b.func.i64(1);
         b.add(index, one)
-    }
-}
-
-/// The comparison that holds when this one does not.
-pub(crate) fn inverse(pred: IntPred) -> IntPred {
-    use IntPred::*;
-    match pred {
-        Eq => Ne,
-        Ne => Eq,
-        Ult => Uge,
-        Uge => Ult,
-        Ule => Ugt,
-        Ugt => Ule,
-        Slt => Sge,
-        Sge => Slt,
-        Sle => Sgt,
-        Sgt => Sle,
-    }
-}
-
-/// The comparison with its operands swapped.
-pub(crate) fn swapped(pred: IntPred) -> IntPred {
-    use IntPred::*;
-    match pred {
-        Eq => Eq,
-        Ne => Ne,
-        Ult => Ugt,
-        Ugt => Ult,
-        Ule => Uge,
-        Uge => Ule,
-        Slt => Sgt,
-        Sgt => Slt,
-        Sle => Sge,
-        Sge => Sle,
     }
 }
