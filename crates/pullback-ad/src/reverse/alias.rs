@@ -144,7 +144,7 @@ impl<'a> Flow<'a> {
 
     fn class(&self, value: Value) -> Option<Class> {
         match &self.func.value(value).def {
-            // Nobody reads or writes there.
+            // No program reads or writes there.
             ValueDef::Const(Constant::Null | Constant::Undef | Constant::Poison) => None,
             ValueDef::Const(_) => Some(Class::Any),
             _ => self.classes.get(&value).copied(),
@@ -164,7 +164,7 @@ impl<'a> Flow<'a> {
         }
         match op {
             Op::PtrAdd(base, _) | Op::Freeze(base) => self.class(*base),
-            // The address of an empty `Vec`: nobody reads or writes there.
+            // The address of an empty `Vec`: the program neither reads nor writes there.
             Op::Cast(CastOp::IntToPtr, address)
                 if self.func.as_int(*address).is_some_and(|a| (0..LOWEST_ADDRESS).contains(&a)) =>
             {

@@ -27,8 +27,9 @@ pub enum Part {
     Other,
 }
 
-/// Let functions of a derivative, whose first parameter is the tape, drop what rules keep.
-pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) {
+/// Let functions of a derivative, whose first parameter is the tape, drop what rules keep. Hands back the clean-ups
+/// that are made for it.
+pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) -> Vec<FuncId> {
     let mut cleanups: HashMap<FuncId, FuncId> = HashMap::new();
     for (id, part) in functions {
         let mut func = session.module.func(*id).clone();
@@ -67,6 +68,7 @@ pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) {
         }
         *session.module.func_mut(*id) = func;
     }
+    cleanups.into_values().collect()
 }
 
 /// Whether a call may panic, as far as its callee's name tells.

@@ -17,26 +17,26 @@
 //!
 //! - what an iteration hands on, to the next one and out of the loop, has cotangents that are known on entry (`Seed`),
 //!   or is written to another place in each iteration (`Memory`). What is handed on from one iteration to the next
-//!   because it would be loaded again there (`Walk`) counts as loaded;
+//!   because it would be loaded there once more (`Walk`) counts as loaded;
 //! - the cotangents of what is written are there before the loop: it is not read later;
 //! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the
 //!   transpose of a later write;
 //! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index
 //!   that is compared with a bound in each iteration is another matter: whether it will run into it is known before
-//!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are reversed
-//!   [jointly](super::joint_calls), there may be any.
+//!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are
+//!   reversed [jointly](super::joint_calls), there may be any.
 
 use crate::analysis::counted::{self, Affine, Counted, Step};
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::{Beside, Linear};
-use crate::plan::recomputable::Stability;
-use crate::plan::{Place, Walks};
 use crate::schedule::Scheduled;
 use crate::schedule::known::stores::Stores;
 use crate::schedule::known::terms::{Term, Terms};
 use crate::schedule::known::{Ends, KnownCotangents, Placed};
+use crate::schedule::recomputable::Recomputable;
+use crate::schedule::walk::{Place, Walks};
 use crate::session::{Disturbs, Form, Session};
 use pullback_ir::cfg::{Cfg, Edge};
 use pullback_ir::dominators::Dominators;
@@ -125,7 +125,7 @@ pub struct Bound {
 pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
     let Scheduled { aug, form, cfg, doms, loops, trips, .. } = scheduled;
     // Where the caller's pointers are overwritten, cotangents are known when the primal is through.
-    let late = session.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
+    let late = session.writes.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
     if *form != Form::Whole || loops.is_empty() || late {
         return JointLoops::default();
     }
@@ -144,8 +144,8 @@ pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
     if plain.is_empty() {
         return JointLoops::default();
     }
-    let stability = Stability::new(aug, cfg, *form);
-    let walks = Walks { func: &aug.func, counted: &counted, stability: &stability };
+    let recomputable = Recomputable::new(aug, cfg, *form);
+    let walks = Walks { func: &aug.func, counted: &counted, recomputable: &recomputable };
     let search = Search { session, aug, cfg, doms, loops, trips, counted: &counted, walks };
     let headers = plain.iter().flat_map(|ways| aug.func.block(loops.get(ways.id).header).params.clone());
     let loads: HashSet<Value> = headers.filter(|param| search.walk(*param).is_some()).collect();
@@ -210,7 +210,8 @@ impl Search<'_> {
         let Ways { id, entry, back, exit } = ways;
         let data = self.loops.get(id);
         let memory = self.memory(id).filter(Memory::is_apart)?;
-        let after = self.reached_from(exit.to);
+        let mut after = self.cfg.reachable_from(exit.to);
+        after.insert(exit.to);
         let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
         if !inside
             || !after
@@ -263,19 +264,7 @@ impl Search<'_> {
 
     /// Whether a panic takes back what was added to shadows.
     fn may_panic(&self) -> bool {
-        self.session.disturbs.get() >= Disturbs::Sums
-    }
-
-    /// The blocks that can be reached from here.
-    fn reached_from(&self, start: Block) -> HashSet<Block> {
-        let mut seen = HashSet::new();
-        let mut work = vec![start];
-        while let Some(block) = work.pop() {
-            if seen.insert(block) {
-                work.extend(self.cfg.successors(block));
-            }
-        }
-        seen
+        self.session.noted.disturbs.get() >= Disturbs::Sums
     }
 
     /// What a loop does with memory; `None` if it is more than can be said.
@@ -350,7 +339,7 @@ impl Search<'_> {
             Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => elsewhere(*ptr),
             Op::Copy { dst, src, .. } => elsewhere(*dst) && elsewhere(*src),
             // It adds to memory to which nothing is written.
-            Op::Call(Callee::Direct(callee), ..) if self.session.joint.contains(callee) => true,
+            Op::Call(Callee::Direct(callee), ..) if self.session.callees.joint.contains(callee) => true,
             Op::Call(Callee::Direct(callee), ..) => {
                 !in_loop && [runtime.shadow_alloc, runtime.defer_dealloc].contains(callee)
             }
@@ -377,8 +366,8 @@ impl Search<'_> {
         let (id, _, next) = self.counted.recurrence(param)?;
         let inst = self.aug.func.def_inst(next)?;
         let [Linear::Load(_, shadow, _)] = self.aug.linear.at(inst) else { return None };
-        let beside =
-            self.session.beside(*self.aug.places.get(&shadow[0]).map(|(object, _)| object)?, &Offsets::any(), None);
+        let (object, _) = self.aug.places.get(&shadow[0])?;
+        let beside = Beside::of(&self.session.facts.objects, *object, &Offsets::any(), None);
         let once = self.counted.block(next).is_some_and(|block| self.loops.innermost(block) == Some(id));
         Some(Walk { param, loaded: once.then_some(next), next: shadow.clone(), step, beside })
     }
