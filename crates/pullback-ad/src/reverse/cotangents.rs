@@ -107,6 +107,13 @@ impl Sweeps<'_, '_> {
         self.add(&Addition::new(slot, ty, g));
     }
 
+    /// The same in all batch directions.
+    pub(crate) fn accumulate_all(&mut self, value: Value, cotangents: impl IntoIterator<Item = Value>) {
+        for (direction, g) in cotangents.into_iter().enumerate() {
+            self.accumulate(value, direction, g);
+        }
+    }
+
     /// Add to a cotangent.
     pub(crate) fn add(&mut self, addition: &Addition) {
         let summing = self.target.summing();

@@ -10,9 +10,9 @@
 //! b3: …  jump b1                               hub(v9: i64):  switch v9, 0 → reversed b1, 1 → reversed b2, reversed b3
 //! ```
 
-use crate::reverse::Sweeps;
+use crate::reverse::{Sweeps, dispatch};
 use pullback_ir::cfg::Edge;
-use pullback_ir::{Block, BlockCall, Builder, Loop, Terminator, Type, Value};
+use pullback_ir::{Block, BlockCall, Builder, Loop, Type, Value};
 use std::collections::BTreeMap;
 
 /// The hub of a loop.
@@ -57,9 +57,7 @@ impl Sweeps<'_, '_> {
     /// All targets are known.
     pub(crate) fn finish_hubs(&mut self) {
         for hub in std::mem::take(&mut self.hubs).into_values() {
-            let (last, rest) = hub.targets.split_last().expect("a loop with a hub is left somewhere");
-            let cases = rest.iter().enumerate().map(|(i, target)| (i as u128, target.clone())).collect();
-            Builder::new(self.rev(), hub.block).terminate(Terminator::Switch(hub.which, cases, last.clone()));
+            dispatch(&mut Builder::new(self.rev(), hub.block), hub.which, hub.targets);
         }
     }
 }

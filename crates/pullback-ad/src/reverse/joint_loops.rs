@@ -127,9 +127,7 @@ impl Sweeps<'_, '_> {
         self.cursor.at = self.rev.blocks[&self.joint.found.loops[&id].latch];
         let values: Vec<Value> = self.joint.found.loops[&id].seeds.iter().map(|seed| seed.value).collect();
         for (value, cotangents) in values.into_iter().zip(self.joint.seeds[&id].clone()) {
-            for (direction, cotangent) in cotangents.into_iter().enumerate() {
-                self.accumulate(value, direction, cotangent);
-            }
+            self.accumulate_all(value, cotangents);
         }
     }
 
@@ -172,9 +170,7 @@ impl Sweeps<'_, '_> {
             let cotangents: Vec<Vec<Value>> = seeds.iter().map(|seed| self.take(seed.value)).collect();
             for sum in sums {
                 let Some(seed) = sum.seed.filter(|_| self.aug.linear.active.contains(&sum.init)) else { continue };
-                for (direction, g) in cotangents[seed].iter().enumerate() {
-                    self.accumulate(sum.init, direction, *g);
-                }
+                self.accumulate_all(sum.init, cotangents[seed].iter().copied());
             }
             let before = self.before(entry);
             self.build().terminate(Terminator::Jump(before));

@@ -324,12 +324,12 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         }
         self.cursor.at = self.rev().entry();
         self.restore(None);
-        let entries: Vec<Block> = exits.iter().map(|e| self.rev.blocks[e]).collect();
+        let mut entries: Vec<BlockCall> = exits.iter().map(|e| BlockCall::new(self.rev.blocks[e], vec![])).collect();
         if self.has_slot(Slot::Exit) {
             let which = self.read(Slot::Exit, index_type(entries.len()));
-            dispatch(&mut self.build(), which, &entries);
+            dispatch(&mut self.build(), which, entries);
         } else {
-            self.build().jump(entries[0], vec![]);
+            self.build().terminate(Terminator::Jump(entries.swap_remove(0)));
         }
         // The cotangent of the result goes to the value that was returned.
         if self.aug.linear.returns_active {
@@ -338,9 +338,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 let value = self.aug.linear.returned[exit];
                 if self.aug.linear.active.contains(&value) {
                     self.cursor.at = self.rev.blocks[exit];
-                    for (direction, seed) in seeds.iter().enumerate() {
-                        self.accumulate(value, direction, *seed);
-                    }
+                    self.accumulate_all(value, seeds.iter().copied());
                 }
             }
         }
@@ -409,7 +407,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 }
                 None => {
                     let which = self.read(Slot::Which(block), index_type(blocks.len()));
-                    dispatch(&mut self.build(), which, &blocks);
+                    let targets = blocks.iter().map(|block| BlockCall::new(*block, vec![])).collect();
+                    dispatch(&mut self.build(), which, targets);
                 }
             },
         }
@@ -435,9 +434,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for (position, cotangents) in taken {
             let arg = args[*position];
             if self.aug.linear.active.contains(&arg) {
-                for (direction, g) in cotangents.iter().enumerate() {
-                    self.accumulate(arg, direction, *g);
-                }
+                self.accumulate_all(arg, cotangents.iter().copied());
             }
         }
     }
@@ -548,9 +545,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 }
 
 /// Go on at the target of this number.
-fn dispatch(b: &mut Builder, which: Value, targets: &[Block]) {
-    let call = |block: &Block| BlockCall::new(*block, vec![]);
-    let (last, rest) = targets.split_last().expect("at least one target");
-    let cases = rest.iter().enumerate().map(|(i, t)| (i as u128, call(t))).collect();
-    b.terminate(Terminator::Switch(which, cases, call(last)));
+fn dispatch(b: &mut Builder, which: Value, mut targets: Vec<BlockCall>) {
+    let last = targets.pop().expect("at least one target");
+    let cases = targets.into_iter().enumerate().map(|(i, target)| (i as u128, target)).collect();
+    b.terminate(Terminator::Switch(which, cases, last));
 }

@@ -14,8 +14,9 @@
 //! ```
 //! Only a derivative whose two sweeps are one function has memory on the stack; in others it is on the tape.
 
+use crate::reverse::notes::call_last;
 use crate::session::Session;
-use pullback_ir::{Builder, Callee, Cleanup, Flags, FuncId, Function, Inst, Op, Terminator, Type};
+use pullback_ir::{Builder, Callee, Cleanup, FuncId, Function, Inst, Op, Type};
 use std::collections::HashMap;
 
 /// Which function of a derivative this is.
@@ -37,8 +38,8 @@ pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) -> Vec<FuncI
             continue;
         }
         let tape = func.param_values()[0];
-        let (release, blocks) = (session.runtime.tape_release, func.blocks().collect::<Vec<_>>());
-        let calls: Vec<Inst> = blocks.iter().flat_map(|block| func.block(*block).insts.clone()).collect();
+        let release = session.runtime.tape_release;
+        let calls: Vec<Inst> = func.blocks().flat_map(|block| func.block(block).insts.clone()).collect();
         for inst in calls {
             let cleanup = match func.inst(inst).op.cleanup().cloned() {
                 Some(Cleanup { func: old, mut args }) => {
@@ -58,13 +59,7 @@ pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) -> Vec<FuncI
             }
         }
         if *part == Part::Whole {
-            for block in blocks {
-                if let Terminator::Return(_) = func.block(block).term {
-                    let op = Op::Call(Callee::Direct(release), vec![tape], None);
-                    let inst = func.make_inst(op, None, Flags::NONE, None);
-                    func.block_mut(block).insts.push(inst);
-                }
-            }
+            call_last(&mut func, release, &[tape]);
         }
         *session.module.func_mut(*id) = func;
     }

@@ -147,7 +147,7 @@ impl Sweeps<'_, '_> {
     fn bytes_of(&self, id: Loop, group: usize) -> u64 {
         match &self.slots.levels[&Some(id)][..] {
             slots if self.target.nested => slots[group].1.size(),
-            slots => slots.iter().map(|(_, ty)| ty.size()).sum(),
+            _ => self.all_bytes_of(id),
         }
     }
 
@@ -376,40 +376,39 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// The records that a level saves: slots with their types. One will do, but if the derivative is differentiated
-    /// itself, it has to be known what lies where in a record, and of one with very many slots it is not.
-    fn records(&self, level: Option<Loop>) -> Vec<Vec<(Slot, Type)>> {
+    /// The records that a level saves. One will do, but if the derivative is differentiated itself, it has to be known
+    /// what lies where in a record, and of one with very many slots it is not.
+    fn records(&self, level: Option<Loop>) -> Vec<Record> {
         const MOST_SLOTS: usize = 100;
-        match self.slots.levels.get(&level) {
-            Some(slots) if level.is_none_or(|id| !self.slots.trips.contains_key(&id)) => {
-                let most = if self.target.nested { MOST_SLOTS } else { slots.len().max(1) };
-                slots.chunks(most).map(<[_]>::to_vec).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The site of a record of a level.
-    fn record_site(&self, level: Option<Loop>, number: usize) -> i64 {
+        let is_saved = level.is_none_or(|id| !self.slots.trips.contains_key(&id));
+        let Some(slots) = self.slots.levels.get(&level).filter(|_| is_saved) else { return Vec::new() };
+        let most = if self.target.nested { MOST_SLOTS } else { slots.len().max(1) };
         let key = level.map_or_else(|| "call".to_owned(), |id| format!("loop {}", id.index()));
-        self.target.site(&self.aug.func.name, &format!("{key} record {number}"))
+        let records = slots.chunks(most).enumerate().map(|(number, slots)| {
+            let mut bytes = 0;
+            let fields = slots.iter().map(|(slot, ty)| {
+                let at = bytes;
+                bytes += ty.size() as i64;
+                (at, *slot, ty.clone())
+            });
+            let fields = fields.collect();
+            Record { site: self.target.site(&self.aug.func.name, &format!("{key} record {number}")), bytes, fields }
+        });
+        records.collect()
     }
 
     /// Save the slots of a level at the end of `block` in the forward sweep.
     pub(crate) fn save(&mut self, block: Block, level: Option<Loop>) {
-        let tape = self.aug.tape.expect("reverse mode has a tape");
-        for (number, slots) in self.records(level).into_iter().enumerate() {
-            let (push, site) = (self.target.runtime.push, self.record_site(level, number));
+        let (push, tape) = (self.target.runtime.push, self.aug.tape.expect("reverse mode has a tape"));
+        for Record { site, bytes, fields } in self.records(level) {
             let mut b = Builder::new(&mut self.aug.func, block);
-            let bytes = b.func.i64(record_bytes(&slots));
+            let bytes = b.func.i64(bytes);
             let record = push.call(&mut b, tape, bytes, site);
-            let mut at = 0;
-            for (slot, ty) in slots {
-                let (size, value) = (ty.size() as i64, self.read_forward(block, slot, ty));
+            for (at, slot, ty) in fields {
+                let value = self.read_forward(block, slot, ty);
                 let mut b = Builder::new(&mut self.aug.func, block);
                 let place = b.offset(record, at);
                 b.store(place, value);
-                at += size;
             }
         }
     }
@@ -417,28 +416,27 @@ impl Sweeps<'_, '_> {
     /// Restore the slots of a level at the end of the current block of the reverse sweep.
     pub(crate) fn restore(&mut self, level: Option<Loop>) {
         self.cursor.cache.clear();
-        for (number, slots) in self.records(level).into_iter().enumerate().rev() {
-            let (pop, tape, site) = (self.target.runtime.pop, self.rev.tape, self.record_site(level, number));
+        let (pop, tape) = (self.target.runtime.pop, self.rev.tape);
+        for Record { site, bytes, fields } in self.records(level).into_iter().rev() {
             let mut b = self.build();
-            let bytes = b.func.i64(record_bytes(&slots));
+            let bytes = b.func.i64(bytes);
             let record = pop.call(&mut b, tape, bytes, site);
-            let mut at = 0;
-            for (slot, ty) in slots {
-                let size = ty.size() as i64;
+            for (at, slot, ty) in fields {
                 let mut b = self.build();
                 let place = b.offset(record, at);
                 let value = b.load(ty, place);
                 self.note_origin(slot, value);
                 self.write_reverse(slot, value);
-                at += size;
             }
         }
     }
 }
 
-/// Bytes of a record.
-fn record_bytes(slots: &[(Slot, Type)]) -> i64 {
-    slots.iter().map(|(_, ty)| ty.size() as i64).sum()
+/// A record on the tape: slots with their types, and where in it they lie.
+struct Record {
+    site: i64,
+    bytes: i64,
+    fields: Vec<(i64, Slot, Type)>,
 }
 
 /// An `alloca` for a value of this type.

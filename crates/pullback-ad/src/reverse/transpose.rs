@@ -69,9 +69,8 @@ impl Sweeps<'_, '_> {
             }
             Linear::Uncover { shadow, old } => self.uncover(shadow, old, level),
             Linear::Bits(result, from) => {
-                for (direction, g) in self.take(*result).into_iter().enumerate() {
-                    self.accumulate(*from, direction, g);
-                }
+                let cotangents = self.take(*result);
+                self.accumulate_all(*from, cotangents);
             }
             Linear::WordLoad { result, shadow, words } => {
                 for (direction, g) in self.take(*result).into_iter().enumerate() {

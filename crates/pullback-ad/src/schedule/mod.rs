@@ -24,7 +24,7 @@ use crate::schedule::useful::drop_useless;
 use crate::session::{Form, Session};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::{Irreducible, Loops};
+use pullback_ir::loops::Loops;
 use pullback_ir::{Loop, Value};
 use std::collections::HashMap;
 
@@ -68,15 +68,14 @@ pub fn schedule(session: &Session, aug: Augmented, form: Form) -> Result<Schedul
 
 /// Split reversal: all transposes run in the reverse sweep.
 pub fn split(mut aug: Augmented, form: Form) -> Result<Scheduled> {
-    let irreducible = |aug: &Augmented, edge: Irreducible| {
+    let counts = count_loops(&mut aug.func).map_err(|edge| {
         Error::new(ErrorKind::Unsupported, "a loop that is entered in its middle")
             .at(aug.func.block(edge.from).term_loc)
             .note("the optimiser made control flow here that has no structured form")
-    };
-    let counts = count_loops(&mut aug.func).map_err(|edge| irreducible(&aug, edge))?;
+    })?;
     let cfg = Cfg::new(&aug.func);
     let doms = Dominators::new(&cfg);
-    let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
+    let loops = Loops::new(&aug.func, &cfg, &doms).expect("a block on the way into a loop keeps its form");
     drop_useless(&mut aug, &cfg);
     let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
     Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops: JointLoops::default() })

@@ -13,8 +13,8 @@ use pullback_ir::{Block, FuncId, Inst, Value};
 /// Tells of the stores of a whole derivative whether their cotangents are known from the start.
 pub struct Stores<'a> {
     session: &'a Session<'a>,
-    /// Whether cotangents that the caller gave are settled when the primal is through.
-    late: bool,
+    /// Whether cotangents that the caller gave are known only when the primal is through.
+    pub late: bool,
 }
 
 impl<'a> Stores<'a> {
