@@ -78,10 +78,7 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 /// leaves the shadows there when the primal panics. One that cannot be had because it cannot be told what memory holds
 /// is tried again with accesses by way of selected pointers [taken apart](access_to_branch).
 pub fn derivative(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<Derivative> {
-    attempts(module, primal, request, |module, how| match prepare(module, primal, request, name, how)? {
-        Some(prepared) => derive(module, &prepared, name).map(Some),
-        None => Ok(None),
-    })
+    attempts(module, primal, request, name, derive)
 }
 
 /// The linear program of `primal`, and the function that it belongs to, as the derivative that `request` asks for has
@@ -92,12 +89,9 @@ pub fn linearise(
     request: &Request,
     name: &str,
 ) -> Result<(Function, LinearFunction)> {
-    attempts(module, primal, request, |module, how| match prepare(module, primal, request, name, how)? {
-        Some(prepared) => with_session(module, &prepared, name, |session| {
-            let whole = augment(session, prepared.primal, prepared.form(), name)?;
-            Ok(Some((whole.func, whole.linear)))
-        }),
-        None => Ok(None),
+    attempts(module, primal, request, name, |session, primal| {
+        let whole = linearised(session, primal)?;
+        Ok((whole.func, whole.linear))
     })
 }
 
@@ -117,13 +111,14 @@ enum Accesses {
     Separate,
 }
 
-/// Attempt something in the ways there are, until it can be done; `None` is what cannot be attempted in this way. An
-/// obstacle that another way does not have is not told; a fault of the engine always is.
+/// Attempt something with the working copy of the primal in the ways there are, until it can be done. An obstacle that
+/// another way does not have is not told; a fault of the engine always is.
 fn attempts<T>(
     module: &mut Module,
     primal: FuncId,
     request: &Request,
-    attempt: impl Fn(&mut Module, How) -> Result<Option<T>>,
+    name: &str,
+    then: impl Fn(&mut Session, FuncId) -> Result<T>,
 ) -> Result<T> {
     let (given, described) = (module.func(primal).params.len(), request.args.len());
     if given != described {
@@ -139,7 +134,9 @@ fn attempts<T>(
         let mut result = Ok(None);
         for on_panic in ways {
             module.truncate_functions(functions);
-            result = attempt(module, How { on_panic: *on_panic, accesses });
+            let prepared = prepare(module, primal, request, name, How { on_panic: *on_panic, accesses });
+            result = prepared
+                .and_then(|prepared| prepared.map(|prepared| with_session(module, &prepared, name, &then)).transpose());
             match &result {
                 Ok(None) => {}
                 Err(error) if is_obstacle(error) => {}
@@ -173,12 +170,6 @@ struct Prepared {
     facts: Facts,
     /// The functions of the program that the working copies stand for.
     originals: HashMap<FuncId, FuncId>,
-}
-
-impl Prepared {
-    fn form(&self) -> Form {
-        if self.request.split { Form::Split } else { Form::Whole }
-    }
 }
 
 /// Bring working copies of the primal, and of what it calls, into the form that the analyses understand; `None` if that
@@ -302,7 +293,7 @@ fn with_session<T>(
     module: &mut Module,
     prepared: &Prepared,
     name: &str,
-    then: impl FnOnce(&mut Session) -> Result<T>,
+    then: impl Fn(&mut Session, FuncId) -> Result<T>,
 ) -> Result<T> {
     let Prepared { request, facts, originals, .. } = prepared;
     let active = activity::analyse(module, facts, request)?;
@@ -322,39 +313,43 @@ fn with_session<T>(
         noted: Noted::default(),
     };
     session.writes = session.writers().writes();
-    then(&mut session)
+    then(&mut session, prepared.primal)
+}
+
+/// The augmented primal of the derivative's own function.
+fn linearised(session: &mut Session, primal: FuncId) -> Result<Augmented> {
+    let (form, name) = (if session.request.split { Form::Split } else { Form::Whole }, session.name.clone());
+    augment(session, primal, form, &name)
 }
 
 /// Add the derivative of a program that is prepared.
-fn derive(module: &mut Module, prepared: &Prepared, name: &str) -> Result<Derivative> {
-    let (mode, split) = (prepared.request.mode, prepared.request.split);
-    with_session(module, prepared, name, |session| {
-        let disowns =
-            mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
-        let whole = augment(session, prepared.primal, prepared.form(), name)?;
-        let mut parts = Vec::new();
-        let (derivative, backward) = match mode {
-            Mode::Forward => (whole.func, None),
-            Mode::Reverse if split => {
-                let planned = planned(session, whole, Form::Split)?;
-                let (forward, backward) = reverse::split(&session.target(), planned, &format!("{name}.later"))?;
-                let backward = added(session.module, backward);
-                parts.push((backward, Part::Other));
-                (forward, Some(backward))
-            }
-            Mode::Reverse => (combined(session, whole, name)?, None),
-        };
-        let function = added(session.module, derivative);
-        parts.push((function, if split { Part::Other } else { Part::Whole }));
-        callees(session, &mut parts)?;
-        if mode == Mode::Reverse && session.noted.owns_borrowing.get() {
-            let made = release::release(session, &parts);
-            made.into_iter().chain(parts.iter().map(|(id, _)| *id)).for_each(|id| verify(session.module, id));
+fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
+    let Request { mode, split, .. } = *session.request;
+    let disowns =
+        mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
+    let whole = linearised(session, primal)?;
+    let mut parts = Vec::new();
+    let (derivative, backward) = match mode {
+        Mode::Forward => (whole.func, None),
+        Mode::Reverse if split => {
+            let planned = planned(session, whole, Form::Split)?;
+            let (forward, backward) = reverse::split(&session.target(), planned, &format!("{}.later", session.name))?;
+            let backward = added(session.module, backward);
+            parts.push((backward, Part::Other));
+            (forward, Some(backward))
         }
-        let saves = mode == Mode::Reverse && note(session, function);
-        verify(session.module, function);
-        Ok(Derivative { function, reverse_sweep: backward, saves, disowns })
-    })
+        Mode::Reverse => (combined(session, whole)?, None),
+    };
+    let function = added(session.module, derivative);
+    parts.push((function, if split { Part::Other } else { Part::Whole }));
+    callees(session, &mut parts)?;
+    if mode == Mode::Reverse && session.noted.owns_borrowing.get() {
+        let made = release::release(session, &parts);
+        made.into_iter().chain(parts.iter().map(|(id, _)| *id)).for_each(|id| verify(session.module, id));
+    }
+    let saves = mode == Mode::Reverse && note(session, function);
+    verify(session.module, function);
+    Ok(Derivative { function, reverse_sweep: backward, saves, disowns })
 }
 
 /// Add a finished function to the module.
@@ -373,7 +368,7 @@ fn define(module: &mut Module, declared: FuncId, mut func: Function) {
 }
 
 /// Both sweeps of the whole derivative in one function.
-fn combined(session: &mut Session, mut whole: Augmented, name: &str) -> Result<Function> {
+fn combined(session: &mut Session, mut whole: Augmented) -> Result<Function> {
     let joint = joint_calls::find(session, &mut whole);
     for (declared, func) in reverse::joint_calls::write(session, &mut whole, joint) {
         define(session.module, declared, func);
@@ -381,7 +376,7 @@ fn combined(session: &mut Session, mut whole: Augmented, name: &str) -> Result<F
     verify_linear(session, &whole);
     let places = whole.places.clone();
     let planned = planned(session, whole, Form::Whole)?;
-    let (mut derivative, origins) = reverse::combined(&session.target(), planned, name)?;
+    let (mut derivative, origins) = reverse::combined(&session.target(), planned)?;
     let pointers = alias::Pointers { regions: &session.facts.regions, places: &places, origins: &origins };
     alias::classify(&mut derivative, session.request, session.runtime, &pointers);
     Ok(derivative)

@@ -91,13 +91,11 @@ pub(crate) struct Cursor {
 }
 
 /// The derivative as one function, and what is known of the pointers that it reads back from the tape.
-pub fn combined(target: &Target, planned: Planned, name: &str) -> Result<(Function, HashMap<Value, Origin>)> {
+pub fn combined(target: &Target, planned: Planned) -> Result<(Function, HashMap<Value, Origin>)> {
     let tape = planned.scheduled.aug.tape.expect("reverse mode has a tape");
     let mut sweeps = Sweeps::new(target, planned, None, tape);
     sweeps.run()?;
-    let mut func = sweeps.aug.func;
-    func.name = name.to_owned();
-    Ok((func, sweeps.slots.origins))
+    Ok((sweeps.aug.func, sweeps.slots.origins))
 }
 
 /// The forward sweep and the reverse sweep of a linear program, of whose memory nothing is known: a function that
@@ -197,7 +195,12 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         }
         let live: Vec<Block> = self.cfg.reverse_postorder().iter().copied().filter(|b| self.is_live(*b)).collect();
         if live.is_empty() {
-            return self.never_returns();
+            // A function that never returns has an empty reverse sweep.
+            if let Some(rev) = &mut self.rev.func {
+                let entry = rev.entry();
+                Builder::new(rev, entry).terminate(Terminator::Unreachable);
+            }
+            return Ok(());
         }
         let edges: Vec<Edge> =
             live.iter().flat_map(|b| edges_from(&self.aug.func, *b)).filter(|e| self.is_live(e.to)).collect();
@@ -230,15 +233,6 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         self.pass_by();
         self.finish_hubs();
         self.finish();
-        Ok(())
-    }
-
-    /// A function that never returns has an empty reverse sweep.
-    fn never_returns(&mut self) -> Result<()> {
-        if let Some(rev) = &mut self.rev.func {
-            let entry = rev.entry();
-            Builder::new(rev, entry).terminate(Terminator::Unreachable);
-        }
         Ok(())
     }
 

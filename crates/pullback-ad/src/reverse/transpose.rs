@@ -41,7 +41,7 @@ impl Sweeps<'_, '_> {
                         let empty = neutral(b.func, ty);
                         b.store(place, empty);
                     } else {
-                        self.clear(place, 0, ty);
+                        self.clear(place, ty);
                     }
                     if let Some(value) = value {
                         self.accumulate(*value, direction, g);
@@ -186,20 +186,12 @@ impl Sweeps<'_, '_> {
     }
 
     /// Zero the floats of a value of type `ty` in memory.
-    fn clear(&mut self, place: Value, offset: u64, ty: &Type) {
-        match ty {
-            Type::Struct(fields) => {
-                for (i, field) in fields.iter().enumerate() {
-                    self.clear(place, offset + ty.field_offset(i), field);
-                }
-            }
-            Type::F32 | Type::F64 => {
-                let mut b = self.build();
-                let place = b.offset(place, offset as i64);
-                let zero = b.func.zero(ty);
-                b.store(place, zero);
-            }
-            _ => {}
+    fn clear(&mut self, place: Value, ty: &Type) {
+        let mut b = self.build();
+        for (offset, leaf) in ty.leaves().into_iter().filter(|(_, leaf)| leaf.is_float()) {
+            let place = b.offset(place, offset as i64);
+            let zero = b.func.zero(leaf);
+            b.store(place, zero);
         }
     }
 
