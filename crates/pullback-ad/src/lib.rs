@@ -32,7 +32,7 @@ pub mod reverse;
 mod runtime;
 pub mod schedule;
 mod session;
-pub mod target;
+mod target;
 #[cfg(test)]
 mod testing;
 

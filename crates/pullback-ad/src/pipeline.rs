@@ -21,7 +21,7 @@
 //! | [`joint_calls`] | a linear program | the calls that are reversed where they stand |
 //! | [`joint_calls`](reverse::joint_calls) | these calls | they call functions with joint reversal |
 //! | [`schedule`] | a linear program | where each transpose runs; no useless operations; trip counts are values |
-//! | [`plan`](crate::plan) | a schedule | how the reverse sweep gets each value that it uses |
+//! | [`mod@plan`] | a schedule | how the reverse sweep gets each value that it uses |
 //! | [`reverse`] | a plan | the forward sweep and the reverse sweep |
 //! | [`alias`] | both sweeps in one function | a class for each load and store |
 //! | [`release`] | all functions of the derivative | what rules keep is dropped while what it refers to is there |

@@ -75,15 +75,13 @@ pub(crate) struct Carried {
 
 impl Sweeps<'_, '_> {
     /// The slots of a value's cotangents; zero at the start of the reverse sweep.
-    pub(crate) fn adjoint(&mut self, value: Value, direction: usize) -> Value {
-        if let Some(slots) = self.cotangents.adjoints.get(&value) {
-            return slots[direction];
+    pub(crate) fn adjoints(&mut self, value: Value) -> Vec<Value> {
+        if !self.cotangents.adjoints.contains_key(&value) {
+            let ty = self.cotangent_type(value);
+            let slots = (0..self.width()).map(|_| self.empty_slot(&ty)).collect();
+            self.cotangents.adjoints.insert(value, slots);
         }
-        let ty = self.cotangent_type(value);
-        let slots: Vec<Value> = (0..self.width()).map(|_| self.empty_slot(&ty)).collect();
-        let slot = slots[direction];
-        self.cotangents.adjoints.insert(value, slots);
-        slot
+        self.cotangents.adjoints[&value].clone()
     }
 
     /// A slot for a cotangent, with nothing in it when the function begins.
@@ -102,8 +100,7 @@ impl Sweeps<'_, '_> {
             self.cotangents.so_far.insert((value, direction), sum);
             return;
         }
-        let slot = self.adjoint(value, direction);
-        let ty = self.cotangent_type(value);
+        let (slot, ty) = (self.adjoints(value)[direction], self.cotangent_type(value));
         self.add(&Addition::new(slot, ty, g));
     }
 
@@ -129,16 +126,15 @@ impl Sweeps<'_, '_> {
             let taken: Vec<_> = (0..width).map(so_far).collect();
             return taken.into_iter().map(|g| g.unwrap_or_else(|| neutral(self.rev(), &ty))).collect();
         }
-        (0..self.width())
-            .map(|direction| {
-                let slot = self.adjoint(value, direction);
-                let mut b = self.build();
-                let g = b.load(ty.clone(), slot);
-                let zero = neutral(b.func, &ty);
-                b.store(slot, zero);
-                g
-            })
-            .collect()
+        let slots = self.adjoints(value);
+        let mut b = self.build();
+        let taken = slots.into_iter().map(|slot| {
+            let g = b.load(ty.clone(), slot);
+            let zero = neutral(b.func, &ty);
+            b.store(slot, zero);
+            g
+        });
+        taken.collect()
     }
 
     /// Do the additions to shadows that wait.
@@ -155,7 +151,7 @@ impl Sweeps<'_, '_> {
     /// The slots of a value's cotangents, which is not a local one, and what is in them.
     pub(crate) fn peek(&mut self, value: Value) -> Vec<(Value, Value)> {
         let ty = self.cotangent_type(value);
-        let slots: Vec<Value> = (0..self.width()).map(|direction| self.adjoint(value, direction)).collect();
+        let slots = self.adjoints(value);
         let mut b = self.build();
         slots.into_iter().map(|slot| (slot, b.load(ty.clone(), slot))).collect()
     }

@@ -138,8 +138,7 @@ impl Sweeps<'_, '_> {
     fn transpose_extract(&mut self, result: Value, from: Value, index: u32, flags: Flags) {
         let ty = self.aug.func.ty(from).clone();
         let (offset, field) = (ty.field_offset(index as usize), ty.field(index as usize).clone());
-        for (direction, g) in self.take(result).into_iter().enumerate() {
-            let slot = self.adjoint(from, direction);
+        for (g, slot) in self.take(result).into_iter().zip(self.adjoints(from)) {
             self.add(&Addition { offset, flags, ..Addition::new(slot, field.clone(), g) });
         }
     }

@@ -93,16 +93,18 @@ impl<'a> Recomputable<'a> {
         }
     }
 
+    /// Whether this place in the program may be reached after an instruction.
+    fn is_later(&self, at: Position, (block, position): Position) -> bool {
+        let mut after = self.after.borrow_mut();
+        let after = after.entry(block).or_insert_with(|| self.cfg.reachable_from(block));
+        after.contains(&at.0) || (at.0 == block && at.1 > position)
+    }
+
     /// Whether nothing may write to an object after an instruction.
     pub fn stays(&self, inst: Inst, object: ObjId) -> bool {
-        if self.form.is_apart() {
-            return false;
-        }
-        let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
-        let after = self.cfg.reachable_from(block);
-        let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
-        let writes = self.writes.get(&self.aug.regions.region(object)).into_iter().flatten();
-        !self.calls.iter().any(|at| later(*at)) && !writes.map(|write| write.at).any(later)
+        let Some(here) = self.positions.get(&inst).filter(|_| !self.form.is_apart()) else { return false };
+        let writes = self.writes.get(&self.aug.regions.region(object)).into_iter().flatten().map(|write| write.at);
+        !self.calls.iter().copied().chain(writes).any(|at| self.is_later(at, *here))
     }
 
     /// Whether this is a load that the reverse sweep may recompute.
@@ -119,18 +121,14 @@ impl<'a> Recomputable<'a> {
         if self.form.is_apart() {
             return self.aug.unwritten.contains(object);
         }
-        let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
+        let Some(here) = self.positions.get(&inst) else { return false };
         let width = data.result.map_or(8, |r| self.aug.func.ty(r).size());
-        let mut after = self.after.borrow_mut();
-        let after = after.entry(block).or_insert_with(|| self.cfg.reachable_from(block));
-        let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
+        let later = |at: &Position| self.is_later(*at, *here);
         let overwrites = |write: &Write| {
             let may_touch = |(at, bytes): &(Offsets, u64)| at.overlaps(*bytes, &place, width);
-            later(write.at) && write.bytes.as_ref().is_none_or(may_touch)
+            later(&write.at) && write.bytes.as_ref().is_none_or(may_touch)
         };
-        let by_rule = || self.aug.regions.is_shared(*object) && self.rules.iter().any(|at| later(*at));
-        !self.calls.iter().any(|at| later(*at))
-            && !by_rule()
-            && !self.writes.get(&region).into_iter().flatten().any(overwrites)
+        let by_rule = || self.aug.regions.is_shared(*object) && self.rules.iter().any(later);
+        !self.calls.iter().any(later) && !by_rule() && !self.writes.get(&region).into_iter().flatten().any(overwrites)
     }
 }
