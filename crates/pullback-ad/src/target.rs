@@ -33,10 +33,23 @@ impl Target<'_> {
     /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both
     /// sweeps of a function, and another one in every function.
     pub fn site(&self, function: &str, key: &str) -> i64 {
-        let function = function.trim_end_matches(".fwd").trim_end_matches(".rev");
         let bytes = [self.name, function, key].into_iter().flat_map(|part| part.bytes().chain([0xff]));
         // FNV-1a.
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         (hash >> 2) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_functions_of_a_callee_have_sites_of_their_own_when_they_are_differentiated() {
+        let mut module = Module::default();
+        let runtime = Runtime::declare(&mut module, true);
+        let (module, name) = (&module, "d");
+        let target = Target { module, name, width: 1, strong_zero: false, nested: true, settles: false, runtime };
+        assert_ne!(target.site("d.inner.f.fwd", "call"), target.site("d.inner.f.rev", "call"));
     }
 }
