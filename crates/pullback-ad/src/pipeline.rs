@@ -43,7 +43,7 @@ use crate::prepare::{
 };
 use crate::request::{Mode, Request};
 use crate::reverse::notes::{note_first, note_last};
-use crate::reverse::release::{self, Part};
+use crate::reverse::release;
 use crate::reverse::{self, alias};
 use crate::runtime::{Runtime, SAVE_SHADOWS};
 use crate::schedule::{self, joint_calls};
@@ -335,17 +335,17 @@ fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
             let planned = planned(session, whole, Form::Split)?;
             let (forward, backward) = reverse::split(&session.target(), planned, &format!("{}.later", session.name))?;
             let backward = added(session.module, backward);
-            parts.push((backward, Part::Other));
+            parts.push(backward);
             (forward, Some(backward))
         }
         Mode::Reverse => (combined(session, whole)?, None),
     };
     let function = added(session.module, derivative);
-    parts.push((function, if split { Part::Other } else { Part::Whole }));
+    parts.push(function);
     callees(session, &mut parts)?;
     if mode == Mode::Reverse && session.noted.owns_borrowing.get() {
-        let made = release::release(session, &parts);
-        made.into_iter().chain(parts.iter().map(|(id, _)| *id)).for_each(|id| verify(session.module, id));
+        parts.extend(release::release(session, &parts, Some(function).filter(|_| !split)));
+        parts.iter().for_each(|id| verify(session.module, *id));
     }
     let saves = mode == Mode::Reverse && note(session, function);
     verify(session.module, function);
@@ -383,7 +383,7 @@ fn combined(session: &mut Session, mut whole: Augmented) -> Result<Function> {
 }
 
 /// Make the functions of callees that are declared, and of those that they call.
-fn callees(session: &mut Session, parts: &mut Vec<(FuncId, Part)>) -> Result<()> {
+fn callees(session: &mut Session, parts: &mut Vec<FuncId>) -> Result<()> {
     while let Some(callee) = session.callees.pending.pop() {
         let variant = session.callees.variants[&callee];
         let name = session.callee_name(callee);
@@ -396,7 +396,7 @@ fn callees(session: &mut Session, parts: &mut Vec<(FuncId, Part)>) -> Result<()>
         let (forward, backward) = reverse::split(&session.target(), planned, &name)?;
         define(session.module, variant.forward, forward);
         define(session.module, reverse, backward);
-        parts.extend([(variant.forward, Part::Other), (reverse, Part::Other)]);
+        parts.extend([variant.forward, reverse]);
     }
     Ok(())
 }
@@ -407,7 +407,7 @@ fn planned(session: &Session, aug: Augmented, form: Form) -> Result<Planned> {
     for (_, operation) in aug.linear.all() {
         // Words that are moved within an argument are pointers, too.
         if operation.changes_shadow_pointers() {
-            session.noted.repeatable.set(false);
+            session.noted.unrepeatable.set(true);
             session.noted.disturb(Disturbs::Pointers);
         } else if matches!(operation, Linear::Rule(_)) {
             session.noted.disturb(Disturbs::Sums);
@@ -431,7 +431,7 @@ fn note(session: &mut Session, function: FuncId) -> bool {
     };
     let (runtime, sets_aside) = (session.runtime, session.writes.sets_aside);
     let reproducible = split && session.writers().is_reproducible();
-    let sweeps = i64::from(session.noted.repeatable.get()) | i64::from(reproducible) << 1;
+    let sweeps = i64::from(!session.noted.unrepeatable.get()) | i64::from(reproducible) << 1;
     let derivative = session.module.func_mut(function);
     if sets_aside {
         note_first(derivative, runtime.set_sums_aside, i64::from(nested));

@@ -59,19 +59,14 @@ pub struct Callees {
 }
 
 /// What is found out about a derivative while its functions are made.
+#[derive(Default)]
 pub struct Noted {
     /// Whether something belongs to the tape that refers to memory of the primal.
     pub owns_borrowing: Cell<bool>,
-    /// Whether the reverse sweep leaves everything as it found it, but for what it adds to the shadows of inputs.
-    pub repeatable: Cell<bool>,
+    /// Whether the reverse sweep leaves more behind than what it adds to the shadows of inputs: it can be done once.
+    pub unrepeatable: Cell<bool>,
     /// What a panic may leave behind in the caller's shadows.
     pub disturbs: Cell<Disturbs>,
-}
-
-impl Default for Noted {
-    fn default() -> Self {
-        Noted { owns_borrowing: Cell::new(false), repeatable: Cell::new(true), disturbs: Cell::default() }
-    }
 }
 
 impl Noted {

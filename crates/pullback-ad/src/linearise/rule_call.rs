@@ -208,7 +208,7 @@ impl Augmenter<'_, '_> {
             if directions.len() > 1 {
                 return Err(called_more_than_once(data, rule, directions.len()));
             }
-            self.session.noted.repeatable.set(false);
+            self.session.noted.unrepeatable.set(true);
         }
         let tape = self.out.tape.expect("reverse mode has a tape");
         let memory = self.storage(reverse.closure);

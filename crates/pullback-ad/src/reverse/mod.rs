@@ -120,16 +120,12 @@ pub fn transposed(
 /// An augmented primal and its reverse function.
 pub fn split(target: &Target, planned: Planned, name: &str) -> Result<(Function, Function)> {
     let (aug, width) = (&planned.scheduled.aug, target.width);
-    let mut rev = Function::new(name, Vec::new(), None);
-    let entry = rev.add_block();
-    let tape = rev.add_param(entry, Type::Ptr);
     let seeds = cotangent_types(aug.ret.as_ref().filter(|_| aug.linear.returns_active), width);
-    rev.params = [Type::Ptr].into_iter().chain(seeds.iter().cloned()).collect();
-    for ty in seeds {
-        rev.add_param(entry, ty);
-    }
-    rev.ret = with_cotangents(None, cotangent_types(aug.linear.params.iter().map(|p| aug.func.ty(*p)), width));
-    let mut sweeps = Sweeps::new(target, planned, Some(rev), tape);
+    let given = cotangent_types(aug.linear.params.iter().map(|p| aug.func.ty(*p)), width);
+    let params = [Type::Ptr].into_iter().chain(seeds).collect();
+    let mut rev = Function::new(name, params, with_cotangents(None, given));
+    let (_, args) = rev.add_entry();
+    let mut sweeps = Sweeps::new(target, planned, Some(rev), args[0]);
     sweeps.run()?;
     let rev = sweeps.rev.func.take().expect("split sweeps have a reverse function");
     Ok((sweeps.aug.func, rev))
