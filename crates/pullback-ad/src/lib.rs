@@ -32,11 +32,12 @@ pub mod reverse;
 mod runtime;
 pub mod schedule;
 mod session;
+mod target;
 #[cfg(test)]
 mod testing;
 
 pub use analysis::effects::{Effects, Reason, Use};
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
 pub use error::{Error, ErrorKind, Result};
-pub use pipeline::{Derivative, derivative, differentiate, linearise, reverse_sweep};
+pub use pipeline::{Derivative, derivative, differentiate, linearise};
 pub use request::{Activity, Argument, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};

@@ -1,48 +1,53 @@
 //! The pipeline: from a request to a derivative in the module. This file lists the passes, in order.
 //!
 //! In debug builds, in tests and in fuzzing, the IR is verified after each pass that changes it, and the linear program
-//! after linearising.
+//! after each that makes or changes one: `augment`, `joint_calls`, `schedule`.
 //!
 //! | pass | requires | ensures |
 //! |---|---|---|
-//! | [`working_copies()`] | the primal has the shim's signature | a copy of each function that takes part; calls among them go to copies |
+//! | [`working_copies()`] | the primal has the shim's signature | a copy of each function that takes part |
 //! | [`access_to_branch`] | only in a second attempt | no load or store at an address that a `select` chose |
 //! | [`select_to_branch`] | – | where an arm may have an infinite partial, it is computed on one way only |
-//! | [`carried_selection`] | reverse mode | what a loop chooses last, a maximum say, is computed again after it |
+//! | [`carried_selection`] | reverse mode | what a loop chooses last, a maximum say, is recomputed after it |
 //! | [`unpack`] | – | no load or store of an aggregate with pointers |
 //! | [`rejoin`] | – | a pointer that is stored in two halves is stored as a pointer |
-//! | [`points_to`](crate::analysis::points_to) | – | for each pointer its object and offsets; in each object where floats and pointers lie |
+//! | [`points_to`](crate::analysis::points_to) | – | each pointer's object and offsets; where floats and pointers lie |
 //! | [`split_wide_ints`] | points-to | no integer carries two floats or pointers |
 //! | [`retype`] | no integer carries two | an integer that only carries the bits of a float or a pointer is one |
 //! | [`hoist`] | points-to | no loop computes the same in each iteration of the loop around it |
 //! | [`words`] | types are true but for enums | what may be a float or a pointer is an integer |
 //! | [`activity`] | points-to of the final program | what depends on the inputs; all obstacles are errors |
 //! | [`augment`] | activity | the augmented primal, and in reverse mode its linear program |
-//! | [`joint_calls`] | a linear program | calls with known cotangents are reversed where they stand |
-//! | [`schedule`] | a linear program without useless operations | where each transpose runs; trip counts are values |
-//! | [`plan`](crate::plan) | a schedule | how the reverse sweep gets each value that it uses |
+//! | [`joint_calls`] | a linear program | the calls that are reversed where they stand |
+//! | [`joint_calls`](reverse::joint_calls) | these calls | they call functions with joint reversal |
+//! | [`schedule`] | a linear program | where each transpose runs; no useless operations; trip counts are values |
+//! | [`mod@plan`] | a schedule | how the reverse sweep gets each value that it uses |
 //! | [`reverse`] | a plan | the forward sweep and the reverse sweep |
 //! | [`alias`] | both sweeps in one function | a class for each load and store |
 //! | [`release`] | all functions of the derivative | what rules keep is dropped while what it refers to is there |
-//! | [`notes`](crate::reverse::notes) | the finished derivative | the tape is told what to save, and what can be done again |
+//! | [`notes`](crate::reverse::notes) | the finished derivative | the tape knows what to save and what may be repeated |
 
 use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
+use crate::analysis::writes::Writes;
 use crate::analysis::{activity, owners};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::{Augmented, augment};
+use crate::linearise::linear::Linear;
 use crate::linearise::program::LinearFunction;
+use crate::linearise::verify::assert_valid;
+use crate::plan::{self, Planned};
 use crate::prepare::working_copies::working_copies;
 use crate::prepare::{
     access_to_branch, carried_selection, hoist, rejoin, retype, select_to_branch, split_wide_ints, unpack, words,
 };
 use crate::request::{Mode, Request};
 use crate::reverse::notes::{note_first, note_last};
-use crate::reverse::release::{self, Part};
+use crate::reverse::release;
 use crate::reverse::{self, alias};
 use crate::runtime::{Runtime, SAVE_SHADOWS};
-use crate::schedule::{self, Scheduled, joint_calls};
-use crate::session::{Disturbs, Form, Session};
+use crate::schedule::{self, joint_calls};
+use crate::session::{Callees, Disturbs, Form, Noted, Session, tape_users};
 use pullback_ir::{Callee, FuncId, Function, Module, Op, verify_function};
 use std::collections::HashMap;
 
@@ -73,10 +78,7 @@ pub fn differentiate(module: &mut Module, primal: FuncId, request: &Request, nam
 /// leaves the shadows there when the primal panics. One that cannot be had because it cannot be told what memory holds
 /// is tried again with accesses by way of selected pointers [taken apart](access_to_branch).
 pub fn derivative(module: &mut Module, primal: FuncId, request: &Request, name: &str) -> Result<Derivative> {
-    attempts(module, primal, request, |module, how| match prepare(module, primal, request, name, how)? {
-        Some(prepared) => derive(module, &prepared, name).map(Some),
-        None => Ok(None),
-    })
+    attempts(module, primal, request, name, derive)
 }
 
 /// The linear program of `primal`, and the function that it belongs to, as the derivative that `request` asks for has
@@ -87,12 +89,9 @@ pub fn linearise(
     request: &Request,
     name: &str,
 ) -> Result<(Function, LinearFunction)> {
-    attempts(module, primal, request, |module, how| match prepare(module, primal, request, name, how)? {
-        Some(prepared) => with_session(module, &prepared, name, |session| {
-            let whole = augment(session, prepared.primal, prepared.form(), name)?;
-            Ok(Some((whole.func, whole.linear)))
-        }),
-        None => Ok(None),
+    attempts(module, primal, request, name, |session, primal| {
+        let whole = linearised(session, primal)?;
+        Ok((whole.func, whole.linear))
     })
 }
 
@@ -112,13 +111,14 @@ enum Accesses {
     Separate,
 }
 
-/// Attempt something in the ways there are, until it can be done; `None` is what cannot be attempted in this way. An
-/// obstacle that another way does not have is not told; a fault of the engine always is.
+/// Attempt something with the working copy of the primal in the ways there are, until it can be done. An obstacle that
+/// another way does not have is not told; a fault of the engine always is.
 fn attempts<T>(
     module: &mut Module,
     primal: FuncId,
     request: &Request,
-    attempt: impl Fn(&mut Module, How) -> Result<Option<T>>,
+    name: &str,
+    then: impl Fn(&mut Session, FuncId) -> Result<T>,
 ) -> Result<T> {
     let (given, described) = (module.func(primal).params.len(), request.args.len());
     if given != described {
@@ -134,7 +134,9 @@ fn attempts<T>(
         let mut result = Ok(None);
         for on_panic in ways {
             module.truncate_functions(functions);
-            result = attempt(module, How { on_panic: *on_panic, accesses });
+            let prepared = prepare(module, primal, request, name, How { on_panic: *on_panic, accesses });
+            result = prepared
+                .and_then(|prepared| prepared.map(|prepared| with_session(module, &prepared, name, &then)).transpose());
             match &result {
                 Ok(None) => {}
                 Err(error) if is_obstacle(error) => {}
@@ -168,12 +170,6 @@ struct Prepared {
     facts: Facts,
     /// The functions of the program that the working copies stand for.
     originals: HashMap<FuncId, FuncId>,
-}
-
-impl Prepared {
-    fn form(&self) -> Form {
-        if self.request.split { Form::Split } else { Form::Whole }
-    }
 }
 
 /// Bring working copies of the primal, and of what it calls, into the form that the analyses understand; `None` if that
@@ -275,6 +271,11 @@ fn verify(module: &Module, id: FuncId) {
     }
 }
 
+/// In debug builds: the linear program is as it has to be.
+fn verify_linear(session: &Session, aug: &Augmented) {
+    assert_valid(session.module, &aug.func, &aug.linear, session.request.width);
+}
+
 /// Whether an inner derivative puts shadows aside in case of a panic. Their own shadows would not be put back.
 fn puts_aside(module: &Module, functions: &[FuncId]) -> bool {
     let calls = functions.iter().flat_map(|id| {
@@ -292,89 +293,145 @@ fn with_session<T>(
     module: &mut Module,
     prepared: &Prepared,
     name: &str,
-    then: impl FnOnce(&mut Session) -> Result<T>,
+    then: impl Fn(&mut Session, FuncId) -> Result<T>,
 ) -> Result<T> {
     let Prepared { request, facts, originals, .. } = prepared;
     let active = activity::analyse(module, facts, request)?;
     let runtime = Runtime::declare(module, request.nested);
-    then(&mut Session::new(module, facts, &active, request, runtime, originals.clone(), name))
+    let mut session = Session {
+        tape_users: tape_users(module, &facts.functions),
+        seen_in_variants: facts.objects.seen_in_variants(),
+        module,
+        facts,
+        active: &active,
+        request,
+        runtime,
+        callees: Callees::default(),
+        name: name.to_owned(),
+        originals: originals.clone(),
+        writes: Writes::default(),
+        noted: Noted::default(),
+    };
+    session.writes = session.writers().writes();
+    then(&mut session, prepared.primal)
+}
+
+/// The augmented primal of the derivative's own function.
+fn linearised(session: &mut Session, primal: FuncId) -> Result<Augmented> {
+    let (form, name) = (if session.request.split { Form::Split } else { Form::Whole }, session.name.clone());
+    augment(session, primal, form, &name)
 }
 
 /// Add the derivative of a program that is prepared.
-fn derive(module: &mut Module, prepared: &Prepared, name: &str) -> Result<Derivative> {
-    let (mode, split) = (prepared.request.mode, prepared.request.split);
-    with_session(module, prepared, name, |session| {
-        let disowns =
-            mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
-        let whole = augment(session, prepared.primal, prepared.form(), name)?;
-        let mut parts = Vec::new();
-        let (derivative, backward) = match mode {
-            Mode::Forward => (whole.func, None),
-            Mode::Reverse if split => {
-                let scheduled = scheduled(session, whole, Form::Split)?;
-                let (forward, backward) = reverse::split(&session.target(), scheduled, &reverse_sweep(name))?;
-                let backward = session.module.add_function(backward);
-                parts.push((backward, Part::Other));
-                (forward, Some(backward))
-            }
-            Mode::Reverse => (combined(session, whole, name)?, None),
-        };
-        let function = session.module.add_function(derivative);
-        parts.push((function, if split { Part::Other } else { Part::Whole }));
-        callees(session, &mut parts)?;
-        if mode == Mode::Reverse && session.owns_borrowing.get() {
-            release::release(session, &parts);
+fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
+    let Request { mode, split, .. } = *session.request;
+    let disowns =
+        mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
+    let whole = linearised(session, primal)?;
+    let mut parts = Vec::new();
+    let (derivative, backward) = match mode {
+        Mode::Forward => (whole.func, None),
+        Mode::Reverse if split => {
+            let planned = planned(session, whole, Form::Split)?;
+            let (forward, backward) = reverse::split(&session.target(), planned, &format!("{}.later", session.name))?;
+            let backward = added(session.module, backward);
+            parts.push(backward);
+            (forward, Some(backward))
         }
-        let saves = mode == Mode::Reverse && note(session, function);
-        Ok(Derivative { function, reverse_sweep: backward, saves, disowns })
-    })
+        Mode::Reverse => (combined(session, whole)?, None),
+    };
+    let function = added(session.module, derivative);
+    parts.push(function);
+    callees(session, &mut parts)?;
+    if mode == Mode::Reverse && session.noted.owns_borrowing.get() {
+        parts.extend(release::release(session, &parts, Some(function).filter(|_| !split)));
+        parts.iter().for_each(|id| verify(session.module, *id));
+    }
+    let saves = mode == Mode::Reverse && note(session, function);
+    verify(session.module, function);
+    Ok(Derivative { function, reverse_sweep: backward, saves, disowns })
+}
+
+/// Add a finished function to the module.
+fn added(module: &mut Module, func: Function) -> FuncId {
+    let id = module.add_function(func);
+    verify(module, id);
+    id
+}
+
+/// Give a function that is declared its body.
+fn define(module: &mut Module, declared: FuncId, mut func: Function) {
+    let place = module.func_mut(declared);
+    func.name = std::mem::take(&mut place.name);
+    *place = func;
+    verify(module, declared);
 }
 
 /// Both sweeps of the whole derivative in one function.
-fn combined(session: &mut Session, mut whole: Augmented, name: &str) -> Result<Function> {
-    joint_calls::reverse_jointly(session, &mut whole);
+fn combined(session: &mut Session, mut whole: Augmented) -> Result<Function> {
+    let joint = joint_calls::find(session, &mut whole);
+    for (declared, func) in reverse::joint_calls::write(session, &mut whole, joint) {
+        define(session.module, declared, func);
+    }
+    verify_linear(session, &whole);
     let places = whole.places.clone();
-    let scheduled = scheduled(session, whole, Form::Whole)?;
-    let (mut derivative, origins) = reverse::combined(&session.target(), scheduled, name)?;
+    let planned = planned(session, whole, Form::Whole)?;
+    let (mut derivative, origins) = reverse::combined(&session.target(), planned)?;
     let pointers = alias::Pointers { regions: &session.facts.regions, places: &places, origins: &origins };
     alias::classify(&mut derivative, session.request, session.runtime, &pointers);
     Ok(derivative)
 }
 
 /// Make the functions of callees that are declared, and of those that they call.
-fn callees(session: &mut Session, parts: &mut Vec<(FuncId, Part)>) -> Result<()> {
-    while let Some(callee) = session.pending.pop() {
-        let variant = session.variants[&callee];
-        let name = session.module.func(variant.forward).name.clone();
+fn callees(session: &mut Session, parts: &mut Vec<FuncId>) -> Result<()> {
+    while let Some(callee) = session.callees.pending.pop() {
+        let variant = session.callees.variants[&callee];
+        let name = session.callee_name(callee);
         let part = augment(session, callee, Form::Callee, &name)?;
-        match variant.reverse {
-            None => *session.module.func_mut(variant.forward) = part.func,
-            Some(reverse) => {
-                let name = session.module.func(reverse).name.clone();
-                let scheduled = scheduled(session, part, Form::Callee)?;
-                let (forward, backward) = reverse::split(&session.target(), scheduled, &name)?;
-                *session.module.func_mut(variant.forward) = forward;
-                *session.module.func_mut(reverse) = backward;
-                parts.extend([(variant.forward, Part::Other), (reverse, Part::Other)]);
-            }
-        }
+        let Some(reverse) = variant.reverse else {
+            define(session.module, variant.forward, part.func);
+            continue;
+        };
+        let planned = planned(session, part, Form::Callee)?;
+        let (forward, backward) = reverse::split(&session.target(), planned, &name)?;
+        define(session.module, variant.forward, forward);
+        define(session.module, reverse, backward);
+        parts.extend([variant.forward, reverse]);
     }
     Ok(())
 }
 
-/// Let a reverse derivative tell its tape what to save, and what can be done again; whether something is saved.
+/// Decide where the transposes of a linear program run, and how the reverse sweep gets what they use; and note what
+/// they do to the caller's shadows on the way.
+fn planned(session: &Session, aug: Augmented, form: Form) -> Result<Planned> {
+    for (_, operation) in aug.linear.all() {
+        // Words that are moved within an argument are pointers, too.
+        if operation.changes_shadow_pointers() {
+            session.noted.unrepeatable.set(true);
+            session.noted.disturb(Disturbs::Pointers);
+        } else if matches!(operation, Linear::Rule(_)) {
+            session.noted.disturb(Disturbs::Sums);
+        }
+    }
+    let scheduled = schedule::schedule(session, aug, form)?;
+    verify_linear(session, &scheduled.aug);
+    Ok(plan::plan(scheduled))
+}
+
+/// Let a reverse derivative tell its tape what to save, and what may be repeated; whether something is saved.
 fn note(session: &mut Session, function: FuncId) -> bool {
     let Request { nested, split, .. } = *session.request;
-    let save = match session.disturbs.get() {
+    let save = match session.noted.disturbs.get() {
         // The pullback of a split derivative owns its shadows.
         _ if split => false,
         Disturbs::Nothing => false,
-        // In a derivative that is differentiated itself nobody sees sums after a panic, but values are dropped.
+        // What calls a derivative that is differentiated itself does not see sums after a panic, but drops values.
         Disturbs::Sums => !nested,
         Disturbs::Pointers => true,
     };
-    let (runtime, sets_aside) = (session.runtime, session.sets_aside);
-    let sweeps = i64::from(session.repeatable.get()) | i64::from(split && session.is_reproducible()) << 1;
+    let (runtime, sets_aside) = (session.runtime, session.writes.sets_aside);
+    let reproducible = split && session.writers().is_reproducible();
+    let sweeps = i64::from(!session.noted.unrepeatable.get()) | i64::from(reproducible) << 1;
     let derivative = session.module.func_mut(function);
     if sets_aside {
         note_first(derivative, runtime.set_sums_aside, i64::from(nested));
@@ -390,15 +447,4 @@ fn note(session: &mut Session, function: FuncId) -> bool {
         note_first(derivative, runtime.set_repeatable, sweeps);
     }
     save || sets_aside
-}
-
-/// Decide where the transposes of a linear program run, and note what they do to the caller's shadows.
-fn scheduled(session: &Session, aug: Augmented, form: Form) -> Result<Scheduled> {
-    session.note_disturbed(&aug.linear);
-    schedule::schedule(session, aug, form)
-}
-
-/// What the reverse sweep of a split derivative is called.
-pub fn reverse_sweep(derivative: &str) -> String {
-    format!("{derivative}.later")
 }

@@ -3,7 +3,7 @@
 //! A split derivative has no such calls, for it does not know the cotangent of its result ahead. So the two are
 //! compared.
 
-use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate, reverse_sweep};
+use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, derivative};
 use pullback_ir::interp::{Interp, Val};
 use pullback_ir::{FuncId, Module, parse_module, text, verify};
 use std::fmt::Write;
@@ -54,10 +54,9 @@ impl Derivative {
         let mut module = parse_module(source).unwrap_or_else(|e| panic!("{e}\n{source}"));
         verify::verify_module(&module).unwrap_or_else(|e| panic!("{e:?}\n{source}"));
         let primal = module.find("f").unwrap();
-        let forward = differentiate(&mut module, primal, &request(split), "d").unwrap();
+        let made = derivative(&mut module, primal, &request(split), "d").unwrap();
         verify::verify_module(&module).unwrap_or_else(|e| panic!("{e:?}\n{source}"));
-        let later = split.then(|| module.find(&reverse_sweep("d")).unwrap());
-        Derivative { module, forward, later }
+        Derivative { module, forward: made.function, later: made.reverse_sweep }
     }
 
     /// Whether it has a function that reverses a call jointly, with a body.

@@ -8,6 +8,7 @@ use crate::entities::Block;
 use crate::function::Function;
 use crate::inst::Terminator;
 use crate::table::Table;
+use std::collections::HashSet;
 
 /// One edge of the graph: a jump target of a terminator. Two edges may join the same two blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -105,6 +106,17 @@ impl Cfg {
     pub fn can_return(&self, block: Block) -> bool {
         self.returns[block]
     }
+
+    /// The blocks that may run after `block`; itself among them only if it is in a loop.
+    pub fn reachable_from(&self, block: Block) -> HashSet<Block> {
+        let (mut seen, mut work) = (HashSet::new(), self.successors(block).to_vec());
+        while let Some(next) = work.pop() {
+            if seen.insert(next) {
+                work.extend_from_slice(self.successors(next));
+            }
+        }
+        seen
+    }
 }
 
 /// The edges into a block by which the function may still return, in a fixed order.
@@ -199,6 +211,15 @@ pub(crate) mod tests {
         let cfg = Cfg::new(&graph(&[&[1, 1], &[]]));
         assert_eq!(cfg.predecessors(Block::from_index(1)), blocks(&[0]));
         assert_eq!(edges_from(&graph(&[&[1, 1], &[]]), Block::from_index(0)).len(), 2);
+    }
+
+    #[test]
+    fn a_block_is_reachable_from_itself_in_a_loop_only() {
+        let cfg = Cfg::new(&graph(&[&[1], &[1, 2], &[]]));
+        let from = |i| cfg.reachable_from(Block::from_index(i));
+        assert_eq!(from(0), blocks(&[1, 2]).into_iter().collect());
+        assert_eq!(from(1), blocks(&[1, 2]).into_iter().collect());
+        assert_eq!(from(2), HashSet::new());
     }
 
     #[test]

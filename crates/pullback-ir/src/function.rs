@@ -285,6 +285,13 @@ impl Function {
         self.insts().map(|inst| &self.inst(inst).op)
     }
 
+    /// Make a body of a declaration: an entry block, with the function's parameters.
+    pub fn add_entry(&mut self) -> (Block, Vec<Value>) {
+        let entry = self.add_block();
+        let params = self.params.clone().into_iter().map(|ty| self.add_param(entry, ty)).collect();
+        (entry, params)
+    }
+
     /// Append a new block.
     pub fn add_block(&mut self) -> Block {
         let block = Block::from_index(self.blocks.len());

@@ -150,8 +150,9 @@ impl Inner {
     fn put_in(&mut self, program: &mut Program, w: &mut Module, made: Made, tasks: &[Task]) -> Result<()> {
         let mut needs = Vec::new();
         for task in tasks {
-            needs.push(made.needs(&task.symbol)?);
+            needs.push(made.needs(&task.symbol)?.clone());
         }
+        let symbols = made.symbols();
         let Made { module: mut d, applied, .. } = made;
         for (old, new) in REPLACED {
             if d.find_symbol(old).is_none() {
@@ -163,7 +164,6 @@ impl Inner {
             link_part(&mut d, part, &[new], Callees::Declarations)?;
             d.redirect(old, new, |_| false)?;
         }
-        let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
         d.retain_reachable(&symbols)?;
         d.internalize(&symbols);
@@ -184,7 +184,7 @@ impl Inner {
                 let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;
                 let asked = |(task, _): &(&Task, &Needs)| task.asked.calls.iter().any(same);
                 if let Some((task, needs)) = tasks.iter().zip(&needs).find(asked) {
-                    let answer = task.answer(&call, *needs);
+                    let answer = task.answer(&call, needs);
                     answered.push((call, answer));
                 }
             }

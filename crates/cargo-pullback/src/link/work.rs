@@ -32,7 +32,7 @@ use anyhow::{Context, Result};
 use pullback_abi::ENTRY;
 use pullback_abi::markers::{self, DISOWNS, LATER, SAVES};
 use pullback_ad::linearise::text::print as linear_text;
-use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
+use pullback_ad::{Derivative, Mode, Request};
 use pullback_ir::FuncId;
 use pullback_ir::text::function_text;
 use pullback_llvm::{
@@ -108,16 +108,10 @@ impl Task {
         Subject { name: demangled(&self.asked.request.name), place: self.asked.place.clone() }
     }
 
-    /// The symbols of its derivative: one, or two where the reverse sweep is called later.
-    pub fn symbols(&self) -> impl Iterator<Item = String> + '_ {
-        let later = self.asked.request.split.then(|| reverse_sweep(&self.symbol));
-        [self.symbol.clone()].into_iter().chain(later)
-    }
-
     /// What takes the place of a marker call: a function, or no address.
-    pub fn answer(&self, call: &CallSite, needs: Needs) -> Option<String> {
+    pub fn answer(&self, call: &CallSite, needs: &Needs) -> Option<String> {
         match call.callee.as_str() {
-            LATER => Some(reverse_sweep(&self.symbol)),
+            LATER => needs.later.clone(),
             SAVES if !needs.saves => None,
             DISOWNS if !needs.disowns => None,
             _ => Some(self.symbol.clone()),
@@ -172,8 +166,7 @@ pub fn work(
     let named = modules.iter().find(|(id, _)| *id == first.module);
     let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
-    let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
-    let (mut whole, mut owners, mut errors) = (None::<Module>, Vec::new(), Vec::new());
+    let (mut whole, mut owners, mut symbols, mut errors) = (None::<Module>, Vec::new(), Vec::new(), Vec::new());
     let mut replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>> = HashMap::new();
     let mut groups = Vec::new();
     for tasks in by_features(tasks) {
@@ -193,10 +186,10 @@ pub fn work(
                 replacements.entry(*module).or_default().push((call.clone(), task.answer(call, needs)));
             }
         }
-        let Made { module: mut d, applied, .. } = made;
-        let symbols: Vec<String> = tasks.iter().flat_map(Task::symbols).collect();
-        let seen: Vec<&str> = symbols.iter().map(String::as_str).collect();
+        let (made_here, Made { module: mut d, applied, .. }) = (made.symbols(), made);
+        let seen: Vec<&str> = made_here.iter().map(String::as_str).collect();
         owners.extend(trace.step("bring rules", || close(program, &mut d, &seen, &applied))?);
+        symbols.extend(made_here);
         match &mut whole {
             None => whole = Some(d),
             Some(whole) => whole.link_in(d)?,
@@ -261,12 +254,14 @@ pub struct Made {
     pub module: Module,
     pub applied: Applied,
     /// What each derivative needs of its wrapper, by symbol.
-    needs: HashMap<String, Needs>,
+    needs: BTreeMap<String, Needs>,
 }
 
 /// What a derivative needs of its wrapper.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Needs {
+    /// The symbol of its reverse sweep, if that is called later.
+    later: Option<String>,
     /// It has the caller's shadows saved: where they are is to be noted.
     saves: bool,
     /// It may drop owners that have no shadow: there are to be none of values that it can take apart.
@@ -275,8 +270,13 @@ pub struct Needs {
 
 impl Made {
     /// What a derivative needs of its wrapper.
-    pub fn needs(&self, derivative: &str) -> Result<Needs> {
-        self.needs.get(derivative).copied().context("a derivative is lost that was made")
+    pub fn needs(&self, derivative: &str) -> Result<&Needs> {
+        self.needs.get(derivative).context("a derivative is lost that was made")
+    }
+
+    /// The symbols of the derivatives: one for each, or two where the reverse sweep is called later.
+    pub fn symbols(&self) -> Vec<String> {
+        symbols(&self.needs)
     }
 }
 
@@ -380,7 +380,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     trace.step("look at opaque functions", || opaque::tell(&imported, &applied, &options, &mut custom))?;
 
     let primals = imported.ir.functions().count();
-    let (mut derivatives, mut needs, mut errors) = (Vec::new(), HashMap::new(), Vec::new());
+    let (mut derivatives, mut needs, mut errors) = (Vec::new(), BTreeMap::new(), Vec::new());
     for task in tasks {
         let request = &Request { rules: custom.clone(), ..task.asked.request.clone() };
         let primal = imported.ir.find(&task.shim).context("the importer has lost a function")?;
@@ -402,7 +402,8 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
         });
         match made {
             Ok(Derivative { function, reverse_sweep, saves, disowns }) => {
-                needs.insert(task.symbol.clone(), Needs { saves, disowns });
+                let later = reverse_sweep.map(|id| imported.ir.func(id).name.clone());
+                needs.insert(task.symbol.clone(), Needs { later, saves, disowns });
                 derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
@@ -417,7 +418,12 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     if !errors.is_empty() {
         return Ok(Err(errors));
     }
-    Ok(Ok(Made { module: emit(imported, &derivatives, trace)?, applied, needs }))
+    Ok(Ok(Made { module: emit(imported, &derivatives, &symbols(&needs), trace)?, applied, needs }))
+}
+
+/// The symbols of derivatives that need this.
+fn symbols(needs: &BTreeMap<String, Needs>) -> Vec<String> {
+    needs.iter().flat_map(|(symbol, needs)| [symbol].into_iter().chain(&needs.later)).cloned().collect()
 }
 
 /// The policy, of a program that says itself which functions carry no derivative.
@@ -460,13 +466,17 @@ pub fn set_features(module: &mut Module, tasks: &[Task]) -> Result<()> {
 }
 
 /// Turn the derivatives into LLVM's IR; the module holds them, and what they reach.
-fn emit(mut imported: Imported, derivatives: &[(&Task, Vec<FuncId>)], trace: &mut Trace) -> Result<Module> {
+fn emit(
+    mut imported: Imported,
+    derivatives: &[(&Task, Vec<FuncId>)],
+    symbols: &[String],
+    trace: &mut Trace,
+) -> Result<Module> {
     trace.step("export", || -> Result<Module> {
         for (task, functions) in derivatives {
             imported.export(functions, &task.shim)?;
         }
         let mut module = imported.into_module();
-        let symbols: Vec<String> = derivatives.iter().flat_map(|(task, _)| task.symbols()).collect();
         module.retain_reachable(&symbols.iter().map(String::as_str).collect::<Vec<_>>())?;
         module.verify().context("the engine has made code that LLVM does not take; this is a bug in Pullback")?;
         Ok(module)

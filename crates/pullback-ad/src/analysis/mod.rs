@@ -9,6 +9,7 @@
 //! | `follow` | where do values go? |
 //! | [`effects`] | what does a function without derivative do to memory? |
 //! | [`owners`] | may owners that have no shadow come or go? |
+//! | [`writes`] | which memory is written, and what does the derivative have to do about it? |
 
 pub mod activity;
 pub mod effects;
@@ -17,3 +18,4 @@ pub mod owners;
 pub mod points_to;
 pub mod scope;
 pub mod types;
+pub mod writes;

@@ -18,8 +18,7 @@ use crate::analysis::types::computed::Numbers;
 use crate::error::Result;
 use crate::linearise::linear::Linear;
 use crate::linearise::program::LinearFunction;
-use crate::linearise::text;
-use crate::linearise::verify::verify;
+use crate::linearise::verify::assert_valid;
 use crate::request::{Activity, Mode};
 use crate::runtime::TapeUse;
 use crate::session::{Form, Session};
@@ -113,7 +112,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
         prologue: Vec::new(),
         out: Augmented::plain(Function::new("", Vec::new(), None), LinearFunction::default()),
     };
-    this.out.unwritten = this.session.unwritten.clone();
+    this.out.unwritten = this.session.writes.unwritten.clone();
     this.out.regions = this.session.facts.regions.clone();
     this.signature();
     this.run()?;
@@ -126,12 +125,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     let reads_only = |f: &Function| f.is_declaration() && f.attrs.memory != MemoryEffects::Any;
     out.harmless.extend(session.module.functions().filter(|(_, f)| reads_only(f)).map(|(id, _)| id));
     out.linear.returns_active = session.active.returns_active(id);
-    if cfg!(debug_assertions) {
-        let (module, width) = (&*session.module, session.request.width);
-        if let Err(error) = verify(module, &out.func, &out.linear, width) {
-            panic!("linearising is at fault: {error}\n{}", text::print(module, &out.func, &out.linear));
-        }
-    }
+    assert_valid(session.module, &out.func, &out.linear, session.request.width);
     Ok(out)
 }
 
@@ -212,11 +206,7 @@ impl Augmenter<'_, '_> {
         }
         let types = self.func.param_values().iter().map(|v| self.func.ty(*v).clone()).collect();
         self.func.params = types;
-        let doubled = self.session.returns_companion(self.id);
-        self.func.ret = match &self.old.ret {
-            Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), self.width() + 1))),
-            other => other.clone(),
-        };
+        self.func.ret = self.session.forward_result(self.id);
     }
 
     /// Nobody reads this primal result: it goes to memory of our own, and the optimiser drops it.

@@ -57,7 +57,7 @@ impl Augmenter<'_, '_> {
         }
         if let Some(outer) = self.out.tape {
             self.func.inst_mut(inst).op.call_args_mut()[0] = outer;
-            self.session.owns_borrowing.set(true);
+            self.session.noted.owns_borrowing.set(true);
             return Ok(());
         }
         let Some(release) = release.filter(|r| self.session.facts.functions.contains(r) && self.session.takes_part(*r))

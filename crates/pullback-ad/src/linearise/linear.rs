@@ -20,6 +20,8 @@
 //! | `store w → p'`, a word | `if w is a float { w̄ += load p' }; store what was there → p'` |
 
 use crate::analysis::points_to::lanes::Lane;
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Objects};
+use crate::analysis::points_to::offsets::Offsets;
 use crate::linearise::rule_call::Pullback;
 use pullback_ir::{CastOp, FuncId, Type, Value};
 use pullback_rules::Coefficient;
@@ -150,6 +152,20 @@ pub enum Beside {
     /// A float, or a number of the caller's, which has no cotangent: its bits stay as they are. Adding zero is not
     /// enough, for that changes the bits of −0 and of some that are not a number.
     Numbers,
+}
+
+impl Beside {
+    /// What may lie in the shadow of an object: of so many bytes at these offsets, or anywhere.
+    pub fn of(objects: &Objects, object: ObjId, at: &Offsets, width: Option<u64>) -> Beside {
+        let number = |cell: &Cell| {
+            let kinds = objects.kinds(cell.content);
+            kinds.has_float()
+                && kinds.contains(Kinds::INT)
+                && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
+        };
+        let callers = !objects.origins(object).args.is_empty();
+        if callers && objects.cells(object).iter().any(number) { Beside::Numbers } else { Beside::Floats }
+    }
 }
 
 /// A word that is copied where floats lie at one time and pointers at another.

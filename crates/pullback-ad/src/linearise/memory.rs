@@ -51,7 +51,8 @@ impl Augmenter<'_, '_> {
     /// What may lie in the shadow of an old pointer: of so many bytes there, or anywhere in its object.
     pub(super) fn beside(&self, ptr: Value, width: Option<u64>) -> Beside {
         let Some(object) = self.object(ptr) else { return Beside::Floats };
-        self.session.beside(object, &self.session.facts.offset(self.id, ptr), width)
+        let facts = self.session.facts;
+        Beside::of(&facts.objects, object, &facts.offset(self.id, ptr), width)
     }
 
     pub(super) fn load(&mut self, data: &InstData, ptr: Value, align: u64) -> Result<()> {

@@ -208,7 +208,7 @@ impl Augmenter<'_, '_> {
             if directions.len() > 1 {
                 return Err(called_more_than_once(data, rule, directions.len()));
             }
-            self.session.repeatable.set(false);
+            self.session.noted.unrepeatable.set(true);
         }
         let tape = self.out.tape.expect("reverse mode has a tape");
         let memory = self.storage(reverse.closure);
@@ -234,7 +234,7 @@ impl Augmenter<'_, '_> {
         }
         let mut borrowed = Vec::new();
         if reverse.borrows && reverse.drops {
-            self.session.owns_borrowing.set(true);
+            self.session.noted.owns_borrowing.set(true);
         }
         if reverse.borrows {
             let facts = self.session.facts;

@@ -40,6 +40,18 @@ pub fn verify(module: &Module, func: &Function, linear: &LinearFunction, width: 
     Ok(())
 }
 
+/// In debug builds: check a linear function that a pass hands on.
+///
+/// # Panics
+/// If it is not as it has to be: a fault of the engine.
+pub fn assert_valid(module: &Module, func: &Function, linear: &LinearFunction, width: usize) {
+    if cfg!(debug_assertions)
+        && let Err(error) = verify(module, func, linear, width)
+    {
+        panic!("a pass is at fault: {error}\n{}", text::print(module, func, linear));
+    }
+}
+
 /// Where each instruction stands.
 fn places(func: &Function) -> HashMap<Inst, (Block, usize)> {
     let insts = |block| func.block(block).insts.iter().enumerate().map(move |(at, inst)| (*inst, (block, at)));

@@ -1,4 +1,4 @@
-//! What to keep: the cheapest choice, as a smallest cut.
+//! What is to be recorded: the cheapest choice, as a minimum cut.
 //!
 //! Each value has two nodes, *made* and *there*. Keeping it cuts the edge between them:
 //!
@@ -6,11 +6,11 @@
 //!            work                keeping
 //!   source ───────▶ made(v) ───────────────▶ there(v) ───────▶ sink,    if v is needed
 //!                      ▲
-//!   there(operand) ────┘ ∞,    for each operand;    work is ∞ if v cannot be made again
+//!   there(operand) ────┘ ∞,    for each operand;    work is ∞ if v cannot be recomputed
 //! ```
-//! On the sink's side, `there(v)` means that the reverse sweep has the value and `made(v)` that it makes it again. That
-//! pays for the work, and needs the operands there. So the cost of a cut is all that is kept and all that is computed
-//! again, and a value that many others are made from is paid for once.
+//! On the sink's side, `there(v)` means that the reverse sweep has the value and `made(v)` that it recomputes it. That
+//! pays for the work, and needs the operands there. So the cost of a cut is all that is kept and all that is
+//! recomputed, and a value that many others are made from is paid for once.
 
 use crate::plan::max_flow::{Network, Node, UNLIMITED};
 use crate::plan::{Key, Recipe};

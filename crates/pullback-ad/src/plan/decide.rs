@@ -1,12 +1,15 @@
-//! Blocks whose predecessor follows from a condition.
+//! How the reverse sweep finds its way: blocks whose predecessor follows from a condition, and loops that it does
+//! not enter in a plain way (`reverse/hubs.rs`).
 //!
 //! In the reverse sweep a block with several predecessors has to know from which one it was entered. Where the block's
 //! dominator branches, and each way in starts with another of its targets, the branch's condition says so, and nothing
 //! has to be recorded beside it.
 
 use crate::schedule::Scheduled;
-use pullback_ir::cfg::{Edge, edges_from, live_edges_into};
-use pullback_ir::{Block, Terminator, Value};
+use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
+use pullback_ir::dominators::Dominators;
+use pullback_ir::loops::{LoopData, Loops};
+use pullback_ir::{Block, Loop, Terminator, Value};
 use std::collections::HashMap;
 
 /// How the predecessor of a block follows.
@@ -48,4 +51,17 @@ fn decision(scheduled: &Scheduled, block: Block) -> Option<Decision> {
         edges.iter().map(|edge| out.iter().position(|target| leads_to(target, edge))).collect::<Option<_>>()?;
     let distinct = (1..targets.len()).all(|i| !targets[..i].contains(&targets[i]));
     distinct.then_some(Decision { on: *on, targets, branch })
+}
+
+/// The loops that the reverse sweep does not enter in a plain way: all but those that are left at one block only,
+/// through which every iteration goes.
+pub(crate) fn not_plain(cfg: &Cfg, doms: &Dominators, loops: &Loops) -> Vec<Loop> {
+    let is_plain = |(id, data): &(Loop, &LoopData)| {
+        let mut left = data.exits.iter().filter(|e| cfg.can_return(e.to)).map(|e| e.from);
+        let Some(from) = left.next() else { return true };
+        left.all(|other| other == from)
+            && loops.innermost(from) == Some(*id)
+            && data.latches.iter().all(|latch| doms.dominates(from, *latch))
+    };
+    loops.iter().filter(|l| !is_plain(l)).map(|(id, _)| id).collect()
 }

@@ -2,37 +2,35 @@
 //!
 //! The linear operations use values of the augmented primal: coefficients, conditions, shadow addresses, lengths; the
 //! reversed control flow uses trip counts and the conditions of branches. Each is *at hand* (a constant, a parameter),
-//! or *made again* from what is at hand, or *kept* in a slot. A value belongs to the innermost loop around its
+//! *recomputed* from what is at hand, or *kept*: recorded in a slot. A value belongs to the innermost loop around its
 //! definition; a kept value is saved once per iteration of that loop. A value that is used outside its loop is seen
 //! from there as what it was last: it is got a second time, at the level of its use.
 //!
-//! Making a value again needs its operands, which are themselves kept or made again. Which values to keep is a smallest
-//! cut between those that cannot be made again and those that are needed (`cut`); outside of loops there is nothing to
-//! decide, a slot there costs nothing to speak of.
+//! To recompute a value needs its operands, which are themselves kept or recomputed. Which values are to be recorded is
+//! a minimum cut between those that cannot be recomputed and those that are needed (`cut`); outside of loops there is
+//! nothing to decide, a slot there costs nothing to speak of.
 //!
-//! What is seen from outside its loop may be made again there from its operands as they were last. Each way out of the
+//! What is seen from outside its loop may be recomputed there from its operands as they were last. Each way out of the
 //! loop runs through the value's definition (it dominates its use), so the last value was made in the last iteration,
 //! after its operands.
 
 mod cut;
 mod decide;
+mod local;
 mod max_flow;
-pub(crate) mod preheader;
-pub(crate) mod recomputable;
-mod walk;
 
 pub use decide::Decision;
-pub use walk::{Place, Walks};
 
-use crate::plan::recomputable::Stability;
 use crate::schedule::Scheduled;
+use crate::schedule::recomputable::Recomputable;
+use crate::schedule::walk::Walks;
 use crate::session::Form;
 use pullback_ir::cfg::live_edges_into;
 use pullback_ir::counted::{Affine, Counted, Step, argument};
 use pullback_ir::loops::Loops;
 use pullback_ir::table::Table;
 use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A value at the level of a loop; `None` is the function itself.
 pub type Key = (Value, Option<Loop>);
@@ -45,7 +43,7 @@ pub enum Source {
     /// From a slot.
     Kept,
     /// By the instruction that made it, on operands got in the same way.
-    Again,
+    Recompute,
     /// From the iteration number.
     Counter(Affine),
     /// From the iteration number of the last iteration: one less than this count.
@@ -56,6 +54,35 @@ pub enum Source {
     Same(Value),
 }
 
+impl Source {
+    /// The values that `value`, which is got in this way, is made from.
+    pub fn parts(self, func: &Function, value: Value) -> Vec<Value> {
+        let (affine, count) = match self {
+            Source::AtHand | Source::Kept => return vec![],
+            Source::Recompute => {
+                let inst = func.def_inst(value).expect("only results of instructions are recomputed");
+                return func.inst(inst).op.operands();
+            }
+            Source::Same(other) => return vec![other],
+            Source::Counter(affine) | Source::Walk(affine, _) => (affine, None),
+            Source::Last(affine, count) => (affine, Some(count)),
+        };
+        let step = match affine.step {
+            Step::Constant(_) => None,
+            Step::Plus(step) | Step::Minus(step) => Some(step),
+        };
+        [affine.init].into_iter().chain(step).chain(count).collect()
+    }
+}
+
+/// A linear program, where the transposes of its operations run, and how they get what they use.
+pub struct Planned {
+    /// The program, with its schedule.
+    pub scheduled: Scheduled,
+    /// How values get to the reverse sweep.
+    pub plan: Plan,
+}
+
 /// The plan of one function.
 pub struct Plan {
     sources: HashMap<Key, Source>,
@@ -63,6 +90,10 @@ pub struct Plan {
     pub kept: BTreeSet<Key>,
     /// Blocks whose predecessor follows from a condition.
     pub decisions: HashMap<Block, Decision>,
+    /// Values whose cotangents are only dealt with in the reverse of one block, and need no slots.
+    pub local: HashSet<Value>,
+    /// Loops that the reverse sweep does not enter in a plain way.
+    pub not_plain: Vec<Loop>,
     blocks: Table<Value, Option<Block>>,
 }
 
@@ -70,7 +101,7 @@ impl Plan {
     /// How a value is got.
     ///
     /// # Panics
-    /// If nobody has said that it is needed: a fault of the engine.
+    /// If it was not among what is needed: a fault of the engine.
     pub fn source(&self, key: Key) -> Source {
         *self.sources.get(&key).unwrap_or_else(|| panic!("there is no plan for {} at {:?}", key.0, key.1))
     }
@@ -101,16 +132,28 @@ fn common(loops: &Loops, mut a: Option<Loop>, mut b: Option<Loop>) -> Option<Loo
 }
 
 /// Make the plan.
-pub fn plan(scheduled: &Scheduled) -> Plan {
+pub fn plan(scheduled: Scheduled) -> Planned {
+    let plan = plan_of(&scheduled);
+    Planned { scheduled, plan }
+}
+
+fn plan_of(scheduled: &Scheduled) -> Plan {
     let Scheduled { aug, form, cfg, doms, loops, .. } = scheduled;
     let counted = Counted::new(&aug.func, cfg, doms, loops);
-    let stability = Stability::new(aug, cfg, *form);
+    let recomputable = Recomputable::new(aug, cfg, *form);
     let mut blocks = Table::new(aug.func.value_bound(), None);
     for value in (0..aug.func.value_bound()).map(Value::from_index) {
         blocks[value] = counted.block(value);
     }
-    let plan = Plan { sources: HashMap::new(), kept: BTreeSet::new(), decisions: decide::decisions(scheduled), blocks };
-    let mut planner = Planner { scheduled, counted, stability, plan };
+    let plan = Plan {
+        sources: HashMap::new(),
+        kept: BTreeSet::new(),
+        decisions: decide::decisions(scheduled),
+        local: local::local(aug, cfg),
+        not_plain: decide::not_plain(cfg, doms, loops),
+        blocks,
+    };
+    let mut planner = Planner { scheduled, counted, recomputable, plan };
     let needed = planner.needed();
     let recipes = planner.recipes(&needed);
     let kept = cut::choose(&recipes, &needed, |key| planner.weight(*key));
@@ -131,7 +174,7 @@ pub(crate) enum Recipe {
 struct Planner<'a> {
     scheduled: &'a Scheduled,
     counted: Counted<'a>,
-    stability: Stability<'a>,
+    recomputable: Recomputable<'a>,
     plan: Plan,
 }
 
@@ -141,7 +184,7 @@ impl Planner<'_> {
     }
 
     fn walks(&self) -> Walks<'_> {
-        Walks { func: self.func(), counted: &self.counted, stability: &self.stability }
+        Walks { func: self.func(), counted: &self.counted, recomputable: &self.recomputable }
     }
 
     fn key(&self, value: Value, user: Option<Loop>) -> Key {
@@ -192,46 +235,38 @@ impl Planner<'_> {
         {
             return Recipe::Given(Source::Kept);
         }
-        let make = |source: Source, from: &[Value], effort: u64| {
-            let from = from.iter().map(|v| self.key(*v, level)).collect();
+        let make = |source: Source, effort: u64| {
+            let from = source.parts(self.func(), value).into_iter().map(|v| self.key(v, level)).collect();
             Recipe::Make { source, from, effort }
         };
         if let Some(affine) = self.counted.affine(value) {
-            let mut from = vec![affine.init];
-            from.extend(match affine.step {
-                Step::Constant(_) => None,
-                Step::Plus(step) | Step::Minus(step) => Some(step),
-            });
             if level == Some(affine.id) {
-                return make(Source::Counter(affine), &from, 1);
+                return make(Source::Counter(affine), 1);
             }
             return match self.scheduled.trips.get(&affine.id) {
-                Some(count) => {
-                    from.push(*count);
-                    make(Source::Last(affine, *count), &from, 2)
-                }
+                Some(count) => make(Source::Last(affine, *count), 2),
                 None => Recipe::Keep,
             };
         }
         if let Some((walk, align)) = self.walks().walk(value)
             && level == Some(walk.id)
         {
-            return make(Source::Walk(walk, align), &[walk.init], LOAD);
+            return make(Source::Walk(walk, align), LOAD);
         }
         if let Some(same) = self.same(value) {
-            return make(Source::Same(same), &[same], 0);
+            return make(Source::Same(same), 0);
         }
         let Some(inst) = self.func().def_inst(value) else { return Recipe::Keep };
         let data = self.func().inst(inst);
         let effort = match &data.op {
-            Op::Load { .. } if self.stability.is_stable(inst) => LOAD,
+            Op::Load { .. } if self.recomputable.is_recomputable(inst) => LOAD,
             // With leave to be inexact the same operation may come out differently a second time, and a branch go
             // another way.
             Op::Math(MathFn::FmulAdd, _) => return Recipe::Keep,
             op if op.is_pure() && data.flags.fast_math().0 == 0 => effort(op),
             _ => return Recipe::Keep,
         };
-        make(Source::Again, &data.op.operands(), effort)
+        make(Source::Recompute, effort)
     }
 
     fn at_hand(&self, value: Value) -> bool {

@@ -45,6 +45,16 @@ pub struct Pointers<'a> {
     pub origins: &'a HashMap<Value, Origin>,
 }
 
+impl Pointers<'_> {
+    /// The class of a pointer whose object is that of an augmented primal's pointer.
+    fn placed(&self, pointer: Value, class: fn(ObjId) -> Class) -> Class {
+        match self.places.get(&pointer) {
+            Some((object, _)) if !self.regions.is_shared(*object) => class(*object),
+            _ => Class::Any,
+        }
+    }
+}
+
 /// Set the classes of a reverse-mode derivative.
 pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, pointers: &Pointers) {
     let Some(mut flow) = Flow::new(func, request, runtime, pointers) else { return };
@@ -67,9 +77,7 @@ pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, pointe
 struct Flow<'a> {
     func: &'a Function,
     runtime: Runtime,
-    regions: &'a Regions,
-    places: &'a HashMap<Value, (ObjId, Offsets)>,
-    origins: &'a HashMap<Value, Origin>,
+    pointers: &'a Pointers<'a>,
     /// What is known of each pointer; nothing yet is nothing at all.
     classes: HashMap<Value, Class>,
     /// What the pointers are that lie in a slot.
@@ -79,8 +87,7 @@ struct Flow<'a> {
 
 impl<'a> Flow<'a> {
     /// What the parameters say; `None` if they are not those of the request.
-    fn new(func: &'a Function, request: &Request, runtime: Runtime, pointers: &Pointers<'a>) -> Option<Self> {
-        let Pointers { regions, places, origins } = *pointers;
+    fn new(func: &'a Function, request: &Request, runtime: Runtime, pointers: &'a Pointers) -> Option<Self> {
         let mut classes = HashMap::new();
         let mut params = func.param_values().iter();
         classes.insert(*params.next()?, Class::Any);
@@ -89,15 +96,14 @@ impl<'a> Flow<'a> {
             for direction in 0..=shadows {
                 let param = params.next()?;
                 let class = if direction == 0 { Class::Primal } else { Class::Shadow };
-                let object = places.get(param).map(|(object, _)| *object).filter(|object| !regions.is_shared(*object));
-                classes.insert(*param, object.map_or(Class::Any, class));
+                classes.insert(*param, pointers.placed(*param, class));
             }
         }
         if params.next().is_some() {
             return None;
         }
         let slots = slots(func).into_iter().map(|slot| (slot, None)).collect();
-        Some(Flow { func, runtime, regions, places, origins, classes, slots, changed: false })
+        Some(Flow { func, runtime, pointers, classes, slots, changed: false })
     }
 
     /// Go through the function once; whether anything was new.
@@ -144,7 +150,7 @@ impl<'a> Flow<'a> {
 
     fn class(&self, value: Value) -> Option<Class> {
         match &self.func.value(value).def {
-            // Nobody reads or writes there.
+            // No program reads or writes there.
             ValueDef::Const(Constant::Null | Constant::Undef | Constant::Poison) => None,
             ValueDef::Const(_) => Some(Class::Any),
             _ => self.classes.get(&value).copied(),
@@ -153,18 +159,15 @@ impl<'a> Flow<'a> {
 
     /// The class of the pointer that an instruction makes; `None`: not known yet.
     fn result(&self, op: &Op, result: Value) -> Option<Class> {
-        let placed = |class: fn(ObjId) -> Class| match self.places.get(&result) {
-            Some((object, _)) if !self.regions.is_shared(*object) => class(*object),
-            _ => Class::Any,
-        };
-        match self.origins.get(&result) {
+        let placed = |class| self.pointers.placed(result, class);
+        match self.pointers.origins.get(&result) {
             Some(Origin::Same(value)) => return self.class(*value),
             Some(Origin::Tape) => return Some(Class::Tape),
             None => {}
         }
         match op {
             Op::PtrAdd(base, _) | Op::Freeze(base) => self.class(*base),
-            // The address of an empty `Vec`: nobody reads or writes there.
+            // The address of an empty `Vec`: the program neither reads nor writes there.
             Op::Cast(CastOp::IntToPtr, address)
                 if self.func.as_int(*address).is_some_and(|a| (0..LOWEST_ADDRESS).contains(&a)) =>
             {

@@ -1,10 +1,24 @@
 //! Joint reversal of loops, written: the reverse of each iteration follows the iteration, in the forward sweep.
 
 use crate::reverse::Sweeps;
-use crate::schedule::joint_loops::{Bound, JointLoop, Walk};
-use crate::schedule::known::emit::Emitter;
+use crate::reverse::cotangents::{Addition, Carried};
+use crate::reverse::known::Emitter;
+use crate::schedule::joint_loops::{Bound, JointLoop, JointLoops, Walk};
 use pullback_ir::cfg::Edge;
-use pullback_ir::{BinOp, Block, BlockCall, Builder, Flags, IntPred, Loop, Terminator, Value};
+use pullback_ir::{BinOp, Block, BlockCall, Builder, IntPred, Loop, Terminator, Value};
+use std::collections::HashMap;
+
+/// The loops whose iterations are reversed as soon as they are through.
+#[derive(Default)]
+pub(crate) struct Joint {
+    pub(crate) found: JointLoops,
+    /// What they are in the derivative.
+    pub(super) written: HashMap<Loop, WrittenLoop>,
+    /// For each of them, the cotangents of what an iteration hands on, in each batch direction.
+    pub(super) seeds: HashMap<Loop, Vec<Vec<Value>>>,
+    /// For those of them that may panic, whether they will not.
+    pub(super) no_panic: HashMap<Loop, Value>,
+}
 
 /// What a joint loop is in the derivative, beside the forward and the reverse of its blocks.
 pub(crate) struct WrittenLoop {
@@ -14,26 +28,16 @@ pub(crate) struct WrittenLoop {
     past: Block,
 }
 
-/// The cotangent of what an iteration loads for the next one, in slots: it is added to the shadow by the next iteration,
-/// together with what that gives to the same place, or on the way out.
-#[derive(Clone, Copy)]
-pub(crate) struct Carried {
-    /// That of this iteration.
-    pub(crate) coming: Value,
-    /// That of the iteration before.
-    due: Value,
-}
-
 impl Sweeps<'_, '_> {
     /// Whether a loop has joint reversal.
     pub(crate) fn is_joint(&self, id: Loop) -> bool {
-        self.joint_loops.loops.contains_key(&id)
+        self.joint.found.loops.contains_key(&id)
     }
 
     /// The loop with joint reversal that ends its iterations here.
     pub(crate) fn ends_joint(&self, latch: Block) -> Option<Loop> {
         let id = self.loops.around(latch).last()?;
-        self.joint_loops.loops.get(&id).filter(|l| l.latch == latch).map(|_| id)
+        self.joint.found.loops.get(&id).filter(|l| l.latch == latch).map(|_| id)
     }
 
     /// The loop with joint reversal that starts its iterations here.
@@ -44,25 +48,25 @@ impl Sweeps<'_, '_> {
     /// Let all forward iterations end in their reverse. Their edges are as they will be.
     pub(crate) fn turn_each_iteration(&mut self) {
         for id in self.joint_in_order() {
-            let latch = self.joint_loops.loops[&id].latch;
+            let latch = self.joint.found.loops[&id].latch;
             let func = &mut self.aug.func;
             let (onward, past) = (func.add_block(), func.add_block());
             func.block_mut(onward).term = func.block(latch).term.clone();
             func.block_mut(onward).term_loc = func.block(latch).term_loc;
-            let reversed = BlockCall::new(self.rev_blocks[&latch], vec![]);
-            let turn = match self.no_panic.get(&id) {
+            let reversed = BlockCall::new(self.rev.blocks[&latch], vec![]);
+            let turn = match self.joint.no_panic.get(&id) {
                 Some(no_panic) => Terminator::Branch(*no_panic, reversed, BlockCall::new(onward, vec![])),
                 None => Terminator::Jump(reversed),
             };
             Builder::new(&mut self.aug.func, latch).terminate(turn);
-            self.written_loops.insert(id, WrittenLoop { onward, past });
+            self.joint.written.insert(id, WrittenLoop { onward, past });
             self.carry_along(id, onward);
         }
     }
 
     /// Make the slots of what is carried along, and add what is due on the way out of the loop.
     fn carry_along(&mut self, id: Loop, onward: Block) {
-        let JointLoop { exit, walks, .. } = self.joint_loops.loops[&id].clone();
+        let JointLoop { exit, walks, .. } = self.joint.found.loops[&id].clone();
         let walks: Vec<(Value, Walk)> = walks.into_iter().filter_map(|walk| Some((walk.loaded?, walk))).collect();
         if walks.is_empty() {
             return;
@@ -70,22 +74,22 @@ impl Sweeps<'_, '_> {
         let out = self.aug.func.add_block();
         let on = BlockCall::new(out, vec![]);
         let to = std::mem::replace(self.aug.func.block_mut(onward).term.targets_mut()[exit.index], on);
-        self.at = out;
+        self.cursor.at = out;
         for (loaded, walk) in walks {
             let ty = self.cotangent_type(walk.param);
             for next in walk.next {
                 let slots = [(); 2].map(|()| self.empty_slot(&ty));
                 let carried = Carried { coming: slots[0], due: slots[1] };
                 let due = self.build().load(ty.clone(), carried.due);
-                self.accumulate_at(next, 0, &ty, due, Flags::NONE, walk.beside);
-                self.carried.entry(loaded).or_default().push(carried);
+                self.add(&Addition { beside: walk.beside, ..Addition::new(next, ty.clone(), due) });
+                self.cotangents.carried.entry(loaded).or_default().push(carried);
             }
         }
         self.build().terminate(Terminator::Jump(to));
     }
 
     fn joint_in_order(&self) -> Vec<Loop> {
-        let mut all: Vec<Loop> = self.joint_loops.loops.keys().copied().collect();
+        let mut all: Vec<Loop> = self.joint.found.loops.keys().copied().collect();
         all.sort_unstable();
         all
     }
@@ -93,7 +97,7 @@ impl Sweeps<'_, '_> {
     /// On the way into the loop, at the end of `block`: whether it will end without a panic, and the cotangents of what
     /// its iterations hand on.
     pub(crate) fn make_seeds(&mut self, block: Block, id: Loop) {
-        let JointLoop { bounds, seeds, .. } = &self.joint_loops.loops[&id];
+        let JointLoop { bounds, seeds, .. } = &self.joint.found.loops[&id];
         let func = &mut self.aug.func;
         for Bound { trips, start, bound, or_beyond } in bounds {
             let mut b = Builder::new(func, block);
@@ -104,43 +108,43 @@ impl Sweeps<'_, '_> {
                 let started = b.icmp(IntPred::Uge, *bound, start);
                 good = b.bin(BinOp::And, good, started);
             }
-            if let Some(others) = self.no_panic.get(&id) {
+            if let Some(others) = self.joint.no_panic.get(&id) {
                 good = b.bin(BinOp::And, *others, good);
             }
-            self.no_panic.insert(id, good);
+            self.joint.no_panic.insert(id, good);
         }
-        let mut known = Emitter::new(&self.joint_loops.terms, self.target.strong_zero, vec![]);
+        let mut known = Emitter::new(&self.joint.found.terms, self.target.strong_zero, vec![]);
         let mut made = Vec::new();
         for seed in seeds {
             let each = 0..self.target.width;
             made.push(each.map(|direction| known.value(func, block, &seed.cotangent, direction)).collect());
         }
-        self.seeds.insert(id, made);
+        self.joint.seeds.insert(id, made);
     }
 
     /// At the start of the reverse of an iteration: the cotangents of what it hands on.
     pub(crate) fn give_seeds(&mut self, id: Loop) {
-        self.at = self.rev_blocks[&self.joint_loops.loops[&id].latch];
-        let values: Vec<Value> = self.joint_loops.loops[&id].seeds.iter().map(|seed| seed.value).collect();
-        for (value, cotangents) in values.into_iter().zip(self.seeds[&id].clone()) {
-            for (direction, cotangent) in cotangents.into_iter().enumerate() {
-                self.accumulate(value, direction, cotangent);
-            }
+        self.cursor.at = self.rev.blocks[&self.joint.found.loops[&id].latch];
+        let values: Vec<Value> = self.joint.found.loops[&id].seeds.iter().map(|seed| seed.value).collect();
+        for (value, cotangents) in values.into_iter().zip(self.joint.seeds[&id].clone()) {
+            self.accumulate_all(value, cotangents);
         }
     }
 
     /// At the end of the reverse of an iteration: what is handed on goes to the place where it was loaded, and nothing
     /// is left.
     pub(crate) fn end_iteration(&mut self, id: Loop) {
-        let JointLoop { sums, walks, .. } = self.joint_loops.loops[&id].clone();
+        let JointLoop { sums, walks, .. } = self.joint.found.loops[&id].clone();
         for sum in sums {
             self.take(sum.param);
         }
         for walk in walks {
             let ty = self.cotangent_type(walk.param);
             for (direction, mut g) in self.take(walk.param).into_iter().enumerate() {
-                if let Some(Carried { coming, due }) = walk.loaded.map(|loaded| self.carried[&loaded][direction]) {
-                    let flags = self.summing();
+                if let Some(Carried { coming, due }) =
+                    walk.loaded.map(|loaded| self.cotangents.carried[&loaded][direction])
+                {
+                    let flags = self.target.summing();
                     let mut b = self.build();
                     let before = b.load(ty.clone(), due);
                     let now = b.load(ty.clone(), coming);
@@ -150,25 +154,23 @@ impl Sweeps<'_, '_> {
                 }
                 let next = self.value(walk.next[direction], Some(id));
                 let place = self.build().offset(next, -walk.step);
-                self.accumulate_at(place, 0, &ty, g, Flags::NONE, walk.beside);
+                self.add(&Addition { beside: walk.beside, ..Addition::new(place, ty.clone(), g) });
             }
         }
-        let onward = self.written_loops[&id].onward;
+        let onward = self.joint.written[&id].onward;
         self.build().jump(onward, vec![]);
     }
 
     /// In the reverse sweep, instead of the loop: what the sums started with gets their cotangents.
     pub(crate) fn pass_by(&mut self) {
         for id in self.joint_in_order() {
-            let JointLoop { entry, seeds, sums, .. } = self.joint_loops.loops[&id].clone();
-            self.at = self.written_loops[&id].past;
-            self.cache.clear();
+            let JointLoop { entry, seeds, sums, .. } = self.joint.found.loops[&id].clone();
+            self.cursor.at = self.joint.written[&id].past;
+            self.cursor.cache.clear();
             let cotangents: Vec<Vec<Value>> = seeds.iter().map(|seed| self.take(seed.value)).collect();
             for sum in sums {
                 let Some(seed) = sum.seed.filter(|_| self.aug.linear.active.contains(&sum.init)) else { continue };
-                for (direction, g) in cotangents[seed].iter().enumerate() {
-                    self.accumulate(sum.init, direction, *g);
-                }
+                self.accumulate_all(sum.init, cotangents[seed].iter().copied());
             }
             let before = self.before(entry);
             self.build().terminate(Terminator::Jump(before));
@@ -178,6 +180,6 @@ impl Sweeps<'_, '_> {
     /// Where the reverse sweep goes instead of into a loop that is left by this edge.
     pub(crate) fn past(&self, edge: Edge) -> Option<BlockCall> {
         let id = self.ends_joint(edge.from).filter(|id| !self.loops.contains(*id, edge.to))?;
-        Some(BlockCall::new(self.written_loops.get(&id)?.past, vec![]))
+        Some(BlockCall::new(self.joint.written.get(&id)?.past, vec![]))
     }
 }

@@ -17,41 +17,44 @@
 //! is a slot too, unless a condition says so (`plan`); at a loop header the counter tells.
 
 pub mod alias;
+mod cotangents;
 mod hubs;
+pub mod joint_calls;
 mod joint_loops;
+mod known;
 pub mod notes;
 mod pull_back;
 mod recompute;
 pub mod release;
-pub(crate) mod slots;
-pub(crate) mod transpose;
+mod slots;
+mod transpose;
 mod unrecorded;
+mod words;
 
 use crate::error::Result;
 use crate::linearise::augment::Augmented;
 use crate::linearise::program::LinearFunction;
-use crate::plan::{self, Decision, Key, Plan};
+use crate::plan::{Decision, Key, Plan, Planned, plan};
 use crate::reverse::alias::Origin;
-use crate::reverse::hubs::{Hubs, needs_hub};
-use crate::reverse::joint_loops::{Carried, WrittenLoop};
-use crate::reverse::slots::{Home, Slot, index_type};
-use crate::reverse::transpose::Addition;
+use crate::reverse::cotangents::{Cotangents, aggregate};
+use crate::reverse::hubs::Hubs;
+use crate::reverse::joint_loops::Joint;
+use crate::reverse::slots::{Slot, Slots, index_type};
 use crate::reverse::unrecorded::Unrecorded;
 use crate::runtime::Runtime;
-use crate::schedule::joint_loops::JointLoops;
 use crate::schedule::refill::refilled;
-use crate::schedule::useful::local;
 use crate::schedule::{self, Scheduled};
-use crate::session::{Form, cotangent_type};
+use crate::session::{Form, cotangent_types, with_cotangents};
+use crate::target::Target;
 use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
 use pullback_ir::counted;
 use pullback_ir::loops::{LoopData, Loops};
 use pullback_ir::{
-    Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Module, Op, Terminator, Type, Value,
+    Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Module, Terminator, Type, Value,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
-/// Both sweeps while they are made. In combined form `fwd` is also the reverse function.
+/// Both sweeps while they are made.
 pub(crate) struct Sweeps<'s, 'a> {
     pub(crate) target: &'s Target<'a>,
     pub(crate) aug: Augmented,
@@ -59,91 +62,40 @@ pub(crate) struct Sweeps<'s, 'a> {
     pub(crate) cfg: Cfg,
     pub(crate) loops: Loops,
     pub(crate) plan: Plan,
-    /// How often counted loops run.
-    pub(crate) trips: HashMap<Loop, Value>,
-    /// The slots of each level, with their types.
-    pub(crate) levels: BTreeMap<Option<Loop>, Vec<(Slot, Type)>>,
-    /// The reverse function, when it is one of its own.
-    pub(crate) rev: Option<Function>,
-    /// Where each slot lives.
-    pub(crate) homes: HashMap<Slot, Home>,
-    /// For each loop, the values made in it that a loop around it keeps in an array.
-    pub(crate) latest: HashMap<Loop, Vec<Key>>,
-    pub(crate) fwd_prologue: Vec<Inst>,
-    pub(crate) rev_prologue: Vec<Inst>,
-    /// Slots of cotangents.
-    pub(crate) adjoints: HashMap<Value, Vec<Value>>,
-    /// Values whose cotangents are only dealt with in the reverse of one block, and need no slots.
-    pub(crate) local: HashSet<Value>,
-    /// What their cotangents are so far, by value and batch direction.
-    pub(crate) so_far: HashMap<(Value, usize), Value>,
-    /// Additions to shadows that wait for the end of the block, if they do.
-    pub(crate) waiting: Option<Vec<Addition>>,
-    /// The block of the reverse sweep that is being written.
-    pub(crate) at: Block,
-    /// Values of the forward sweep already at hand in this block.
-    pub(crate) cache: HashMap<Key, Value>,
-    pub(crate) rev_blocks: HashMap<Block, Block>,
-    /// The loops that are entered in a way that is not plain.
-    needs_hub: Vec<Loop>,
-    /// How they are.
+    pub(crate) slots: Slots,
+    pub(crate) rev: ReverseSweep,
+    pub(crate) cursor: Cursor,
+    pub(crate) cotangents: Cotangents,
+    pub(crate) joint: Joint,
     pub(crate) hubs: Hubs,
-    /// The loops whose iterations are reversed as soon as they are through.
-    pub(crate) joint_loops: JointLoops,
-    /// What they are in the derivative.
-    pub(crate) written_loops: HashMap<Loop, WrittenLoop>,
-    /// For each of them, the cotangents of what an iteration hands on, in each batch direction.
-    pub(crate) seeds: HashMap<Loop, Vec<Vec<Value>>>,
-    /// What their iterations carry along, by what is loaded, in each batch direction.
-    pub(crate) carried: HashMap<Value, Vec<Carried>>,
-    /// For those of them that may panic, whether they will not.
-    pub(crate) no_panic: HashMap<Loop, Value>,
     /// Copies of counted loops, for where there is no memory for their arrays.
     pub(crate) unrecorded: HashMap<Loop, Unrecorded>,
-    pub(crate) rev_tape: Value,
-    /// What is known of pointers that are read back from the tape.
-    pub(crate) origins: HashMap<Value, Origin>,
 }
 
-/// What both sweeps are written for, beside their linear program.
-#[derive(Clone, Copy)]
-pub struct Target<'a> {
-    /// The module that they go into.
-    pub module: &'a Module,
-    /// The derivative's name.
-    pub name: &'a str,
-    /// How many batch directions there are.
-    pub width: usize,
-    /// Whether a zero cotangent stays zero whatever it is multiplied with.
-    pub strong_zero: bool,
-    /// Whether the derivative is differentiated itself.
-    pub nested: bool,
-    /// Whether the cotangents that the caller gave are settled between the sweeps.
-    pub settles: bool,
-    /// The run-time functions.
-    pub runtime: Runtime,
+/// Where the reverse sweep is written.
+pub(crate) struct ReverseSweep {
+    /// Its function, when it is one of its own.
+    pub(crate) func: Option<Function>,
+    pub(crate) tape: Value,
+    /// Goes to the start of the function.
+    pub(crate) prologue: Vec<Inst>,
+    /// Its block for each block of the forward sweep.
+    pub(crate) blocks: HashMap<Block, Block>,
 }
 
-impl Target<'_> {
-    /// The number of a place in the code where something is put on the tape, and taken off it. It is the same in both
-    /// sweeps of a function, and another one in every function.
-    pub fn site(&self, function: &str, key: &str) -> i64 {
-        let function = function.trim_end_matches(".fwd").trim_end_matches(".rev");
-        let bytes = [self.name, function, key].into_iter().flat_map(|part| part.bytes().chain([0xff]));
-        // FNV-1a.
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-        (hash >> 2) as i64
-    }
+/// The block of the reverse sweep that is being written.
+pub(crate) struct Cursor {
+    pub(crate) at: Block,
+    /// Values of the forward sweep already at hand in it.
+    pub(crate) cache: HashMap<Key, Value>,
 }
 
 /// The derivative as one function, and what is known of the pointers that it reads back from the tape.
-pub fn combined(target: &Target, scheduled: Scheduled, name: &str) -> Result<(Function, HashMap<Value, Origin>)> {
-    let tape = scheduled.aug.tape.expect("reverse mode has a tape");
-    let mut sweeps = Sweeps::new(target, scheduled, None, tape);
+pub fn combined(target: &Target, planned: Planned) -> Result<(Function, HashMap<Value, Origin>)> {
+    let tape = planned.scheduled.aug.tape.expect("reverse mode has a tape");
+    let mut sweeps = Sweeps::new(target, planned, None, tape);
     sweeps.run()?;
-    let mut func = sweeps.aug.func;
-    func.name = name.to_owned();
-    Ok((func, sweeps.origins))
+    Ok((sweeps.aug.func, sweeps.slots.origins))
 }
 
 /// The forward sweep and the reverse sweep of a linear program, of whose memory nothing is known: a function that
@@ -161,79 +113,52 @@ pub fn transposed(
     let runtime = Runtime::declare(module, false);
     let name = func.name.clone();
     let target = Target { module, name: &name, width, strong_zero: false, nested: false, settles: false, runtime };
-    split(&target, schedule::split(Augmented::plain(func, linear), Form::Callee)?, &format!("{name}.rev"))
+    let scheduled = schedule::split(Augmented::plain(func, linear), Form::Callee)?;
+    split(&target, plan(scheduled), &format!("{name}.rev"))
 }
 
 /// An augmented primal and its reverse function.
-pub fn split(target: &Target, scheduled: Scheduled, name: &str) -> Result<(Function, Function)> {
-    let (aug, width) = (&scheduled.aug, target.width);
-    let mut rev = Function::new(name, Vec::new(), None);
-    let entry = rev.add_block();
-    let tape = rev.add_param(entry, Type::Ptr);
-    if aug.linear.returns_active {
-        let ty = cotangent_type(aug.ret.as_ref().expect("an active result has a type"));
-        for _ in 0..width {
-            rev.add_param(entry, ty.clone());
-        }
-    }
-    rev.params = rev.param_values().iter().map(|v| rev.ty(*v).clone()).collect();
-    let cotangents: Vec<Type> =
-        aug.linear.params.iter().flat_map(|p| std::iter::repeat_n(cotangent_type(aug.func.ty(*p)), width)).collect();
-    rev.ret = (!cotangents.is_empty()).then(|| Type::structure(cotangents));
-    let mut sweeps = Sweeps::new(target, scheduled, Some(rev), tape);
+pub fn split(target: &Target, planned: Planned, name: &str) -> Result<(Function, Function)> {
+    let (aug, width) = (&planned.scheduled.aug, target.width);
+    let seeds = cotangent_types(aug.ret.as_ref().filter(|_| aug.linear.returns_active), width);
+    let given = cotangent_types(aug.linear.params.iter().map(|p| aug.func.ty(*p)), width);
+    let params = [Type::Ptr].into_iter().chain(seeds).collect();
+    let mut rev = Function::new(name, params, with_cotangents(None, given));
+    let (_, args) = rev.add_entry();
+    let mut sweeps = Sweeps::new(target, planned, Some(rev), args[0]);
     sweeps.run()?;
-    let rev = sweeps.rev.take().expect("split sweeps have a reverse function");
+    let rev = sweeps.rev.func.take().expect("split sweeps have a reverse function");
     Ok((sweeps.aug.func, rev))
 }
 
 impl<'s, 'a> Sweeps<'s, 'a> {
-    fn new(target: &'s Target<'a>, scheduled: Scheduled, rev: Option<Function>, rev_tape: Value) -> Self {
-        let plan = plan::plan(&scheduled);
-        let local = local(&scheduled.aug, &scheduled.cfg);
-        let needs_hub = needs_hub(&scheduled.cfg, &scheduled.doms, &scheduled.loops);
-        let Scheduled { aug, form, cfg, loops, trips, joint_loops, .. } = scheduled;
+    fn new(target: &'s Target<'a>, planned: Planned, func: Option<Function>, tape: Value) -> Self {
+        let Planned { scheduled: Scheduled { aug, form, cfg, loops, trips, joint_loops, .. }, plan } = planned;
         Sweeps {
             target,
             form,
             cfg,
             loops,
             plan,
-            trips,
-            levels: BTreeMap::new(),
-            rev,
-            homes: HashMap::new(),
-            latest: HashMap::new(),
-            fwd_prologue: Vec::new(),
-            rev_prologue: Vec::new(),
-            adjoints: HashMap::new(),
-            local,
-            so_far: HashMap::new(),
-            waiting: None,
-            at: aug.func.entry(),
-            cache: HashMap::new(),
-            rev_blocks: HashMap::new(),
-            needs_hub,
+            slots: Slots { trips, ..Slots::default() },
+            rev: ReverseSweep { func, tape, prologue: Vec::new(), blocks: HashMap::new() },
+            cursor: Cursor { at: aug.func.entry(), cache: HashMap::new() },
+            cotangents: Cotangents::default(),
+            joint: Joint { found: joint_loops, ..Joint::default() },
             hubs: Hubs::new(),
-            joint_loops,
-            written_loops: HashMap::new(),
-            seeds: HashMap::new(),
-            carried: HashMap::new(),
-            no_panic: HashMap::new(),
             unrecorded: HashMap::new(),
-            rev_tape,
-            origins: HashMap::new(),
             aug,
         }
     }
 
     /// The function the reverse sweep is in.
     pub(crate) fn rev(&mut self) -> &mut Function {
-        self.rev.as_mut().unwrap_or(&mut self.aug.func)
+        self.rev.func.as_mut().unwrap_or(&mut self.aug.func)
     }
 
     /// A cursor in the reverse sweep.
     pub(crate) fn build(&mut self) -> Builder<'_> {
-        let at = self.at;
+        let at = self.cursor.at;
         Builder::new(self.rev(), at)
     }
 
@@ -262,12 +187,16 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let live_loops: Vec<Loop> = self.loops.iter().filter(live).map(|(id, _)| id).collect();
         self.make_slots(&live_loops)?;
         if self.target.nested {
-            let needs_hub = std::mem::take(&mut self.needs_hub);
-            self.make_hubs(&needs_hub.into_iter().filter(|id| live_loops.contains(id)).collect::<Vec<_>>());
+            self.make_hubs(&live_loops);
         }
         let live: Vec<Block> = self.cfg.reverse_postorder().iter().copied().filter(|b| self.is_live(*b)).collect();
         if live.is_empty() {
-            return self.never_returns();
+            // A function that never returns has an empty reverse sweep.
+            if let Some(rev) = &mut self.rev.func {
+                let entry = rev.entry();
+                Builder::new(rev, entry).terminate(Terminator::Unreachable);
+            }
+            return Ok(());
         }
         let edges: Vec<Edge> =
             live.iter().flat_map(|b| edges_from(&self.aug.func, *b)).filter(|e| self.is_live(e.to)).collect();
@@ -281,7 +210,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 
         for block in &live {
             let new = self.rev().add_block();
-            self.rev_blocks.insert(*block, new);
+            self.rev.blocks.insert(*block, new);
         }
         let headers: HashMap<Block, Option<Loop>> = live.iter().map(|b| (*b, self.counter_tells(*b))).collect();
         self.copy_unrecorded();
@@ -300,15 +229,6 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         self.pass_by();
         self.finish_hubs();
         self.finish();
-        Ok(())
-    }
-
-    /// A function that never returns has an empty reverse sweep.
-    fn never_returns(&mut self) -> Result<()> {
-        if let Some(rev) = &mut self.rev {
-            let entry = rev.entry();
-            Builder::new(rev, entry).terminate(Terminator::Unreachable);
-        }
         Ok(())
     }
 
@@ -372,13 +292,13 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 
     /// From the end of the forward sweep to the start of the reverse sweep.
     fn turn(&mut self, exits: &[Block]) {
-        let Some(_) = &self.rev else {
+        let Some(_) = &self.rev.func else {
             for exit in exits {
-                let to = self.rev_blocks[exit];
+                let to = self.rev.blocks[exit];
                 let mut b = Builder::new(&mut self.aug.func, *exit);
                 if self.target.settles {
                     let nested = b.func.i64(i64::from(self.target.nested));
-                    b.call_void(self.target.runtime.settle_shadows, vec![self.rev_tape, nested]);
+                    b.call_void(self.target.runtime.settle_shadows, vec![self.rev.tape, nested]);
                 }
                 b.jump(to, vec![]);
             }
@@ -392,14 +312,14 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             }
             self.save(*exit, None);
         }
-        self.at = self.rev().entry();
+        self.cursor.at = self.rev().entry();
         self.restore(None);
-        let entries: Vec<Block> = exits.iter().map(|e| self.rev_blocks[e]).collect();
+        let mut entries: Vec<BlockCall> = exits.iter().map(|e| BlockCall::new(self.rev.blocks[e], vec![])).collect();
         if self.has_slot(Slot::Exit) {
             let which = self.read(Slot::Exit, index_type(entries.len()));
-            dispatch(&mut self.build(), which, &entries);
+            dispatch(&mut self.build(), which, entries);
         } else {
-            self.build().jump(entries[0], vec![]);
+            self.build().terminate(Terminator::Jump(entries.swap_remove(0)));
         }
         // The cotangent of the result goes to the value that was returned.
         if self.aug.linear.returns_active {
@@ -407,10 +327,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             for exit in exits {
                 let value = self.aug.linear.returned[exit];
                 if self.aug.linear.active.contains(&value) {
-                    self.at = self.rev_blocks[exit];
-                    for (direction, seed) in seeds.iter().enumerate() {
-                        self.accumulate(value, direction, *seed);
-                    }
+                    self.cursor.at = self.rev.blocks[exit];
+                    self.accumulate_all(value, seeds.iter().copied());
                 }
             }
         }
@@ -425,11 +343,11 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         args: &HashMap<Edge, Vec<Value>>,
         header: Option<Loop>,
     ) -> Result<()> {
-        self.at = self.rev_blocks[&block];
-        self.cache.clear();
+        self.cursor.at = self.rev.blocks[&block];
+        self.cursor.cache.clear();
         let level = self.loops.innermost(block);
         let refilled = refilled(insts, &self.aug.linear);
-        self.waiting = self.hands_on(block).then(Vec::new);
+        self.cotangents.waiting = self.hands_on(block).then(Vec::new);
         for inst in insts.iter().rev() {
             let linear = self.aug.linear.at(*inst).to_vec();
             let data = self.aug.func.inst(*inst);
@@ -455,7 +373,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         let active: Vec<(usize, Value)> =
             params.iter().copied().enumerate().filter(|(_, p)| self.aug.linear.active.contains(p)).collect();
         let taken: Vec<(usize, Vec<Value>)> = active.into_iter().map(|(i, p)| (i, self.take(p))).collect();
-        if let Some(id) = header.filter(|id| self.trips.contains_key(id)) {
+        if let Some(id) = header.filter(|id| self.slots.trips.contains_key(id)) {
             self.reverse_header(id, into, args, &taken);
             return Ok(());
         }
@@ -479,7 +397,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
                 }
                 None => {
                     let which = self.read(Slot::Which(block), index_type(blocks.len()));
-                    dispatch(&mut self.build(), which, &blocks);
+                    let targets = blocks.iter().map(|block| BlockCall::new(*block, vec![])).collect();
+                    dispatch(&mut self.build(), which, targets);
                 }
             },
         }
@@ -492,8 +411,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     /// The reverse of an edge, in a block of its own: what was `taken` of its target's parameters goes to its
     /// arguments.
     fn reverse_into(&mut self, block: Block, edge: Edge, args: &[Value], taken: &[(usize, Vec<Value>)]) {
-        self.at = block;
-        self.cache.clear();
+        self.cursor.at = block;
+        self.cursor.cache.clear();
         self.pass_on(args, taken);
         self.reverse_edge(edge);
         let before = self.before(edge);
@@ -505,9 +424,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         for (position, cotangents) in taken {
             let arg = args[*position];
             if self.aug.linear.active.contains(&arg) {
-                for (direction, g) in cotangents.iter().enumerate() {
-                    self.accumulate(arg, direction, *g);
-                }
+                self.accumulate_all(arg, cotangents.iter().copied());
             }
         }
     }
@@ -581,35 +498,31 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 
     /// The end of the reverse sweep.
     fn leave(&mut self) {
-        if self.rev.is_none() {
+        if self.rev.func.is_none() {
             self.build().ret(None);
             return;
         }
         for (i, (_, bytes)) in self.aug.pushed.clone().into_iter().enumerate().rev() {
-            let (pop, tape) = (self.target.runtime.pop, self.rev_tape);
+            let (pop, tape) = (self.target.runtime.pop, self.rev.tape);
             let site = self.target.site(&self.aug.func.name, &format!("memory {i}"));
             let mut b = self.build();
             let bytes = b.func.i64(bytes as i64);
             pop.call(&mut b, tape, bytes, site);
         }
-        let mut result = None;
-        if let Some(ty) = self.rev().ret.clone() {
+        let result = self.rev().ret.clone().map(|ty| {
             let parts: Vec<Value> = self.aug.linear.params.clone().into_iter().flat_map(|p| self.take(p)).collect();
             let mut b = self.build();
-            let mut all = b.func.constant(ty.clone(), Constant::Undef);
-            for (i, part) in parts.into_iter().enumerate() {
-                all = b.value(Op::InsertValue(all, part, i as u32), ty.clone());
-            }
-            result = Some(all);
-        }
+            let nothing = b.func.constant(ty, Constant::Undef);
+            aggregate(&mut b, nothing, parts)
+        });
         self.build().ret(result);
     }
 
     /// The slots go to the start of the functions.
     fn finish(&mut self) {
-        let rev_prologue = std::mem::take(&mut self.rev_prologue);
-        let mut fwd_prologue = std::mem::take(&mut self.fwd_prologue);
-        match &mut self.rev {
+        let rev_prologue = std::mem::take(&mut self.rev.prologue);
+        let mut fwd_prologue = std::mem::take(&mut self.slots.prologue);
+        match &mut self.rev.func {
             Some(rev) => {
                 let entry = rev.entry();
                 rev.block_mut(entry).insts.splice(0..0, rev_prologue);
@@ -622,9 +535,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
 }
 
 /// Go on at the target of this number.
-fn dispatch(b: &mut Builder, which: Value, targets: &[Block]) {
-    let call = |block: &Block| BlockCall::new(*block, vec![]);
-    let (last, rest) = targets.split_last().expect("at least one target");
-    let cases = rest.iter().enumerate().map(|(i, t)| (i as u128, call(t))).collect();
-    b.terminate(Terminator::Switch(which, cases, call(last)));
+fn dispatch(b: &mut Builder, which: Value, mut targets: Vec<BlockCall>) {
+    let last = targets.pop().expect("at least one target");
+    let cases = targets.into_iter().enumerate().map(|(i, target)| (i as u128, target)).collect();
+    b.terminate(Terminator::Switch(which, cases, last));
 }

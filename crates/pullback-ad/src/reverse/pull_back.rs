@@ -51,7 +51,7 @@ impl Sweeps<'_, '_> {
                 let func = self.rev();
                 let inst = func.make_inst(op, Some(Type::Ptr), Flags::NONE, None);
                 let memory = func.inst(inst).result.expect("made with a type");
-                self.rev_prologue.push(inst);
+                self.rev.prologue.push(inst);
                 for (at, word) in words {
                     let word = self.value(*word, level);
                     let mut b = self.build();

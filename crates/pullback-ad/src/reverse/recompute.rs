@@ -11,47 +11,29 @@ impl Sweeps<'_, '_> {
     /// A value of the forward sweep, in the reverse of a block of loop `user`.
     pub(crate) fn value(&mut self, value: Value, user: Option<Loop>) -> Value {
         let wanted = self.plan.key(&self.loops, value, user);
-        // With a stack of our own: what is made again may be a long chain.
+        // With a stack of our own: what is recomputed may be a long chain.
         let mut work = vec![wanted];
         while let Some(key) = work.last().copied() {
-            if self.cache.contains_key(&key) {
+            if self.cursor.cache.contains_key(&key) {
                 work.pop();
                 continue;
             }
-            let parts = self.parts(key).into_iter().map(|part| self.plan.key(&self.loops, part, key.1));
-            let missing: Vec<Key> = parts.filter(|part| !self.cache.contains_key(part)).collect();
+            let parts = self
+                .plan
+                .source(key)
+                .parts(&self.aug.func, key.0)
+                .into_iter()
+                .map(|part| self.plan.key(&self.loops, part, key.1));
+            let missing: Vec<Key> = parts.filter(|part| !self.cursor.cache.contains_key(part)).collect();
             if missing.is_empty() {
                 let made = self.make(key);
-                self.cache.insert(key, made);
+                self.cursor.cache.insert(key, made);
                 work.pop();
             } else {
                 work.extend(missing);
             }
         }
-        self.cache[&wanted]
-    }
-
-    /// The values that a value is made from.
-    fn parts(&self, key: Key) -> Vec<Value> {
-        let affine_parts = |affine: Affine| {
-            let step = match affine.step {
-                Step::Constant(_) => None,
-                Step::Plus(step) | Step::Minus(step) => Some(step),
-            };
-            [affine.init].into_iter().chain(step)
-        };
-        match self.plan.source(key) {
-            Source::AtHand | Source::Kept => vec![],
-            Source::Again => self.instruction(key.0).op.operands(),
-            Source::Counter(affine) | Source::Walk(affine, _) => affine_parts(affine).collect(),
-            Source::Last(affine, count) => affine_parts(affine).chain([count]).collect(),
-            Source::Same(other) => vec![other],
-        }
-    }
-
-    fn instruction(&self, value: Value) -> &pullback_ir::InstData {
-        let inst = self.aug.func.def_inst(value).expect("only results of instructions are computed again");
-        self.aug.func.inst(inst)
+        self.cursor.cache[&wanted]
     }
 
     /// Make a value whose parts are there.
@@ -59,17 +41,18 @@ impl Sweeps<'_, '_> {
         let (value, level) = key;
         let ty = self.aug.func.ty(value).clone();
         match self.plan.source(key) {
-            Source::AtHand => match (&self.rev, &self.aug.func.value(value).def) {
+            Source::AtHand => match (&self.rev.func, &self.aug.func.value(value).def) {
                 (None, _) => value,
                 (Some(_), ValueDef::Const(constant)) => {
                     let constant = constant.clone();
                     self.rev().constant(ty, constant)
                 }
-                (Some(_), _) => self.rev_tape,
+                (Some(_), _) => self.rev.tape,
             },
             Source::Kept => self.read(Slot::Kept(key), ty),
-            Source::Again => {
-                let data = self.instruction(value).clone();
+            Source::Recompute => {
+                let inst = self.aug.func.def_inst(value).expect("its parts are there");
+                let data = self.aug.func.inst(inst).clone();
                 let op = data.op.map_operands(|operand| self.part(operand, level));
                 let mut b = self.build();
                 (b.flags, b.loc) = (data.flags, data.loc);
@@ -97,7 +80,7 @@ impl Sweeps<'_, '_> {
 
     /// A part that is there.
     fn part(&self, value: Value, level: Option<Loop>) -> Value {
-        self.cache[&self.plan.key(&self.loops, value, level)]
+        self.cursor.cache[&self.plan.key(&self.loops, value, level)]
     }
 
     /// The number of the iteration that is being reversed.

@@ -14,30 +14,23 @@
 //! ```
 //! Only a derivative whose two sweeps are one function has memory on the stack; in others it is on the tape.
 
+use crate::reverse::notes::call_last;
 use crate::session::Session;
-use pullback_ir::{Builder, Callee, Cleanup, Flags, FuncId, Function, Inst, Op, Terminator, Type};
+use pullback_ir::{Builder, Callee, Cleanup, FuncId, Function, Inst, Op, Type};
 use std::collections::HashMap;
 
-/// Which function of a derivative this is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// Both sweeps.
-    Whole,
-    /// Another one.
-    Other,
-}
-
-/// Let functions of a derivative, whose first parameter is the tape, drop what rules keep.
-pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) {
+/// Let functions of a derivative, whose first parameter is the tape, drop what rules keep; `whole` is the one with both
+/// sweeps. Hands back the clean-ups that are made for it.
+pub fn release(session: &mut Session, functions: &[FuncId], whole: Option<FuncId>) -> Vec<FuncId> {
     let mut cleanups: HashMap<FuncId, FuncId> = HashMap::new();
-    for (id, part) in functions {
+    for id in functions {
         let mut func = session.module.func(*id).clone();
         if func.is_declaration() {
             continue;
         }
         let tape = func.param_values()[0];
-        let (release, blocks) = (session.runtime.tape_release, func.blocks().collect::<Vec<_>>());
-        let calls: Vec<Inst> = blocks.iter().flat_map(|block| func.block(*block).insts.clone()).collect();
+        let release = session.runtime.tape_release;
+        let calls: Vec<Inst> = func.blocks().flat_map(|block| func.block(block).insts.clone()).collect();
         for inst in calls {
             let cleanup = match func.inst(inst).op.cleanup().cloned() {
                 Some(Cleanup { func: old, mut args }) => {
@@ -45,7 +38,7 @@ pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) {
                     args.insert(0, tape);
                     Cleanup { func: both, args }
                 }
-                None if *part == Part::Whole && may_panic(session, &func.inst(inst).op) => {
+                None if whole == Some(*id) && may_panic(session, &func.inst(inst).op) => {
                     Cleanup { func: release, args: vec![tape] }
                 }
                 None => continue,
@@ -56,17 +49,12 @@ pub fn release(session: &mut Session, functions: &[(FuncId, Part)]) {
                 _ => unreachable!("only calls clean up"),
             }
         }
-        if *part == Part::Whole {
-            for block in blocks {
-                if let Terminator::Return(_) = func.block(block).term {
-                    let op = Op::Call(Callee::Direct(release), vec![tape], None);
-                    let inst = func.make_inst(op, None, Flags::NONE, None);
-                    func.block_mut(block).insts.push(inst);
-                }
-            }
+        if whole == Some(*id) {
+            call_last(&mut func, release, &[tape]);
         }
         *session.module.func_mut(*id) = func;
     }
+    cleanups.into_values().collect()
 }
 
 /// Whether a call may panic, as far as its callee's name tells.
@@ -84,10 +72,9 @@ fn may_panic(session: &Session, op: &Op) -> bool {
 /// A function that drops what rules keep, and then cleans up.
 fn releasing(session: &mut Session, cleanup: FuncId) -> FuncId {
     let (params, name) = (session.module.func(cleanup).params.clone(), session.module.func(cleanup).name.clone());
-    let mut func = Function::new(format!("{}.{name}.release", session.name), Vec::new(), None);
-    func.params = [Type::Ptr].into_iter().chain(params).collect();
-    let entry = func.add_block();
-    let args: Vec<_> = func.params.clone().into_iter().map(|ty| func.add_param(entry, ty)).collect();
+    let params = [Type::Ptr].into_iter().chain(params).collect();
+    let mut func = Function::new(format!("{}.{name}.release", session.name), params, None);
+    let (entry, args) = func.add_entry();
     let mut b = Builder::new(&mut func, entry);
     b.call_void(session.runtime.tape_release, vec![args[0]]);
     b.call_void(cleanup, args[1..].to_vec());

@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::plan::{self, Key};
 use crate::reverse::Sweeps;
 use crate::reverse::alias::Origin;
-use pullback_ir::{Block, Builder, Flags, Function, IntPred, Loop, Op, Type, Value};
-use std::collections::HashMap;
+use pullback_ir::{Block, Builder, Flags, Function, Inst, IntPred, Loop, Op, Type, Value};
+use std::collections::{BTreeMap, HashMap};
 
 /// Something that lives in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,6 +51,23 @@ pub(crate) enum Home {
     Alloca { forward: Value, reverse: Value },
     /// In the arrays of a counted loop: behind so many bytes for each iteration, and of so many bytes itself.
     Array { id: Loop, group: usize, behind: u64, bytes: u64 },
+}
+
+/// The slots of both sweeps.
+#[derive(Default)]
+pub(crate) struct Slots {
+    /// How often counted loops run.
+    pub(crate) trips: HashMap<Loop, Value>,
+    /// The slots of each level, with their types.
+    pub(super) levels: BTreeMap<Option<Loop>, Vec<(Slot, Type)>>,
+    /// Where each slot lives.
+    pub(super) homes: HashMap<Slot, Home>,
+    /// For each loop, the values made in it that a loop around it keeps in an array.
+    pub(super) latest: HashMap<Loop, Vec<Key>>,
+    /// What is known of pointers that are read back from the tape.
+    pub(crate) origins: HashMap<Value, Origin>,
+    /// Goes to the start of the forward sweep.
+    pub(crate) prologue: Vec<Inst>,
 }
 
 /// One of the two sweeps.
@@ -91,7 +108,7 @@ impl Sweeps<'_, '_> {
             let parent = self.loops.get(*id).parent;
             self.loose_slot(Slot::Counter(*id), &Type::I64);
             // The reverse sweep starts at the last iteration. Its number is known where the count is.
-            if !self.trips.contains_key(id) {
+            if !self.slots.trips.contains_key(id) {
                 self.saved_slot(parent, Slot::Last(*id), Type::I64);
                 continue;
             }
@@ -103,17 +120,17 @@ impl Sweeps<'_, '_> {
                 self.saved_slot(parent, Slot::Base(*id, group), Type::Ptr);
             }
         }
-        for (level, mut slots) in std::mem::take(&mut self.levels) {
+        for (level, mut slots) in std::mem::take(&mut self.slots.levels) {
             slots.sort_by_key(|(_, ty)| std::cmp::Reverse(ty.align()));
             self.house(level, &slots);
-            self.levels.insert(level, slots);
+            self.slots.levels.insert(level, slots);
         }
         // What is made in an inner loop goes to the array of the outer one when the inner loop is left, not each time
         // round.
         for key in self.plan.kept.clone() {
-            if let (Home::Array { .. }, Some(inner)) = (self.homes[&Slot::Kept(key)], self.loop_below(key)) {
+            if let (Home::Array { .. }, Some(inner)) = (self.slots.homes[&Slot::Kept(key)], self.loop_below(key)) {
                 self.loose_slot(Slot::Latest(key), &self.aug.func.ty(key.0).clone());
-                self.latest.entry(inner).or_default().push(key);
+                self.slots.latest.entry(inner).or_default().push(key);
             }
         }
         Ok(())
@@ -121,22 +138,22 @@ impl Sweeps<'_, '_> {
 
     /// In how many groups the arrays of a loop lie; a loop that is not counted has none.
     fn groups(&self, id: Loop) -> usize {
-        let slots = self.levels.get(&Some(id)).filter(|_| self.trips.contains_key(&id));
+        let slots = self.slots.levels.get(&Some(id)).filter(|_| self.slots.trips.contains_key(&id));
         let arrays = slots.map_or(0, Vec::len);
         if self.target.nested { arrays } else { arrays.min(1) }
     }
 
     /// Bytes that a group of arrays takes for each iteration.
     fn bytes_of(&self, id: Loop, group: usize) -> u64 {
-        match &self.levels[&Some(id)][..] {
+        match &self.slots.levels[&Some(id)][..] {
             slots if self.target.nested => slots[group].1.size(),
-            slots => slots.iter().map(|(_, ty)| ty.size()).sum(),
+            _ => self.all_bytes_of(id),
         }
     }
 
     /// Bytes that all arrays of a loop take for each iteration.
     pub(crate) fn all_bytes_of(&self, id: Loop) -> u64 {
-        self.levels[&Some(id)].iter().map(|(_, ty)| ty.size()).sum()
+        self.slots.levels[&Some(id)].iter().map(|(_, ty)| ty.size()).sum()
     }
 
     /// The outermost loop inside of a key's level that its value is made in, if it is made in one.
@@ -148,7 +165,7 @@ impl Sweeps<'_, '_> {
     /// On the way out of a loop at the end of `block`: its values that are kept for the loop around it, and its last
     /// number.
     pub(crate) fn keep_last(&mut self, block: Block, id: Loop) {
-        for key in self.latest.get(&id).cloned().unwrap_or_default() {
+        for key in self.slots.latest.get(&id).cloned().unwrap_or_default() {
             let value = self.read_forward(block, Slot::Latest(key), self.aug.func.ty(key.0).clone());
             self.write(block, Slot::Kept(key), value);
         }
@@ -160,30 +177,30 @@ impl Sweeps<'_, '_> {
 
     /// A slot that has a value in each iteration of its level.
     fn saved_slot(&mut self, level: Option<Loop>, slot: Slot, ty: Type) {
-        self.levels.entry(level).or_default().push((slot, ty));
+        self.slots.levels.entry(level).or_default().push((slot, ty));
     }
 
     /// A slot that belongs to no level: each sweep has its own.
     fn loose_slot(&mut self, slot: Slot, ty: &Type) {
-        let forward = alloca(&mut self.aug.func, &mut self.fwd_prologue, ty);
-        let reverse = match &mut self.rev {
-            Some(rev) => alloca(rev, &mut self.rev_prologue, ty),
+        let forward = alloca(&mut self.aug.func, &mut self.slots.prologue, ty);
+        let reverse = match &mut self.rev.func {
+            Some(rev) => alloca(rev, &mut self.rev.prologue, ty),
             None => forward,
         };
-        self.homes.insert(slot, Home::Alloca { forward, reverse });
+        self.slots.homes.insert(slot, Home::Alloca { forward, reverse });
     }
 
     /// Give the slots of a level their homes.
     fn house(&mut self, level: Option<Loop>, slots: &[(Slot, Type)]) {
-        let arrays = level.filter(|id| self.trips.contains_key(id));
+        let arrays = level.filter(|id| self.slots.trips.contains_key(id));
         let (mut behind, apart) = (0, self.target.nested);
         for (i, (slot, ty)) in slots.iter().enumerate() {
             match arrays {
                 Some(id) if apart => {
-                    self.homes.insert(*slot, Home::Array { id, group: i, behind: 0, bytes: ty.size() });
+                    self.slots.homes.insert(*slot, Home::Array { id, group: i, behind: 0, bytes: ty.size() });
                 }
                 Some(id) => {
-                    self.homes.insert(*slot, Home::Array { id, group: 0, behind, bytes: ty.size() });
+                    self.slots.homes.insert(*slot, Home::Array { id, group: 0, behind, bytes: ty.size() });
                     behind += ty.size();
                 }
                 None => self.loose_slot(*slot, ty),
@@ -193,14 +210,14 @@ impl Sweeps<'_, '_> {
 
     /// The address of a slot at the end of a block of one of the sweeps.
     fn place(&mut self, sweep: Sweep, block: Block, slot: Slot) -> Value {
-        let (id, group, behind, bytes) = match self.homes[&slot] {
+        let (id, group, behind, bytes) = match self.slots.homes[&slot] {
             Home::Alloca { forward, .. } if sweep == Sweep::Forward => return forward,
             Home::Alloca { reverse, .. } => return reverse,
             Home::Array { id, group, behind, bytes } => (id, group, behind, bytes),
         };
         let [arrays, counter, count] =
             [Slot::Arrays(id, group), Slot::Counter(id), Slot::Count(id)].map(|slot| self.place(sweep, block, slot));
-        let trips = self.trips[&id];
+        let trips = self.slots.trips[&id];
         let mut b = match sweep {
             Sweep::Forward => Builder::new(&mut self.aug.func, block),
             Sweep::Reverse => Builder::new(self.rev(), block),
@@ -220,7 +237,7 @@ impl Sweeps<'_, '_> {
 
     /// Whether there is such a slot.
     pub(crate) fn has_slot(&self, slot: Slot) -> bool {
-        self.homes.contains_key(&slot)
+        self.slots.homes.contains_key(&slot)
     }
 
     /// Write to a slot at the end of a block of the forward sweep.
@@ -237,7 +254,7 @@ impl Sweeps<'_, '_> {
 
     /// Read a slot in the reverse sweep.
     pub(crate) fn read(&mut self, slot: Slot, ty: Type) -> Value {
-        let place = self.place(Sweep::Reverse, self.at, slot);
+        let place = self.place(Sweep::Reverse, self.cursor.at, slot);
         let value = self.build().load(ty, place);
         self.note_origin(slot, value);
         value
@@ -250,12 +267,12 @@ impl Sweeps<'_, '_> {
             Slot::Base(..) | Slot::Arrays(..) => Origin::Tape,
             _ => return,
         };
-        self.origins.insert(value, origin);
+        self.slots.origins.insert(value, origin);
     }
 
     /// Write to a slot in the reverse sweep.
     pub(crate) fn write_reverse(&mut self, slot: Slot, value: Value) {
-        let place = self.place(Sweep::Reverse, self.at, slot);
+        let place = self.place(Sweep::Reverse, self.cursor.at, slot);
         self.build().store(place, value);
     }
 
@@ -291,7 +308,7 @@ impl Sweeps<'_, '_> {
     }
 
     /// Whether a block is a loop by itself that hands floats on to its next iteration. Of such a loop the optimiser
-    /// makes vector code if they are made again from nothing but what comes before, but only if no store that uses the
+    /// makes vector code if they are recomputed from nothing but what comes before, but only if no store that uses the
     /// old ones is ahead of where the new ones are made: it moves anything but that. So stores come last.
     pub(crate) fn hands_on(&self, block: Block) -> bool {
         let params = &self.aug.func.block(block).params;
@@ -304,11 +321,11 @@ impl Sweeps<'_, '_> {
     pub(crate) fn make_arrays(&mut self, mut block: Block, id: Loop, args: &[Value]) -> Block {
         if let Some(copy) = self.unrecorded.get(&id).copied() {
             let each = self.all_bytes_of(id);
-            let bytes = array_bytes(&mut Builder::new(&mut self.aug.func, block), self.trips[&id], each);
+            let bytes = array_bytes(&mut Builder::new(&mut self.aug.func, block), self.slots.trips[&id], each);
             block = self.enter_unrecorded(block, copy, bytes, args);
         }
         for group in 0..self.groups(id) {
-            let (count, each) = (self.trips[&id], self.bytes_of(id, group));
+            let (count, each) = (self.slots.trips[&id], self.bytes_of(id, group));
             let tape = self.aug.tape.expect("reverse mode has a tape");
             let push = self.target.runtime.push;
             let site = self.target.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
@@ -330,7 +347,7 @@ impl Sweeps<'_, '_> {
     pub(crate) fn drop_arrays(&mut self, id: Loop) {
         for group in (0..self.groups(id)).rev() {
             let n = self.read(Slot::Count(id), Type::I64);
-            let (pop, tape, each) = (self.target.runtime.pop, self.rev_tape, self.bytes_of(id, group));
+            let (pop, tape, each) = (self.target.runtime.pop, self.rev.tape, self.bytes_of(id, group));
             let site = self.target.site(&self.aug.func.name, &format!("loop {}.{group}", id.index()));
             let mut b = self.build();
             let bytes = array_bytes(&mut b, n, each);
@@ -340,7 +357,7 @@ impl Sweeps<'_, '_> {
 
     /// The reverse of a loop starts at its last iteration.
     pub(crate) fn start_at_last(&mut self, id: Loop) {
-        let Some(count) = self.trips.get(&id).copied() else {
+        let Some(count) = self.slots.trips.get(&id).copied() else {
             let last = self.read(Slot::Last(id), Type::I64);
             self.write_reverse(Slot::Counter(id), last);
             return;
@@ -359,73 +376,71 @@ impl Sweeps<'_, '_> {
         }
     }
 
-    /// The records that a level saves: slots with their types. One will do, but if the derivative is differentiated
-    /// itself, it has to be known what lies where in a record, and of one with very many slots it is not.
-    fn records(&self, level: Option<Loop>) -> Vec<Vec<(Slot, Type)>> {
+    /// The records that a level saves. One will do, but if the derivative is differentiated itself, it has to be known
+    /// what lies where in a record, and of one with very many slots it is not.
+    fn records(&self, level: Option<Loop>) -> Vec<Record> {
         const MOST_SLOTS: usize = 100;
-        match self.levels.get(&level) {
-            Some(slots) if level.is_none_or(|id| !self.trips.contains_key(&id)) => {
-                let most = if self.target.nested { MOST_SLOTS } else { slots.len().max(1) };
-                slots.chunks(most).map(<[_]>::to_vec).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The site of a record of a level.
-    fn record_site(&self, level: Option<Loop>, number: usize) -> i64 {
+        let is_saved = level.is_none_or(|id| !self.slots.trips.contains_key(&id));
+        let Some(slots) = self.slots.levels.get(&level).filter(|_| is_saved) else { return Vec::new() };
+        let most = if self.target.nested { MOST_SLOTS } else { slots.len().max(1) };
         let key = level.map_or_else(|| "call".to_owned(), |id| format!("loop {}", id.index()));
-        self.target.site(&self.aug.func.name, &format!("{key} record {number}"))
+        let records = slots.chunks(most).enumerate().map(|(number, slots)| {
+            let mut bytes = 0;
+            let fields = slots.iter().map(|(slot, ty)| {
+                let at = bytes;
+                bytes += ty.size() as i64;
+                (at, *slot, ty.clone())
+            });
+            let fields = fields.collect();
+            Record { site: self.target.site(&self.aug.func.name, &format!("{key} record {number}")), bytes, fields }
+        });
+        records.collect()
     }
 
     /// Save the slots of a level at the end of `block` in the forward sweep.
     pub(crate) fn save(&mut self, block: Block, level: Option<Loop>) {
-        let tape = self.aug.tape.expect("reverse mode has a tape");
-        for (number, slots) in self.records(level).into_iter().enumerate() {
-            let (push, site) = (self.target.runtime.push, self.record_site(level, number));
+        let (push, tape) = (self.target.runtime.push, self.aug.tape.expect("reverse mode has a tape"));
+        for Record { site, bytes, fields } in self.records(level) {
             let mut b = Builder::new(&mut self.aug.func, block);
-            let bytes = b.func.i64(record_bytes(&slots));
+            let bytes = b.func.i64(bytes);
             let record = push.call(&mut b, tape, bytes, site);
-            let mut at = 0;
-            for (slot, ty) in slots {
-                let (size, value) = (ty.size() as i64, self.read_forward(block, slot, ty));
+            for (at, slot, ty) in fields {
+                let value = self.read_forward(block, slot, ty);
                 let mut b = Builder::new(&mut self.aug.func, block);
                 let place = b.offset(record, at);
                 b.store(place, value);
-                at += size;
             }
         }
     }
 
     /// Restore the slots of a level at the end of the current block of the reverse sweep.
     pub(crate) fn restore(&mut self, level: Option<Loop>) {
-        self.cache.clear();
-        for (number, slots) in self.records(level).into_iter().enumerate().rev() {
-            let (pop, tape, site) = (self.target.runtime.pop, self.rev_tape, self.record_site(level, number));
+        self.cursor.cache.clear();
+        let (pop, tape) = (self.target.runtime.pop, self.rev.tape);
+        for Record { site, bytes, fields } in self.records(level).into_iter().rev() {
             let mut b = self.build();
-            let bytes = b.func.i64(record_bytes(&slots));
+            let bytes = b.func.i64(bytes);
             let record = pop.call(&mut b, tape, bytes, site);
-            let mut at = 0;
-            for (slot, ty) in slots {
-                let size = ty.size() as i64;
+            for (at, slot, ty) in fields {
                 let mut b = self.build();
                 let place = b.offset(record, at);
                 let value = b.load(ty, place);
                 self.note_origin(slot, value);
                 self.write_reverse(slot, value);
-                at += size;
             }
         }
     }
 }
 
-/// Bytes of a record.
-fn record_bytes(slots: &[(Slot, Type)]) -> i64 {
-    slots.iter().map(|(_, ty)| ty.size() as i64).sum()
+/// A record on the tape: slots with their types, and where in it they lie.
+struct Record {
+    site: i64,
+    bytes: i64,
+    fields: Vec<(i64, Slot, Type)>,
 }
 
 /// An `alloca` for a value of this type.
-pub(crate) fn alloca(func: &mut Function, prologue: &mut Vec<pullback_ir::Inst>, ty: &Type) -> Value {
+pub(crate) fn alloca(func: &mut Function, prologue: &mut Vec<Inst>, ty: &Type) -> Value {
     let op = Op::Alloca { size: ty.size().max(1), align: ty.align() };
     let inst = func.make_inst(op, Some(Type::Ptr), Flags::NONE, None);
     prologue.push(inst);

@@ -35,7 +35,7 @@ impl Sweeps<'_, '_> {
     /// Copy the loops that may be left by a panic before they are as long as their counts say. To be done before
     /// anything of the loops is recorded.
     pub(crate) fn copy_unrecorded(&mut self) {
-        let mut counted: Vec<Loop> = self.trips.keys().copied().filter(|id| self.has_arrays(*id)).collect();
+        let mut counted: Vec<Loop> = self.slots.trips.keys().copied().filter(|id| self.has_arrays(*id)).collect();
         counted.sort_unstable();
         for id in counted {
             if self.is_small(id) || !self.may_panic(id) {
@@ -48,7 +48,7 @@ impl Sweeps<'_, '_> {
 
     /// Whether the arrays of a loop are small, or not much larger than memory that it walks over.
     fn is_small(&self, id: Loop) -> bool {
-        let (func, count) = (&self.aug.func, self.trips[&id]);
+        let (func, count) = (&self.aug.func, self.slots.trips[&id]);
         match func.as_int(count) {
             Some(count) => (count as u64).saturating_mul(self.all_bytes_of(id)) <= FEW as u64,
             None => is_length(func, count),

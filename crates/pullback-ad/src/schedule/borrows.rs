@@ -1,11 +1,12 @@
 //! Pullbacks that refer to memory of the arguments, which has to be as it was when they run.
 
+use crate::analysis::writes::Inactive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
 use crate::linearise::rule_call::Pullback;
-use crate::plan::recomputable::Stability;
-use crate::session::{Form, Inactive, Session};
+use crate::schedule::recomputable::Recomputable;
+use crate::session::{Form, Session};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Callee, FuncId, Inst, Op};
 
@@ -30,10 +31,10 @@ fn overwritten(session: &Session, aug: &Augmented, cfg: &Cfg, form: Form) -> Res
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    let written = session.written(Inactive::OnlyRead);
-    let stability = Stability::new(aug, cfg, form);
+    let written = session.writers().written(Inactive::OnlyRead);
+    let recomputable = Recomputable::new(aug, cfg, form);
     for (inst, pullback) in pullbacks {
-        if pullback.borrowed.iter().all(|o| !written.contains(o) || stability.stays(inst, *o)) {
+        if pullback.borrowed.iter().all(|o| !written.contains(o) || recomputable.stays(inst, *o)) {
             continue;
         }
         if let Some(owning) = pullback.owning {

@@ -17,29 +17,28 @@
 //!
 //! - what an iteration hands on, to the next one and out of the loop, has cotangents that are known on entry (`Seed`),
 //!   or is written to another place in each iteration (`Memory`). What is handed on from one iteration to the next
-//!   because it would be loaded again there (`Walk`) counts as loaded;
+//!   because it would be loaded there once more (`Walk`) counts as loaded;
 //! - the cotangents of what is written are there before the loop: it is not read later;
 //! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the
 //!   transpose of a later write;
 //! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index
 //!   that is compared with a bound in each iteration is another matter: whether it will run into it is known before
-//!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are reversed
-//!   [jointly](super::joint_calls), there may be any.
+//!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are
+//!   reversed [jointly](super::joint_calls), there may be any.
 
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::{Beside, Linear};
-use crate::plan::recomputable::Stability;
-use crate::plan::{Place, Walks};
 use crate::schedule::Scheduled;
 use crate::schedule::known::stores::Stores;
 use crate::schedule::known::terms::{Term, Terms};
 use crate::schedule::known::{Ends, KnownCotangents, Placed};
+use crate::schedule::recomputable::Recomputable;
+use crate::schedule::walk::{Place, Walks};
 use crate::session::{Disturbs, Form, Session};
-use pullback_ir::cfg::{Cfg, Edge};
+use pullback_ir::cfg::Edge;
 use pullback_ir::counted::{self, Affine, Counted, Step};
-use pullback_ir::dominators::Dominators;
 use pullback_ir::loops::Loops;
 use pullback_ir::{Block, Callee, IntPred, Loop, Op, Terminator, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -123,10 +122,9 @@ pub struct Bound {
 
 /// The loops of a function whose iterations can be reversed jointly.
 pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
-    let Scheduled { aug, form, cfg, doms, loops, trips, .. } = scheduled;
-    // Where the caller's pointers are overwritten, cotangents are known when the primal is through.
-    let late = session.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
-    if *form != Form::Whole || loops.is_empty() || late {
+    let Scheduled { aug, form, cfg, doms, loops, .. } = scheduled;
+    let stores = Stores::new(session, aug);
+    if *form != Form::Whole || loops.is_empty() || stores.late {
         return JointLoops::default();
     }
     let counted = Counted::new(&aug.func, cfg, doms, loops);
@@ -144,12 +142,12 @@ pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
     if plain.is_empty() {
         return JointLoops::default();
     }
-    let stability = Stability::new(aug, cfg, *form);
-    let walks = Walks { func: &aug.func, counted: &counted, stability: &stability };
-    let search = Search { session, aug, cfg, doms, loops, trips, counted: &counted, walks };
+    let recomputable = Recomputable::new(aug, cfg, *form);
+    let walks = Walks { func: &aug.func, counted: &counted, recomputable: &recomputable };
+    let search = Search { session, scheduled, counted: &counted, walks };
     let headers = plain.iter().flat_map(|ways| aug.func.block(loops.get(ways.id).header).params.clone());
     let loads: HashSet<Value> = headers.filter(|param| search.walk(*param).is_some()).collect();
-    let ends = Ends { stores: Some(Stores::new(session, aug)), walks: loads };
+    let ends = Ends { stores: Some(stores), walks: loads };
     let mut known = KnownCotangents::new(aug, cfg, doms, loops, ends);
     let found = plain.into_iter().filter_map(|ways| Some((ways.id, search.look_at(ways, &mut known)?))).collect();
     JointLoops { loops: found, terms: known.terms }
@@ -166,11 +164,7 @@ struct Ways {
 
 struct Search<'a> {
     session: &'a Session<'a>,
-    aug: &'a Augmented,
-    cfg: &'a Cfg,
-    doms: &'a Dominators,
-    loops: &'a Loops,
-    trips: &'a HashMap<Loop, Value>,
+    scheduled: &'a Scheduled,
     counted: &'a Counted<'a>,
     walks: Walks<'a>,
 }
@@ -208,9 +202,10 @@ impl Memory {
 impl Search<'_> {
     fn look_at(&self, ways: Ways, known: &mut KnownCotangents) -> Option<JointLoop> {
         let Ways { id, entry, back, exit } = ways;
-        let data = self.loops.get(id);
+        let data = self.loops().get(id);
         let memory = self.memory(id).filter(Memory::is_apart)?;
-        let after = self.reached_from(exit.to);
+        let mut after = self.scheduled.cfg.reachable_from(exit.to);
+        after.insert(exit.to);
         let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
         if !inside
             || !after
@@ -219,7 +214,7 @@ impl Search<'_> {
         {
             return None;
         }
-        let panics = data.exits.iter().filter(|exit| !self.may_panic() && !self.cfg.can_return(exit.to));
+        let panics = data.exits.iter().filter(|exit| !self.may_panic() && !self.scheduled.cfg.can_return(exit.to));
         let bounds = panics.map(|exit| self.bound(id, entry, back, *exit)).collect::<Option<Vec<Bound>>>()?;
         let mut seeds: Vec<Seed> = Vec::new();
         for value in self.handed_on(id, back.from, known) {
@@ -230,8 +225,8 @@ impl Search<'_> {
             }
         }
         let (mut sums, mut walks) = (Vec::new(), Vec::new());
-        for (position, param) in self.aug.func.block(data.header).params.iter().copied().enumerate() {
-            if !self.aug.linear.active.contains(&param) {
+        for (position, param) in self.aug().func.block(data.header).params.iter().copied().enumerate() {
+            if !self.aug().linear.active.contains(&param) {
                 continue;
             }
             if let Some(mut walk) = self.walk(param) {
@@ -241,7 +236,7 @@ impl Search<'_> {
                 walks.push(walk);
                 continue;
             }
-            let init = counted::argument(&self.aug.func, entry, position);
+            let init = counted::argument(&self.aug().func, entry, position);
             let term = known.total(param)?;
             let of = |term: Term| seeds.iter().position(|seed| seed.cotangent.term == term);
             let seed = if known.terms.is_nothing(term) { None } else { Some(of(term)?) };
@@ -251,50 +246,46 @@ impl Search<'_> {
         good.then_some(JointLoop { entry, exit, latch: back.from, seeds, sums, walks, bounds })
     }
 
+    fn aug(&self) -> &Augmented {
+        &self.scheduled.aug
+    }
+
+    fn loops(&self) -> &Loops {
+        &self.scheduled.loops
+    }
+
     /// The values of a loop that get a cotangent of what comes after one of its iterations.
     fn handed_on(&self, id: Loop, latch: Block, known: &KnownCotangents) -> BTreeSet<Value> {
-        let data = self.loops.get(id).blocks.iter().map(|block| self.aug.func.block(*block));
+        let data = self.loops().get(id).blocks.iter().map(|block| self.aug().func.block(*block));
         let made = data.flat_map(|data| {
-            let results = data.insts.iter().filter_map(|inst| self.aug.func.inst(*inst).result);
+            let results = data.insts.iter().filter_map(|inst| self.aug().func.inst(*inst).result);
             data.params.iter().copied().chain(results)
         });
-        made.filter(|value| known.is_used_in(*value, |b| b == latch || !self.loops.contains(id, b))).collect()
+        made.filter(|value| known.is_used_in(*value, |b| b == latch || !self.loops().contains(id, b))).collect()
     }
 
     /// Whether a panic takes back what was added to shadows.
     fn may_panic(&self) -> bool {
-        self.session.disturbs.get() >= Disturbs::Sums
-    }
-
-    /// The blocks that can be reached from here.
-    fn reached_from(&self, start: Block) -> HashSet<Block> {
-        let mut seen = HashSet::new();
-        let mut work = vec![start];
-        while let Some(block) = work.pop() {
-            if seen.insert(block) {
-                work.extend(self.cfg.successors(block));
-            }
-        }
-        seen
+        self.session.noted.disturbs.get() >= Disturbs::Sums
     }
 
     /// What a loop does with memory; `None` if it is more than can be said.
     fn memory(&self, id: Loop) -> Option<Memory> {
         let mut memory = Memory::default();
-        for block in &self.loops.get(id).blocks {
+        for block in &self.loops().get(id).blocks {
             for linear in self.linear(*block) {
                 match linear {
                     Linear::Load(_, shadow, _) => {
                         for shadow in shadow {
-                            memory.read.insert(self.aug.place(*shadow)?.0);
+                            memory.read.insert(self.aug().place(*shadow)?.0);
                         }
                     }
                     Linear::Store { ty, shadow, .. } => {
-                        let once = self.loops.innermost(*block) == Some(id);
+                        let once = self.loops().innermost(*block) == Some(id);
                         let place = self.walks.pointer(id, shadow[0]).filter(|_| once)?;
-                        let (region, _) = self.aug.place(shadow[0])?;
+                        let (region, _) = self.aug().place(shadow[0])?;
                         // Two places of a region that has several names may be one.
-                        if self.aug.regions.is_shared(region) {
+                        if self.aug().regions.is_shared(region) {
                             return None;
                         }
                         memory.written.entry(region).or_default().push((place, ty.size()));
@@ -310,7 +301,7 @@ impl Search<'_> {
     /// Whether the transposes of a block have to do with what a loop writes.
     fn reads(&self, block: Block, memory: &Memory) -> bool {
         let of_the_loop =
-            |shadow: &Value| self.aug.place(*shadow).is_none_or(|(region, _)| memory.written.contains_key(&region));
+            |shadow: &Value| self.aug().place(*shadow).is_none_or(|(region, _)| memory.written.contains_key(&region));
         !memory.written.is_empty()
             && self.linear(block).any(|linear| match linear {
                 Linear::Load(_, shadow, _) => shadow.iter().any(of_the_loop),
@@ -320,15 +311,18 @@ impl Search<'_> {
     }
 
     fn linear(&self, block: Block) -> impl Iterator<Item = &Linear> {
-        self.aug.linear.of_block(&self.aug.func, block).map(|(_, linear)| linear)
+        self.aug().linear.of_block(&self.aug().func, block).map(|(_, linear)| linear)
     }
 
     /// The bound that decides about a panic in a loop, if every iteration asks for it.
     fn bound(&self, id: Loop, entry: Edge, back: Edge, panic: Edge) -> Option<Bound> {
-        let trips = *self.trips.get(&id)?;
-        let each_time = self.loops.innermost(panic.from) == Some(id) && self.doms.dominates(panic.from, back.from);
-        let Terminator::Branch(cond, ..) = self.aug.func.block(panic.from).term else { return None };
-        let Op::ICmp(pred, index, bound) = self.aug.func.inst(self.aug.func.def_inst(cond)?).op else { return None };
+        let trips = *self.scheduled.trips.get(&id)?;
+        let each_time =
+            self.loops().innermost(panic.from) == Some(id) && self.scheduled.doms.dominates(panic.from, back.from);
+        let Terminator::Branch(cond, ..) = self.aug().func.block(panic.from).term else { return None };
+        let Op::ICmp(pred, index, bound) = self.aug().func.inst(self.aug().func.def_inst(cond)?).op else {
+            return None;
+        };
         // The condition holds on the first edge.
         let or_beyond = match (pred, panic.index) {
             (IntPred::Ult, 1) | (IntPred::Uge, 0) => true,
@@ -336,7 +330,7 @@ impl Search<'_> {
             _ => return None,
         };
         let Place { root: None, constant: start, step: 1 } = self.walks.pointer(id, index)? else { return None };
-        let is_there = self.counted.block(bound).is_none_or(|b| self.doms.dominates(b, entry.from));
+        let is_there = self.counted.block(bound).is_none_or(|b| self.scheduled.doms.dominates(b, entry.from));
         (each_time && is_there && start >= 0).then_some(Bound { trips, start, bound, or_beyond })
     }
 
@@ -344,13 +338,13 @@ impl Search<'_> {
     /// to which it may.
     fn is_quiet(&self, id: Loop, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
         let runtime = &self.session.runtime;
-        let in_loop = self.loops.innermost(block).is_some();
-        let elsewhere = |ptr: Value| self.aug.place(ptr).is_some_and(|(region, _)| may_write(&region));
+        let in_loop = self.loops().innermost(block).is_some();
+        let elsewhere = |ptr: Value| self.aug().place(ptr).is_some_and(|(region, _)| may_write(&region));
         let quiet = |op: &Op| match op {
             Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => elsewhere(*ptr),
             Op::Copy { dst, src, .. } => elsewhere(*dst) && elsewhere(*src),
             // It adds to memory to which nothing is written.
-            Op::Call(Callee::Direct(callee), ..) if self.session.joint.contains(callee) => true,
+            Op::Call(Callee::Direct(callee), ..) if self.session.callees.joint.contains(callee) => true,
             Op::Call(Callee::Direct(callee), ..) => {
                 !in_loop && [runtime.shadow_alloc, runtime.defer_dealloc].contains(callee)
             }
@@ -364,10 +358,10 @@ impl Search<'_> {
             Linear::Call { .. } | Linear::Rule(_) => false,
             _ => true,
         };
-        let data = self.aug.func.block(block);
-        let returns = || self.cfg.successors(block).iter().all(|next| self.cfg.can_return(*next));
-        (self.may_panic() || self.loops.contains(id, block) || returns())
-            && data.insts.iter().all(|inst| quiet(&self.aug.func.inst(*inst).op))
+        let data = self.aug().func.block(block);
+        let returns = || self.scheduled.cfg.successors(block).iter().all(|next| self.scheduled.cfg.can_return(*next));
+        (self.may_panic() || self.loops().contains(id, block) || returns())
+            && data.insts.iter().all(|inst| quiet(&self.aug().func.inst(*inst).op))
             && self.linear(block).all(takes_no_part)
     }
 
@@ -375,11 +369,11 @@ impl Search<'_> {
     fn walk(&self, param: Value) -> Option<Walk> {
         let (Affine { step: Step::Constant(step), .. }, _) = self.walks.walk(param)? else { return None };
         let (id, _, next) = self.counted.recurrence(param)?;
-        let inst = self.aug.func.def_inst(next)?;
-        let [Linear::Load(_, shadow, _)] = self.aug.linear.at(inst) else { return None };
-        let beside =
-            self.session.beside(*self.aug.places.get(&shadow[0]).map(|(object, _)| object)?, &Offsets::any(), None);
-        let once = self.counted.block(next).is_some_and(|block| self.loops.innermost(block) == Some(id));
+        let inst = self.aug().func.def_inst(next)?;
+        let [Linear::Load(_, shadow, _)] = self.aug().linear.at(inst) else { return None };
+        let (object, _) = self.aug().places.get(&shadow[0])?;
+        let beside = Beside::of(&self.session.facts.objects, *object, &Offsets::any(), None);
+        let once = self.counted.block(next).is_some_and(|block| self.loops().innermost(block) == Some(id));
         Some(Walk { param, loaded: once.then_some(next), next: shadow.clone(), step, beside })
     }
 }

@@ -5,23 +5,26 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | `preheader` | on the way into a counted loop, how often it will run is computed: a value that a plan can use |
 //! | `useful` | linear operations whose transposes have nothing to pass on are dropped |
 //! | `borrows` | pullbacks that refer to memory which is written before they run are found |
 //! | [`known`] | cotangents that are known before the reverse sweep, as expressions |
 //! | [`joint_calls`] | calls that compute the value and add to the gradient in one function |
 //! | `joint_loops` | loops that only add things up: each iteration is reversed as soon as it is through |
+//! | [`recomputable`] | which loads give the same value in the reverse sweep |
+//! | [`walk`] | header parameters that are such loads |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmented;
-use crate::plan::preheader::count_loops;
 use crate::schedule::borrows::check_borrows;
 use crate::schedule::joint_loops::JointLoops;
+use crate::schedule::preheader::count_loops;
 use crate::schedule::useful::drop_useless;
 use crate::session::{Form, Session};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::{Irreducible, Loops};
+use pullback_ir::loops::Loops;
 use pullback_ir::{Loop, Value};
 use std::collections::HashMap;
 
@@ -29,8 +32,11 @@ mod borrows;
 pub mod joint_calls;
 pub mod joint_loops;
 pub mod known;
+mod preheader;
+pub mod recomputable;
 pub(crate) mod refill;
-pub(crate) mod useful;
+mod useful;
+pub mod walk;
 
 /// A linear program, and where the transposes of its operations run.
 pub struct Scheduled {
@@ -62,15 +68,14 @@ pub fn schedule(session: &Session, aug: Augmented, form: Form) -> Result<Schedul
 
 /// Split reversal: all transposes run in the reverse sweep.
 pub fn split(mut aug: Augmented, form: Form) -> Result<Scheduled> {
-    let irreducible = |aug: &Augmented, edge: Irreducible| {
+    let counts = count_loops(&mut aug.func).map_err(|edge| {
         Error::new(ErrorKind::Unsupported, "a loop that is entered in its middle")
             .at(aug.func.block(edge.from).term_loc)
             .note("the optimiser made control flow here that has no structured form")
-    };
-    let counts = count_loops(&mut aug.func).map_err(|edge| irreducible(&aug, edge))?;
+    })?;
     let cfg = Cfg::new(&aug.func);
     let doms = Dominators::new(&cfg);
-    let loops = Loops::new(&aug.func, &cfg, &doms).map_err(|edge| irreducible(&aug, edge))?;
+    let loops = Loops::new(&aug.func, &cfg, &doms).expect("a block on the way into a loop keeps its form");
     drop_useless(&mut aug, &cfg);
     let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
     Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops: JointLoops::default() })

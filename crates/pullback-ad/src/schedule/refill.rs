@@ -4,8 +4,8 @@
 //! adds the same cotangent back. If the zero left is `−0`, the addition gives back exactly what was there, since `−0 +
 //! g` is `g`, and the optimiser may drop both: the shadow is only read. With `+0` it may not, for `0 + −0` is `0`.
 //!
-//! Nobody must ever see that `−0`. So it is only left where the cotangent that was taken is sure to come back in the
-//! same block: the stored value reaches the loaded one through sums alone, each with the coefficient one. What then
+//! The caller must never see that `−0`. So it is only left where the cotangent that was taken is sure to come back in
+//! the same block: the stored value reaches the loaded one through sums alone, each with the coefficient one. What then
 //! stands in the place is a sum that contains the cotangent itself, which is `−0` only if the place held `−0` before.
 
 use crate::linearise::linear::Linear;

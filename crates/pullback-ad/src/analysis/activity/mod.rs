@@ -62,6 +62,18 @@ impl ActiveSet {
         reached(facts, object).into_iter().any(|o| self.is_active_object(o))
     }
 
+    /// Whether a pointer of `func`, or a pointer in an aggregate of it, has shadows.
+    pub fn has_shadow(&self, facts: &Facts, func: FuncId, value: Value) -> bool {
+        facts.object(func, value).into_iter().chain(facts.field_objects(func, value)).any(|o| self.is_shadowed(o))
+    }
+
+    /// Whether a value of type `ty` is a word that takes part: an integer that is a float's bits at one time and a
+    /// pointer, or a number, at another. It has a cotangent as if it were a float, and a shadow as if it were a pointer.
+    pub fn is_word(&self, facts: &Facts, func: FuncId, ty: &Type, value: Value) -> bool {
+        let reaches = || facts.carried_object(func, value).is_some_and(|o| self.is_shadowed(o));
+        facts.is_word(func, ty, value) && (self.is_active(func, value) || reaches())
+    }
+
     /// Whether the result of a function is active.
     pub fn returns_active(&self, func: FuncId) -> bool {
         self.values.contains(&(func, None))

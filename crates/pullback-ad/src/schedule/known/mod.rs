@@ -13,9 +13,8 @@
 //! what remains is what the loop is left with, and it must not depend on what changes in the loop.
 //!
 //! Expressions start from the seed that a function is given ([`Node::Seed`]), and from the shadows of places that are
-//! written once and for all ([`stores`]). [`emit`] computes them.
+//! written once and for all ([`stores`]). `reverse/known.rs` computes them.
 
-pub mod emit;
 mod place;
 pub mod stores;
 pub mod terms;

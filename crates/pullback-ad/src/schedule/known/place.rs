@@ -1,5 +1,4 @@
-//! Where expressions can be computed: all that they take from the program is there, or can be computed again from what
-//! is.
+//! Where expressions can be computed: all that they take from the program is there, or can be recomputed from what is.
 
 use crate::schedule::known::terms::{Leaf, Node, Term};
 use crate::schedule::known::{KnownCotangents, settled};
@@ -8,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// How many blocks on it is looked for one where all factors are there.
 const MOST_BLOCKS: usize = 32;
-/// How many instructions deep a factor is computed again, ahead of where the program does.
+/// How many instructions deep a factor is recomputed, ahead of where the program does.
 const MOST_RECOMPUTED: usize = 6;
 
 /// A place in the program: before the instruction of this number in a block.
@@ -20,7 +19,7 @@ pub struct Spot {
     pub position: usize,
 }
 
-/// An expression that is to be computed at a place, and the values that have to be computed again for it, because the
+/// An expression that is to be computed at a place, and the values that have to be recomputed for it, because the
 /// program gets to them later.
 #[derive(Clone, Debug)]
 pub struct Placed {
@@ -112,8 +111,7 @@ impl KnownCotangents<'_> {
         })
     }
 
-    /// The values that have to be computed again at a place for an expression, because they have not been made there
-    /// yet.
+    /// The values that have to be recomputed at a place for an expression, because they have not been made there yet.
     fn recomputed_for(&self, term: Term, at: Spot) -> HashSet<Value> {
         let mut work: Vec<Value> = Vec::new();
         for leaf in self.terms.leaves(term) {
@@ -124,7 +122,7 @@ impl KnownCotangents<'_> {
         let mut missing = HashSet::new();
         while let Some(value) = work.pop() {
             if !self.is_at_hand(value, at) && missing.insert(value) {
-                let inst = self.aug.func.def_inst(value).expect("only results of instructions are computed again");
+                let inst = self.aug.func.def_inst(value).expect("only results of instructions are recomputed");
                 work.extend(self.aug.func.inst(inst).op.operands());
             }
         }

@@ -1,27 +1,26 @@
 //! Stores whose cotangents are known from the start: those that are the last thing that is done with their places.
 //!
-//! What lies in the shadow of a place when the derivative begins is the cotangent of what the place holds in the end. If
-//! no transpose touches the shadow before that of the store, it is the cotangent of the value that is stored, all the
-//! way up to there.
+//! What lies in the shadow of a place when the derivative begins is the cotangent of what the place holds in the end.
+//! If no transpose touches the shadow before that of the store, it is the cotangent of the value that is stored, all
+//! the way up to there.
 
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
 use crate::session::Session;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{Block, FuncId, Inst, Value};
-use std::collections::HashSet;
 
 /// Tells of the stores of a whole derivative whether their cotangents are known from the start.
 pub struct Stores<'a> {
     session: &'a Session<'a>,
-    /// Whether cotangents that the caller gave are settled when the primal is through.
-    late: bool,
+    /// Whether cotangents that the caller gave are known only when the primal is through.
+    pub late: bool,
 }
 
 impl<'a> Stores<'a> {
     /// For the linear program of a derivative.
     pub fn new(session: &'a Session<'a>, aug: &Augmented) -> Self {
-        let late = session.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
+        let late = session.writes.settles || aug.linear.all().any(|(_, linear)| linear.reads_words());
         Stores { session, late }
     }
 
@@ -78,15 +77,10 @@ fn is_last(aug: &Augmented, cfg: &Cfg, block: Block, inst: Inst, store: &Linear)
         })
     };
     let mut rest = aug.func.block(block).insts.iter().skip_while(|other| **other != inst).skip(1);
-    let (mut seen, mut work) = (HashSet::new(), cfg.successors(block).to_vec());
-    while let Some(next) = work.pop() {
-        if seen.insert(next) {
-            work.extend(cfg.successors(next));
-        }
-    }
-    if seen.contains(&block) {
+    let after = cfg.reachable_from(block);
+    if after.contains(&block) {
         return false;
     }
-    let mut later = seen.iter().flat_map(|b| aug.linear.of_block(&aug.func, *b)).map(|(_, linear)| linear);
+    let mut later = after.iter().flat_map(|b| aug.linear.of_block(&aug.func, *b)).map(|(_, linear)| linear);
     !rest.any(|inst| aug.linear.at(*inst).iter().any(touches)) && !later.any(touches)
 }

@@ -1,36 +1,36 @@
 //! Known cotangents, computed: the code of expressions.
 
-use crate::reverse::transpose::neutral;
+use crate::reverse::cotangents::neutral;
 use crate::schedule::known::Placed;
 use crate::schedule::known::terms::{Node, Term, Terms};
 use pullback_ir::{Block, Builder, Flags, Function, Inst, Type, Value};
 use std::collections::HashMap;
 
 /// Computes expressions at the end of a block that is being written.
-pub struct Emitter<'t> {
+pub(crate) struct Emitter<'t> {
     terms: &'t Terms,
     strong_zero: bool,
     /// The cotangents of the function's result, by batch direction.
     seeds: Vec<Value>,
     /// What calls with joint reversal gave back: the cotangents of their active arguments, by number and batch
     /// direction.
-    pub given: HashMap<Inst, Vec<Vec<Value>>>,
+    pub(crate) given: HashMap<Inst, Vec<Vec<Value>>>,
     block: Option<Block>,
     /// Expressions that have been computed in this block, by batch direction.
     made: HashMap<(Term, usize), Value>,
-    /// Values of the program that have been computed again in this block.
+    /// Values of the program that have been recomputed in this block.
     recomputed: HashMap<Value, Value>,
 }
 
 impl<'t> Emitter<'t> {
     /// For the expressions of a function whose result has these cotangents.
-    pub fn new(terms: &'t Terms, strong_zero: bool, seeds: Vec<Value>) -> Self {
+    pub(crate) fn new(terms: &'t Terms, strong_zero: bool, seeds: Vec<Value>) -> Self {
         let (given, made, recomputed) = (HashMap::new(), HashMap::new(), HashMap::new());
         Emitter { terms, strong_zero, seeds, given, block: None, made, recomputed }
     }
 
     /// An expression in a batch direction, at the end of a block.
-    pub fn value(&mut self, func: &mut Function, block: Block, placed: &Placed, direction: usize) -> Value {
+    pub(crate) fn value(&mut self, func: &mut Function, block: Block, placed: &Placed, direction: usize) -> Value {
         if self.block.replace(block) != Some(block) {
             self.made.clear();
             self.recomputed.clear();
@@ -82,7 +82,7 @@ impl<'t> Emitter<'t> {
         if let Some(made) = self.recomputed.get(&value) {
             return *made;
         }
-        let inst = b.func.def_inst(value).expect("only results of instructions are computed again");
+        let inst = b.func.def_inst(value).expect("only results of instructions are recomputed");
         let op = b.func.inst(inst).op.clone();
         let operands: HashMap<Value, Value> =
             op.operands().into_iter().map(|operand| (operand, self.primal(b, operand, placed))).collect();

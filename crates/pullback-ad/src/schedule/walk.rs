@@ -1,8 +1,8 @@
 //! Header parameters that are loads at an affine place.
 //!
 //! A loop over neighbours, `x[i]` and `x[i + 1]`, is optimised to one load in each iteration: what was `x[i + 1]` is
-//! handed on as the next iteration's `x[i]`. If nobody writes there, that parameter need not be kept, for it can be
-//! loaded again.
+//! handed on as the next iteration's `x[i]`. If nothing is written there, that parameter need not be kept: a load
+//! recomputes it.
 //!
 //! ```text
 //!   v1 = load f64 v0                   the first place
@@ -16,7 +16,7 @@
 //!   branch v9, b2, b1(v7, v4)
 //! ```
 
-use crate::plan::Stability;
+use crate::schedule::recomputable::Recomputable;
 use pullback_ir::counted::{Affine, Counted, Step};
 use pullback_ir::{BinOp, Function, Inst, Loop, Op, Value};
 
@@ -27,8 +27,8 @@ pub struct Walks<'a> {
     pub func: &'a Function,
     /// Its loops.
     pub counted: &'a Counted<'a>,
-    /// Which of its loads may be done again.
-    pub stability: &'a Stability<'a>,
+    /// Which of its loads may be recomputed.
+    pub recomputable: &'a Recomputable<'a>,
 }
 
 /// An address or index in iteration `i`: `root + constant + i·step`, modulo 2⁶⁴.
@@ -49,7 +49,8 @@ impl Walks<'_> {
     /// The place that a header parameter is a load from, and its alignment.
     pub fn walk(&self, value: Value) -> Option<(Affine, u64)> {
         let (id, init, next) = self.counted.recurrence(value)?;
-        let ((first, first_align), (after, after_align)) = (self.stable_load(init)?, self.stable_load(next)?);
+        let ((first, first_align), (after, after_align)) =
+            (self.recomputable_load(init)?, self.recomputable_load(next)?);
         if !self.counted.is_invariant(id, first) {
             return None;
         }
@@ -61,11 +62,11 @@ impl Walks<'_> {
         })
     }
 
-    /// Where a value is loaded from, if the load may be done again.
-    fn stable_load(&self, value: Value) -> Option<(Value, u64)> {
+    /// Where a value is loaded from, if the load may be recomputed.
+    fn recomputable_load(&self, value: Value) -> Option<(Value, u64)> {
         let inst: Inst = self.func.def_inst(value)?;
         let Op::Load { ptr, align } = self.func.inst(inst).op else { return None };
-        self.stability.is_stable(inst).then_some((ptr, align))
+        self.recomputable.is_recomputable(inst).then_some((ptr, align))
     }
 
     /// Where a pointer points, by the iteration number of loop `id`.

@@ -1,4 +1,4 @@
-//! Loads that give the same value when they are done again after the forward sweep.
+//! Loads that the reverse sweep may recompute: they give the same value after the forward sweep.
 //!
 //! Such a load is from a place that nothing may overwrite between the load and the end of the sweep. What is freed is
 //! only given back when the tape is dropped, so it does not matter here.
@@ -21,8 +21,8 @@ struct Write {
     bytes: Option<(Offsets, u64)>,
 }
 
-/// What is written where.
-pub struct Stability<'a> {
+/// What is written where, and so which loads may be recomputed.
+pub struct Recomputable<'a> {
     aug: &'a Augmented,
     cfg: &'a Cfg,
     form: Form,
@@ -37,10 +37,10 @@ pub struct Stability<'a> {
     after: RefCell<HashMap<Block, HashSet<Block>>>,
 }
 
-impl<'a> Stability<'a> {
+impl<'a> Recomputable<'a> {
     /// Look at all writes of the function.
     pub fn new(aug: &'a Augmented, cfg: &'a Cfg, form: Form) -> Self {
-        let mut this = Stability {
+        let mut this = Recomputable {
             aug,
             cfg,
             form,
@@ -93,20 +93,22 @@ impl<'a> Stability<'a> {
         }
     }
 
-    /// Whether nothing may write to an object after an instruction.
-    pub fn stays(&self, inst: Inst, object: ObjId) -> bool {
-        if self.form.is_apart() {
-            return false;
-        }
-        let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
-        let after = blocks_after(self.cfg, block);
-        let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
-        let writes = self.writes.get(&self.aug.regions.region(object)).into_iter().flatten();
-        !self.calls.iter().any(|at| later(*at)) && !writes.map(|write| write.at).any(later)
+    /// Whether this place in the program may be reached after an instruction.
+    fn is_later(&self, at: Position, (block, position): Position) -> bool {
+        let mut after = self.after.borrow_mut();
+        let after = after.entry(block).or_insert_with(|| self.cfg.reachable_from(block));
+        after.contains(&at.0) || (at.0 == block && at.1 > position)
     }
 
-    /// Whether this is a load that may be done again.
-    pub fn is_stable(&self, inst: Inst) -> bool {
+    /// Whether nothing may write to an object after an instruction.
+    pub fn stays(&self, inst: Inst, object: ObjId) -> bool {
+        let Some(here) = self.positions.get(&inst).filter(|_| !self.form.is_apart()) else { return false };
+        let writes = self.writes.get(&self.aug.regions.region(object)).into_iter().flatten().map(|write| write.at);
+        !self.calls.iter().copied().chain(writes).any(|at| self.is_later(at, *here))
+    }
+
+    /// Whether this is a load that the reverse sweep may recompute.
+    pub fn is_recomputable(&self, inst: Inst) -> bool {
         let data = self.aug.func.inst(inst);
         let Op::Load { ptr, .. } = data.op else { return false };
         if data.result.is_some_and(|r| self.aug.pinned.contains(&r)) {
@@ -119,30 +121,14 @@ impl<'a> Stability<'a> {
         if self.form.is_apart() {
             return self.aug.unwritten.contains(object);
         }
-        let Some((block, position)) = self.positions.get(&inst).copied() else { return false };
+        let Some(here) = self.positions.get(&inst) else { return false };
         let width = data.result.map_or(8, |r| self.aug.func.ty(r).size());
-        let mut after = self.after.borrow_mut();
-        let after = after.entry(block).or_insert_with(|| blocks_after(self.cfg, block));
-        let later = |at: Position| after.contains(&at.0) || (at.0 == block && at.1 > position);
+        let later = |at: &Position| self.is_later(*at, *here);
         let overwrites = |write: &Write| {
             let may_touch = |(at, bytes): &(Offsets, u64)| at.overlaps(*bytes, &place, width);
-            later(write.at) && write.bytes.as_ref().is_none_or(may_touch)
+            later(&write.at) && write.bytes.as_ref().is_none_or(may_touch)
         };
-        let by_rule = || self.aug.regions.is_shared(*object) && self.rules.iter().any(|at| later(*at));
-        !self.calls.iter().any(|at| later(*at))
-            && !by_rule()
-            && !self.writes.get(&region).into_iter().flatten().any(overwrites)
+        let by_rule = || self.aug.regions.is_shared(*object) && self.rules.iter().any(later);
+        !self.calls.iter().any(later) && !by_rule() && !self.writes.get(&region).into_iter().flatten().any(overwrites)
     }
-}
-
-/// The blocks that can run after `block` and still return.
-fn blocks_after(cfg: &Cfg, block: Block) -> HashSet<Block> {
-    let mut seen = HashSet::new();
-    let mut next: Vec<Block> = cfg.successors(block).to_vec();
-    while let Some(b) = next.pop() {
-        if cfg.can_return(b) && seen.insert(b) {
-            next.extend(cfg.successors(b));
-        }
-    }
-    seen
 }
