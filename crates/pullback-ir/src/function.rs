@@ -262,6 +262,29 @@ impl Function {
         }
     }
 
+    /// What makes this value, if an instruction does.
+    pub fn def_op(&self, value: Value) -> Option<&Op> {
+        self.def_inst(value).map(|inst| &self.inst(inst).op)
+    }
+
+    /// The result of an instruction.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn result(&self, inst: Inst) -> Value {
+        self.inst(inst).result.unwrap_or_else(|| panic!("{:?} has no result", self.inst(inst).op))
+    }
+
+    /// The instructions of all blocks, in layout order.
+    pub fn insts(&self) -> impl Iterator<Item = Inst> + '_ {
+        self.blocks().flat_map(|block| self.block(block).insts.iter().copied())
+    }
+
+    /// What the instructions of all blocks do, in layout order.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.insts().map(|inst| &self.inst(inst).op)
+    }
+
     /// Append a new block.
     pub fn add_block(&mut self) -> Block {
         let block = Block::from_index(self.blocks.len());
@@ -352,6 +375,24 @@ impl Function {
             self.insts[inst.index()].result = Some(value);
         }
         inst
+    }
+
+    /// The same instruction on other operands, in no block yet.
+    pub fn copy_inst(&mut self, inst: Inst, map: impl FnMut(Value) -> Value) -> Inst {
+        let InstData { op, result, flags, loc } = self.inst(inst).clone();
+        let ty = result.map(|result| self.ty(result).clone());
+        self.make_inst(op.map_operands(map), ty, flags, loc)
+    }
+
+    /// Cut a block in two: a new block has its instructions from a position on, and its end. The first half has no end
+    /// yet.
+    pub fn split_block(&mut self, block: Block, at: usize) -> Block {
+        let rest = self.add_block();
+        let data = self.block_mut(block);
+        let insts = data.insts.split_off(at);
+        let (term, term_loc) = (std::mem::replace(&mut data.term, Terminator::Unreachable), data.term_loc.take());
+        *self.block_mut(rest) = BlockData { params: Vec::new(), insts, term, term_loc };
+        rest
     }
 
     /// Predecessors of each block, by block index; a block that jumps twice to the same target counts twice.
