@@ -27,14 +27,8 @@ impl Augmenter<'_, '_> {
                 parts = (0..=width).map(|i| b.value(Op::ExtractValue(all, i as u32), old_ty.clone())).collect();
             }
             let result = parts[0];
-            self.values.insert(old_result, result);
-            if let Some(object) = self.object(old_result) {
-                self.out.places.insert(result, (object, self.session.facts.offset(self.id, old_result)));
-            }
-            if self.session.active.is_active(self.id, old_result) {
-                self.out.linear.active.insert(result);
-                active_result = Some(result);
-            }
+            self.bind(old_result, result);
+            active_result = self.is_active(old_result).then_some(result);
             if doubled {
                 self.set_companion(old_result, result, parts.split_off(1));
             }

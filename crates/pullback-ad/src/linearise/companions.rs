@@ -9,7 +9,8 @@
 //! | aggregate | the companions of its fields | the companions of its fields |
 //!
 //! So the companions of forward mode mirror their primals, and those of reverse mode are shadow pointers and nothing
-//! else. This is the one place where the two differ.
+//! else. For values this is the one place where the modes differ; for instructions it is `memory`, beside what the tape
+//! of reverse mode is there for.
 
 use crate::analysis::types::plain;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,6 +18,11 @@ use crate::linearise::augment::Augmenter;
 use pullback_ir::{BinOp, CastOp, Constant, IntPred, Op, Type, Value, ValueDef};
 
 impl Augmenter<'_, '_> {
+    /// Whether shadows mirror their primals.
+    fn is_forward(&self) -> bool {
+        self.out.tape.is_none()
+    }
+
     /// The new value of an old one.
     pub(crate) fn get(&mut self, old: Value) -> Value {
         if let Some(new) = self.values.get(&old) {
@@ -38,24 +44,16 @@ impl Augmenter<'_, '_> {
         if let Some(shadows) = self.shadows.get(&new) {
             return Ok(shadows.clone());
         }
-        let width = self.width();
         match self.old.as_const(old) {
             Some(Constant::Global(global)) => {
-                // A constant table where memory with a shadow may stand too: its shadow is zero and nobody reads what
-                // is added to it.
+                // A constant table where memory with a shadow may stand too: its shadow is zero, and what is added to
+                // it is not read.
                 let data = self.session.module.global(*global);
-                let (size, align) = (data.size.max(1), data.align.max(8));
-                let mut shadows = Vec::new();
-                for _ in 0..width {
-                    let shadow = self.prologue_value(Op::Alloca { size, align }, Type::Ptr);
-                    self.zero_fill(shadow, size, align);
-                    self.out.stack.insert(shadow);
-                    shadows.push(shadow);
-                }
+                let shadows = self.zero_shadows(data.size.max(1), data.align.max(8));
                 self.bind_shadows(old, new, shadows.clone());
                 Ok(shadows)
             }
-            _ if self.points_nowhere(old) => Ok(vec![new; width]),
+            _ if self.points_nowhere(old) => Ok(vec![new; self.width()]),
             _ => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
                 .note("it may point to constant memory or to memory with a shadow, depending on a run-time condition")),
         }

@@ -10,7 +10,7 @@ use crate::linearise::linear::{Beside, Linear};
 use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
-const INLINE_BYTES: u64 = 128;
+pub(super) const INLINE_BYTES: u64 = 128;
 
 impl Augmenter<'_, '_> {
     /// The floats of a region become constants.

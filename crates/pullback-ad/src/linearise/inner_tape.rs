@@ -128,8 +128,7 @@ impl Augmenter<'_, '_> {
             shadows = again(self);
         }
         if lanes > 0 {
-            let new = self.func.inst(inst).result.expect("a push or pop has a result");
-            self.bind_shadows(old, new, shadows);
+            self.bind_shadows(old, self.func.result(inst), shadows);
         }
         Ok(())
     }

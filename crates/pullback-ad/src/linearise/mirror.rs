@@ -102,8 +102,7 @@ impl Augmenter<'_, '_> {
             .label("written here"));
         }
         let primal = self.get(ptr);
-        let before = self.push(Op::Load { ptr: primal, align }, Some(Type::I64), data);
-        let before = self.func.inst(before).result.expect("a load has a result");
+        let before = self.load_each(data, &[primal], align, &Type::I64)[0];
         let (after, callee) = (self.get(value), self.session.runtime.recount);
         for place in self.shadow(ptr)? {
             self.builder().call_void(callee, vec![place, before, after]);

@@ -4,7 +4,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
-use pullback_ir::{BinOp, CastOp, Constant, InstData, Op, Type, Value};
+use pullback_ir::{BinOp, CastOp, Constant, InstData, MathFn, Op, Type, Value};
 use pullback_rules::{Coefficient, Factor, rule};
 
 impl Augmenter<'_, '_> {
@@ -34,8 +34,7 @@ impl Augmenter<'_, '_> {
 
     /// The linear operation of an active instruction without effects: a table.
     fn linear_form(&mut self, data: &InstData, result: Value) -> Result<Linear> {
-        let flags = data.flags.fast_math();
-        let active = |v: Value| self.is_active(v).then(|| self.values[&v]);
+        let active = |v: Value| self.active(v);
         Ok(match &data.op {
             Op::Bin(BinOp::FAdd, a, b) => {
                 Linear::Sum(result, terms([(active(*a), Coefficient::ONE), (active(*b), Coefficient::ONE)]))
@@ -58,19 +57,7 @@ impl Augmenter<'_, '_> {
                 let divisor = (!is_reciprocal).then(|| self.get(*b));
                 Linear::Quotient { result, x, y, divisor }
             }
-            Op::Bin(BinOp::FRem, a, b) => {
-                // r = x − k·y with a whole k, which is (x − r) / y and not the quotient without its fraction: 0.9 / 0.1
-                // is rounded to 9, and 0.9 % 0.1 is nearly 0.1.
-                let (x, y) = (active(*a), active(*b));
-                let (a, b) = (self.get(*a), self.get(*b));
-                let mut build = self.builder();
-                build.loc = data.loc;
-                let multiple = build.bin(BinOp::FSub, a, result);
-                let quotient = build.bin(BinOp::FDiv, multiple, b);
-                let whole = build.math(pullback_ir::MathFn::Rint, vec![quotient]);
-                let c = build.fneg(whole);
-                Linear::Sum(result, terms([(x, Coefficient::ONE), (y, Factor::Value(c).into())]))
-            }
+            Op::Bin(BinOp::FRem, a, b) => self.remainder(data, result, *a, *b),
             Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MINUS_ONE)])),
             Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::ONE)])),
             Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),
@@ -82,34 +69,12 @@ impl Augmenter<'_, '_> {
                         self.tangents.insert(new, vec![new; self.width()]);
                         return Some(new);
                     }
-                    self.is_active(v).then(|| self.values[&v])
+                    self.active(v)
                 };
                 let (a, b) = (side(*a), side(*b));
                 Linear::Select(result, self.get(*c), a, b)
             }
-            Op::Math(function, args) => {
-                let tangents: Vec<Option<Value>> = args.iter().map(|a| active(*a)).collect();
-                let is_constant = self.old.as_const(args[0]).is_some();
-                let args: Vec<Value> = args.iter().map(|a| self.get(*a)).collect();
-                let mut build = self.builder();
-                build.flags = flags;
-                build.loc = data.loc;
-                let rule = rule(*function);
-                match rule.choice {
-                    Some(first) => {
-                        // At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM
-                        // may swap them.
-                        let (x, y) = if is_constant { (1, 0) } else { (0, 1) };
-                        let returns_x = first.emit(&mut build, &[args[x], args[y]], result);
-                        Linear::Select(result, returns_x, tangents[x], tangents[y])
-                    }
-                    None => {
-                        let partials = rule.coefficients(&mut build, &args, result, |i| tangents[i].is_some());
-                        let products = tangents.into_iter().zip(partials);
-                        Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((t, p?)))))
-                    }
-                }
-            }
+            Op::Math(function, args) => self.function(data, result, *function, args),
             Op::ExtractValue(a, i) => Linear::Extract(result, self.get(*a), *i),
             Op::InsertValue(a, b, i) => {
                 let (a, b) = (active(*a), active(*b).filter(|_| !self.old.ty(*b).is_int()));
@@ -117,6 +82,49 @@ impl Augmenter<'_, '_> {
             }
             op => return Err(Error::internal(format!("no linear form for {op:?}"))),
         })
+    }
+
+    /// The new value of an old one that is active.
+    pub(super) fn active(&self, old: Value) -> Option<Value> {
+        self.is_active(old).then(|| self.values[&old])
+    }
+
+    /// `r = x − k·y` with a whole `k`, which is `(x − r) / y` and not the quotient without its fraction: 0.9 / 0.1 is
+    /// rounded to 9, and 0.9 % 0.1 is nearly 0.1.
+    fn remainder(&mut self, data: &InstData, result: Value, x: Value, y: Value) -> Linear {
+        let (dx, dy) = (self.active(x), self.active(y));
+        let (x, y) = (self.get(x), self.get(y));
+        let mut build = self.builder();
+        build.loc = data.loc;
+        let multiple = build.bin(BinOp::FSub, x, result);
+        let quotient = build.bin(BinOp::FDiv, multiple, y);
+        let whole = build.math(MathFn::Rint, vec![quotient]);
+        let c = build.fneg(whole);
+        Linear::Sum(result, terms([(dx, Coefficient::ONE), (dy, Factor::Value(c).into())]))
+    }
+
+    /// A float function, by its rule.
+    fn function(&mut self, data: &InstData, result: Value, function: MathFn, args: &[Value]) -> Linear {
+        let tangents: Vec<Option<Value>> = args.iter().map(|a| self.active(*a)).collect();
+        let is_constant = self.old.as_const(args[0]).is_some();
+        let args: Vec<Value> = args.iter().map(|a| self.get(*a)).collect();
+        let mut build = self.builder();
+        (build.flags, build.loc) = (data.flags.fast_math(), data.loc);
+        let rule = rule(function);
+        match rule.choice {
+            Some(first) => {
+                // At a tie with a constant the other operand counts as returned, on whichever side it is: LLVM may swap
+                // them.
+                let (x, y) = if is_constant { (1, 0) } else { (0, 1) };
+                let returns_x = first.emit(&mut build, &[args[x], args[y]], result);
+                Linear::Select(result, returns_x, tangents[x], tangents[y])
+            }
+            None => {
+                let partials = rule.coefficients(&mut build, &args, result, |i| tangents[i].is_some());
+                let products = tangents.into_iter().zip(partials);
+                Linear::Sum(result, terms(products.filter_map(|(t, p)| Some((t, p?)))))
+            }
+        }
     }
 
     fn pure_pointer(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {

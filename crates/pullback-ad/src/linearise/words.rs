@@ -6,12 +6,10 @@ use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::Augmenter;
+use crate::linearise::copies::INLINE_BYTES;
 use crate::linearise::linear::{CopiedWord, Linear};
 use pullback_ir::{Constant, Inst, InstData, Op, Type, Value};
 use std::collections::BTreeSet;
-
-/// Regions up to this many bytes are copied lane by lane in line.
-const INLINE_BYTES: u64 = 128;
 
 impl Augmenter<'_, '_> {
     /// A word comes with its shadow: in the forward sweep zero, unless it is a pointer.
@@ -33,11 +31,7 @@ impl Augmenter<'_, '_> {
         }
         let ty = self.old.ty(old_result).clone();
         let places = self.shadow(ptr)?;
-        let mut words = Vec::new();
-        for place in &places {
-            let inst = self.push(Op::Load { ptr: *place, align }, Some(ty.clone()), data);
-            words.push(self.func.inst(inst).result.expect("a load has a result"));
-        }
+        let words = self.load_each(data, &places, align, &ty);
         self.set_companion(old_result, result, words.clone());
         if mixed {
             self.out.pinned.extend(&words);
@@ -123,7 +117,7 @@ impl Augmenter<'_, '_> {
         let is_word = self.session.is_word(self.id, value);
         let pointer = *ty == Type::Ptr && self.has_shadow(value);
         let stored = if pointer || is_word { self.companion(value)? } else { vec![self.func.i64(0); self.width()] };
-        let active = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
+        let active = self.active(value);
         for (direction, place) in self.shadow(ptr)?.into_iter().enumerate() {
             let mut b = self.builder();
             b.loc = data.loc;

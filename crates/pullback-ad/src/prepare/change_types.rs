@@ -39,8 +39,8 @@ pub fn change_types(
 
 /// The float or pointer that was cast to the integer `value`, if all its bits are in it.
 fn source_of_bits(func: &Function, value: Value) -> Option<Value> {
-    let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = func.inst(func.def_inst(value)?).op else { return None };
-    (func.ty(value).is_int() && func.ty(from).size() == func.ty(value).size()).then_some(from)
+    let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = func.def_op(value)? else { return None };
+    (func.ty(value).is_int() && func.ty(*from).size() == func.ty(value).size()).then_some(*from)
 }
 
 /// Whether an integer is stored that was a float or a pointer the moment before.
@@ -152,11 +152,10 @@ impl Pass<'_> {
             (Some(c @ (Constant::Undef | Constant::Poison)), _) => return self.func.constant(ty.clone(), c),
             _ => {}
         }
-        if let Some(inst) = self.func.def_inst(value)
-            && let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt | CastOp::IntToPtr, from) = self.func.inst(inst).op
-            && self.func.ty(from) == ty
+        if let Some(Op::Cast(CastOp::Bitcast | CastOp::PtrToInt | CastOp::IntToPtr, from)) = self.func.def_op(value)
+            && self.func.ty(*from) == ty
         {
-            return from;
+            return *from;
         }
         self.cast(value, ty.clone(), loc)
     }
@@ -169,6 +168,6 @@ impl Pass<'_> {
         };
         let inst = self.func.make_inst(Op::Cast(op, value), Some(ty), Flags::NONE, loc);
         self.out.push(inst);
-        self.func.inst(inst).result.expect("a cast has a result")
+        self.func.result(inst)
     }
 }

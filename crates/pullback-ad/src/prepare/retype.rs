@@ -28,7 +28,7 @@ pub fn cleanup_params(module: &Module, facts: &Facts) -> CleanupParams {
     let mut called = HashSet::new();
     for id in &facts.functions {
         let func = module.func(*id);
-        for op in func.blocks().flat_map(|b| &func.block(b).insts).map(|i| &func.inst(*i).op) {
+        for op in func.ops() {
             if let Op::Call(Callee::Direct(callee), ..) = op {
                 called.insert(*callee);
             }
@@ -58,12 +58,9 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts, cleanups: &Cleanup
             }
         }
     }
-    let calls_changed = func.blocks().flat_map(|b| &func.block(b).insts).any(|i| {
-        let cleanup = func.inst(*i).op.cleanup();
-        cleanup.is_some_and(|c| {
-            let wanted = cleanups.get(&c.func);
-            wanted.is_some_and(|types| c.args.iter().map(|v| func.ty(*v)).ne(types))
-        })
+    let calls_changed = func.ops().filter_map(Op::cleanup).any(|cleanup| {
+        let wanted = cleanups.get(&cleanup.func);
+        wanted.is_some_and(|types| cleanup.args.iter().map(|v| func.ty(*v)).ne(types))
     });
     if targets.is_empty() && fixed.is_empty() && !calls_changed && !stores_bits(func) {
         return false;

@@ -74,14 +74,13 @@ fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
 
 /// The wide integer of which this is a half: where the memory behind it says nothing, as in an enum that is passed in.
 fn halved(func: &Function, bits: Value) -> Option<Value> {
-    let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
     let half = func.ty(bits);
-    let Some(Op::Cast(CastOp::Trunc, from)) = made_by(bits) else { return None };
-    let wide = match made_by(*from) {
+    let Some(Op::Cast(CastOp::Trunc, from)) = func.def_op(bits) else { return None };
+    let wide = match func.def_op(*from) {
         Some(Op::Bin(BinOp::LShr, wide, by)) if func.as_int(*by) == Some(half.size() as i128 * 8) => *wide,
         _ => *from,
     };
-    let is_load = matches!(made_by(wide), Some(Op::Load { .. }));
+    let is_load = matches!(func.def_op(wide), Some(Op::Load { .. }));
     (is_load && is_wide(func.ty(wide)) && func.ty(wide).size() == 2 * half.size()).then_some(wide)
 }
 
@@ -92,12 +91,11 @@ fn is_float_place(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64
 
 /// Whether a wide integer is put together of halves of which one may be a float's bits.
 fn holds_half_float(func: &Function, value: Value) -> bool {
-    let Some(inst) = func.def_inst(value) else { return false };
-    match func.inst(inst).op {
-        Op::Bin(BinOp::Or, a, b) => holds_half_float(func, a) || holds_half_float(func, b),
-        Op::Bin(BinOp::Shl, from, _) => holds_half_float(func, from),
-        Op::Cast(CastOp::ZExt, half) => {
-            2 * func.ty(half).size() == func.ty(value).size() && is_from_float(func, half, &mut HashSet::new())
+    match func.def_op(value) {
+        Some(Op::Bin(BinOp::Or, a, b)) => holds_half_float(func, *a) || holds_half_float(func, *b),
+        Some(Op::Bin(BinOp::Shl, from, _)) => holds_half_float(func, *from),
+        Some(Op::Cast(CastOp::ZExt, half)) => {
+            2 * func.ty(*half).size() == func.ty(value).size() && is_from_float(func, *half, &mut HashSet::new())
         }
         _ => false,
     }
@@ -317,22 +315,20 @@ impl Pass<'_> {
             };
         }
         let zero = self.func.int(ty.clone(), 0);
-        if let ValueDef::Inst(inst) = self.func.value(value).def {
-            match self.func.inst(inst).op.clone() {
-                Op::Cast(CastOp::ZExt, from) if *self.func.ty(from) == ty => return [from, zero],
-                Op::Bin(BinOp::Shl, from, by) if self.func.as_int(by) == Some(bits) => {
-                    return [zero, self.parts_of(block, from)[0]];
-                }
-                Op::Bin(BinOp::Or, a, b) => {
-                    let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
-                    return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
-                }
-                // The halves of one beside those of the other, of which the two in the middle are taken.
-                Op::Intrinsic(name, args) if is_funnel_shift(&name) && self.func.as_int(args[2]) == Some(bits) => {
-                    return [self.parts_of(block, args[1])[1], self.parts_of(block, args[0])[0]];
-                }
-                _ => {}
+        match self.func.def_op(value).cloned() {
+            Some(Op::Cast(CastOp::ZExt, from)) if *self.func.ty(from) == ty => return [from, zero],
+            Some(Op::Bin(BinOp::Shl, from, by)) if self.func.as_int(by) == Some(bits) => {
+                return [zero, self.parts_of(block, from)[0]];
             }
+            Some(Op::Bin(BinOp::Or, a, b)) => {
+                let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
+                return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
+            }
+            // The halves of one beside those of the other, of which the two in the middle are taken.
+            Some(Op::Intrinsic(name, args)) if is_funnel_shift(&name) && self.func.as_int(args[2]) == Some(bits) => {
+                return [self.parts_of(block, args[1])[1], self.parts_of(block, args[0])[0]];
+            }
+            _ => {}
         }
         let is_small = is_below(self.func, value, bits as u32, &mut HashSet::new());
         let value = self.now(value);

@@ -60,7 +60,7 @@ impl Unpack<'_> {
 
     fn value(&mut self, op: Op, ty: Type) -> Value {
         let inst = self.push(op, Some(ty));
-        self.func.inst(inst).result.expect("made with a type")
+        self.func.result(inst)
     }
 
     /// The address of what is so many bytes into the aggregate, and its alignment.
