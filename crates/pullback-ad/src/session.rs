@@ -217,10 +217,10 @@ impl<'a> Session<'a> {
         self.facts.is_word(func, ty, value) && (self.active.is_active(func, value) || reaches())
     }
 
-    /// Whether a value travels with a companion for each direction: a pointer with its shadows, a word with its shadow
-    /// words, in forward mode a float with its tangents. The companion of an aggregate holds the companions of its
+    /// Whether a value travels with a shadow value for each direction: a pointer with its shadows, a word with its shadow
+    /// words, in forward mode a float with its tangents. The shadow value of an aggregate holds the shadow values of its
     /// fields.
-    pub fn has_companion(&self, func: FuncId, value: Value) -> bool {
+    pub fn has_shadow_values(&self, func: FuncId, value: Value) -> bool {
         let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
         match self.module.func(func).ty(value) {
             Type::Ptr => self.has_shadow(func, value),
@@ -230,8 +230,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether what a function returns has a companion.
-    pub fn returns_companion(&self, func: FuncId) -> bool {
+    /// Whether what a function returns has a shadow value.
+    pub fn returns_shadow_values(&self, func: FuncId) -> bool {
         let active = self.active.returns_active(func);
         let word = matches!(self.module.func(func).ret, Some(Type::Int(_)));
         self.facts.returned(func).chain(self.facts.returned_word(func)).any(|o| self.active.is_shadowed(o))
@@ -242,10 +242,10 @@ impl<'a> Session<'a> {
     /// has to match what other functions do with it.
     pub fn takes_part(&self, callee: FuncId) -> bool {
         let func = self.module.func(callee);
-        let param = |v: &Value| self.has_companion(callee, *v) || self.active.is_active(callee, *v);
+        let param = |v: &Value| self.has_shadow_values(callee, *v) || self.active.is_active(callee, *v);
         func.param_values().iter().any(param)
             || self.active.returns_active(callee)
-            || self.returns_companion(callee)
+            || self.returns_shadow_values(callee)
             || self.tape_users.contains(&callee)
     }
 
@@ -406,12 +406,12 @@ impl<'a> Session<'a> {
         for value in func.param_values() {
             let ty = func.ty(*value).clone();
             params.push(ty.clone());
-            if self.has_companion(callee, *value) {
+            if self.has_shadow_values(callee, *value) {
                 params.extend(std::iter::repeat_n(ty, width));
             }
         }
         let ret = func.ret.clone();
-        let doubled = self.returns_companion(callee);
+        let doubled = self.returns_shadow_values(callee);
         let forward_ret = match &ret {
             Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), width + 1))),
             other => other.clone(),

@@ -187,7 +187,7 @@ impl Augmenter<'_, '_> {
         for (i, old) in self.old.param_values().to_vec().into_iter().enumerate() {
             let shadowed = match self.form {
                 Form::Whole | Form::Split => self.session.request.args[i].activity.has_shadow(),
-                Form::Callee | Form::Joint => self.session.has_companion(self.id, old),
+                Form::Callee | Form::Joint => self.session.has_shadow_values(self.id, old),
             };
             let new = self.add_params(entry, old, shadowed);
             if !self.form.is_callee() && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
@@ -202,21 +202,21 @@ impl Augmenter<'_, '_> {
         }
         let types = self.func.param_values().iter().map(|v| self.func.ty(*v).clone()).collect();
         self.func.params = types;
-        let doubled = self.session.returns_companion(self.id);
+        let doubled = self.session.returns_shadow_values(self.id);
         self.func.ret = match &self.old.ret {
             Some(ty) if doubled => Some(Type::structure(std::iter::repeat_n(ty.clone(), self.width() + 1))),
             other => other.clone(),
         };
     }
 
-    /// A parameter for an old value, and those for its companions if they are wanted.
+    /// A parameter for an old value, and those for its shadow values if they are wanted.
     fn add_params(&mut self, block: Block, old: Value, shadowed: bool) -> Value {
         let ty = self.old.ty(old).clone();
         let new = self.func.add_param(block, ty.clone());
         self.bind(old, new);
         if shadowed {
-            let companions = (0..self.width()).map(|_| self.func.add_param(block, ty.clone())).collect();
-            self.set_companion(old, new, companions);
+            let shadows = (0..self.width()).map(|_| self.func.add_param(block, ty.clone())).collect();
+            self.set_shadow_values(old, new, shadows);
         }
         new
     }
@@ -298,7 +298,7 @@ impl Augmenter<'_, '_> {
             let new_block = self.blocks[&old_block];
             let live = self.scope.contains(old_block);
             for old in self.old.block(old_block).params.clone() {
-                self.add_params(new_block, old, live && self.session.has_companion(self.id, old));
+                self.add_params(new_block, old, live && self.session.has_shadow_values(self.id, old));
             }
         }
         let returns = self.session.facts.returning.contains(&self.id);
@@ -405,7 +405,7 @@ impl Augmenter<'_, '_> {
     }
 
     /// Append an instruction that computes a shadow pointer.
-    pub(crate) fn shadow_value(&mut self, data: &InstData, op: Op) -> Value {
+    pub(crate) fn shadow_pointer(&mut self, data: &InstData, op: Op) -> Value {
         let mut b = self.builder();
         (b.flags, b.loc) = (data.flags, data.loc);
         b.value(op, Type::Ptr)
@@ -437,8 +437,8 @@ impl Augmenter<'_, '_> {
         for (arg, param) in target.args.iter().zip(params) {
             let new = self.get(*arg);
             args.push(new);
-            if live && self.session.has_companion(self.id, param) {
-                args.extend(self.companion(*arg)?);
+            if live && self.session.has_shadow_values(self.id, param) {
+                args.extend(self.shadow_values(*arg)?);
             }
         }
         Ok(BlockCall::new(self.blocks[&target.block], args))
@@ -451,7 +451,7 @@ impl Augmenter<'_, '_> {
             self.out.linear.returned.insert(self.block, value);
         }
         if let (Some(old), Some(new)) = (old, value) {
-            let shadows = if self.session.returns_companion(self.id) { self.companion(old)? } else { vec![] };
+            let shadows = if self.session.returns_shadow_values(self.id) { self.shadow_values(old)? } else { vec![] };
             if !shadows.is_empty() {
                 let ty = self.func.ret.clone().expect("a function with a result");
                 value = Some(self.builder().aggregate(&ty, [new].into_iter().chain(shadows)));

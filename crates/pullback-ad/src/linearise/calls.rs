@@ -10,10 +10,10 @@ impl Augmenter<'_, '_> {
     pub(crate) fn call(&mut self, data: &InstData, callee: FuncId, args: &[Value]) -> Result<()> {
         let variant = self.session.variant(callee);
         let mut new_args: Vec<Value> = self.out.tape.into_iter().collect();
-        new_args.extend(self.with_companions(callee, args)?);
+        new_args.extend(self.with_shadow_values(callee, args)?);
         let active_args = self.session.active_params(callee).into_iter().map(|i| self.get(args[i])).collect();
         let cleanup = self.cleanup(data.op.cleanup())?;
-        let doubled = self.session.returns_companion(callee);
+        let doubled = self.session.returns_shadow_values(callee);
         let ty = self.session.module.func(variant.forward).ret.clone();
         let callee_op = Op::Call(pullback_ir::Callee::Direct(variant.forward), new_args, cleanup);
         let inst = self.push(callee_op, ty.clone(), data);
@@ -30,7 +30,7 @@ impl Augmenter<'_, '_> {
             self.bind(old_result, result);
             active_result = self.is_active(old_result).then_some(result);
             if doubled {
-                self.set_companion(old_result, result, parts.split_off(1));
+                self.set_shadow_values(old_result, result, parts.split_off(1));
             }
         }
         if let Some(reverse) = variant.reverse {

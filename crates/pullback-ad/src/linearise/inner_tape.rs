@@ -65,13 +65,13 @@ impl Augmenter<'_, '_> {
             return Ok(());
         };
         let mut given = vec![self.get(args[1])];
-        given.extend(self.companion(args[1])?);
+        given.extend(self.shadow_values(args[1])?);
         let forward = self.session.variant(release).forward;
         let both = self.release_both(forward, given.len());
         let tape = self.get(args[0]);
         let bytes = self.func.i64(8 * given.len() as i64);
         let (keep, zero) = (Callee::Direct(self.session.runtime.tape_keep), self.func.i64(0));
-        let record = self.shadow_value(data, Op::Call(keep, vec![tape, bytes, zero], None));
+        let record = self.shadow_pointer(data, Op::Call(keep, vec![tape, bytes, zero], None));
         for (i, value) in given.into_iter().enumerate() {
             let mut b = self.builder();
             let place = b.offset(record, 8 * i as i64);
@@ -115,7 +115,7 @@ impl Augmenter<'_, '_> {
         let Op::Call(callee, args, _) = &data.op else { unreachable!("a use of a tape is a call") };
         let args: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
         let again = |this: &mut Self| -> Vec<Value> {
-            let call = |_| this.shadow_value(data, Op::Call(*callee, args.clone(), None));
+            let call = |_| this.shadow_pointer(data, Op::Call(*callee, args.clone(), None));
             (0..lanes).map(call).collect()
         };
         let mut shadows = Vec::new();
@@ -143,7 +143,7 @@ impl Augmenter<'_, '_> {
         let (keep, bytes) = (Callee::Direct(self.session.runtime.tape_keep), self.get(bytes));
         let made = (0..count).map(|i| {
             let zero = self.func.i64(i64::from(i > 0 || zero));
-            self.shadow_value(data, Op::Call(keep, vec![tape, bytes, zero], None))
+            self.shadow_pointer(data, Op::Call(keep, vec![tape, bytes, zero], None))
         });
         made.collect()
     }
@@ -198,7 +198,7 @@ impl Augmenter<'_, '_> {
         let Op::Call(callee, ..) = &data.op else { unreachable!("a use of a tape is a call") };
         let (tape, site) = (self.get(args[0]), self.get(args[2]));
         let bytes = self.func.i64(8 * count as i64);
-        self.shadow_value(data, Op::Call(*callee, vec![tape, bytes, site], None))
+        self.shadow_pointer(data, Op::Call(*callee, vec![tape, bytes, site], None))
     }
 
     /// Memory of the inner tape, and its shadows.

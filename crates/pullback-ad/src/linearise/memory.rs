@@ -101,7 +101,7 @@ impl Augmenter<'_, '_> {
         let is_word = self.session.is_word(self.id, value);
         if is_word && !self.is_plain_float(ptr, align) {
             // A pointer, or a number.
-            let words = self.companion(value)?;
+            let words = self.shadow_values(value)?;
             let shadows = words.into_iter().map(|w| self.builder().cast(CastOp::IntToPtr, w, Type::Ptr)).collect();
             return self.store_shadows(data, inst, ptr, shadows, align);
         }
@@ -230,7 +230,7 @@ impl Augmenter<'_, '_> {
                 let op = Op::Alloc { size, align, zeroed: false, func };
                 (0..self.width())
                     .map(|_| {
-                        let shadow = self.shadow_value(data, op.clone());
+                        let shadow = self.shadow_pointer(data, op.clone());
                         self.zeros(data, shadow, size);
                         shadow
                     })

@@ -41,7 +41,7 @@ impl Augmenter<'_, '_> {
             };
         }
         let stored = if self.session.is_word(self.id, value) || ty == Type::Ptr && self.has_shadow(value) {
-            self.companion(value)?
+            self.shadow_values(value)?
         } else if !is_number && ty != Type::Ptr && self.is_over_floats(object, ptr, align, &ty) {
             self.over_floats(object, ptr, align, value)?
         } else {
@@ -63,7 +63,7 @@ impl Augmenter<'_, '_> {
     /// bits of a constant float, which has no tangent.
     fn over_floats(&mut self, object: ObjId, ptr: Value, align: u64, value: Value) -> Result<Vec<Value>> {
         if self.has_tangent(value) {
-            return self.companion(value);
+            return self.shadow_values(value);
         }
         let ty = self.old.ty(value).clone();
         if !self.is_number(value) {
@@ -78,7 +78,7 @@ impl Augmenter<'_, '_> {
         let is_seen = there.any(|c| at.overlaps(ty.size(), &c.at.into(), c.width) && self.session.is_seen(c.content));
         match self.mirrored(value, is_seen) {
             Some(number) => Ok(vec![number; self.width()]),
-            None => self.companion(value),
+            None => self.shadow_values(value),
         }
     }
 

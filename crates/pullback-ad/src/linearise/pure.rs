@@ -1,4 +1,4 @@
-//! Instructions without effects in the augmented primal: the linear operation of each, and the companions of pointers,
+//! Instructions without effects in the augmented primal: the linear operation of each, and the shadow values of pointers,
 //! words and aggregates that they make.
 
 use crate::error::{Error, ErrorKind, Result};
@@ -16,11 +16,11 @@ impl Augmenter<'_, '_> {
             return self.pure_pointer(data, old_result, result);
         }
         if self.old.ty(old_result).is_int() && self.session.is_word(self.id, old_result) {
-            let companions = self.word_companion(&data.op, old_result)?;
-            self.set_companion(old_result, result, companions);
+            let shadows = self.shadow_words(&data.op, old_result)?;
+            self.set_shadow_values(old_result, result, shadows);
         }
         if let Type::Struct(_) = self.old.ty(old_result)
-            && self.session.has_companion(self.id, old_result)
+            && self.session.has_shadow_values(self.id, old_result)
         {
             self.pure_aggregate(data, old_result, result)?;
         }
@@ -134,21 +134,21 @@ impl Augmenter<'_, '_> {
         let shadows = match &data.op {
             Op::PtrAdd(base, offset) => {
                 let (bases, offset) = (self.shadow(*base)?, self.get(*offset));
-                bases.into_iter().map(|base| self.shadow_value(data, Op::PtrAdd(base, offset))).collect()
+                bases.into_iter().map(|base| self.shadow_pointer(data, Op::PtrAdd(base, offset))).collect()
             }
             Op::Select(c, a, b) => {
                 let (a, b, c) = (self.shadow(*a)?, self.shadow(*b)?, self.get(*c));
-                a.into_iter().zip(b).map(|(a, b)| self.shadow_value(data, Op::Select(c, a, b))).collect()
+                a.into_iter().zip(b).map(|(a, b)| self.shadow_pointer(data, Op::Select(c, a, b))).collect()
             }
             Op::Freeze(a) => self.shadow(*a)?,
             Op::ExtractValue(a, i) => {
-                let from = self.companion(*a)?;
-                from.into_iter().map(|from| self.shadow_value(data, Op::ExtractValue(from, *i))).collect()
+                let from = self.shadow_values(*a)?;
+                from.into_iter().map(|from| self.shadow_pointer(data, Op::ExtractValue(from, *i))).collect()
             }
             Op::Cast(CastOp::IntToPtr, from) if self.old.as_const(*from).is_some() => vec![result; self.width()],
             Op::Cast(CastOp::IntToPtr, from) if self.session.is_word(self.id, *from) => {
-                let words = self.companion(*from)?;
-                words.into_iter().map(|w| self.shadow_value(data, Op::Cast(CastOp::IntToPtr, w))).collect()
+                let words = self.shadow_values(*from)?;
+                words.into_iter().map(|w| self.shadow_pointer(data, Op::Cast(CastOp::IntToPtr, w))).collect()
             }
             _ => {
                 return Err(Error::new(ErrorKind::Unsupported, "a pointer made from an integer reaches active memory")
@@ -160,38 +160,35 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// The companion of an aggregate that is put together, chosen or passed on.
+    /// The shadow value of an aggregate that is put together, chosen or passed on.
     fn pure_aggregate(&mut self, data: &InstData, old_result: Value, result: Value) -> Result<()> {
         let ty = self.old.ty(old_result).clone();
         let ops: Vec<Op> = match &data.op {
             Op::InsertValue(into, value, i) => {
-                let (into, value) = (self.companion(*into)?, self.field_companion(*value)?);
+                let (into, value) = (self.shadow_values(*into)?, self.shadow_field(*value)?);
                 into.into_iter().zip(value).map(|(a, v)| Op::InsertValue(a, v, *i)).collect()
             }
             Op::Select(c, a, b) => {
-                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                let (a, b, c) = (self.shadow_values(*a)?, self.shadow_values(*b)?, self.get(*c));
                 a.into_iter().zip(b).map(|(a, b)| Op::Select(c, a, b)).collect()
             }
-            Op::Freeze(a) => self.companion(*a)?.into_iter().map(Op::Freeze).collect(),
-            Op::ExtractValue(a, i) => self.companion(*a)?.into_iter().map(|a| Op::ExtractValue(a, *i)).collect(),
-            op => return Err(Error::internal(format!("no companion for {op:?}"))),
+            Op::Freeze(a) => self.shadow_values(*a)?.into_iter().map(Op::Freeze).collect(),
+            Op::ExtractValue(a, i) => self.shadow_values(*a)?.into_iter().map(|a| Op::ExtractValue(a, *i)).collect(),
+            op => return Err(Error::internal(format!("no shadow value for {op:?}"))),
         };
-        let mut companions = Vec::new();
-        for op in ops {
-            companions.push(self.builder().value(op, ty.clone()));
-        }
-        self.set_companion(old_result, result, companions);
+        let shadows = ops.into_iter().map(|op| self.builder().value(op, ty.clone())).collect();
+        self.set_shadow_values(old_result, result, shadows);
         Ok(())
     }
 
-    /// The companion of what is put into an aggregate that has one for another field's sake: nobody asks for that of a
-    /// pointer to memory without a shadow.
-    fn field_companion(&mut self, old: Value) -> Result<Vec<Value>> {
+    /// The shadow value of what is put into an aggregate that has one for another field's sake: that of a pointer to
+    /// memory without a shadow is not used.
+    fn shadow_field(&mut self, old: Value) -> Result<Vec<Value>> {
         let is_local = self.old.as_const(old).is_none() && self.session.facts.object(self.id, old).is_some();
         if *self.old.ty(old) == Type::Ptr && is_local && !self.has_shadow(old) {
             return Ok(vec![self.func.constant(Type::Ptr, Constant::Null); self.width()]);
         }
-        self.companion(old)
+        self.shadow_values(old)
     }
 }
 

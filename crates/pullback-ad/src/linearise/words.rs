@@ -32,7 +32,7 @@ impl Augmenter<'_, '_> {
         let ty = self.old.ty(old_result).clone();
         let places = self.shadow(ptr)?;
         let words = self.load_each(data, &places, align, &ty);
-        self.set_companion(old_result, result, words.clone());
+        self.set_shadow_values(old_result, result, words.clone());
         if mixed {
             self.out.pinned.extend(&words);
             if self.session.active.is_active(self.id, old_result) {
@@ -116,7 +116,7 @@ impl Augmenter<'_, '_> {
         }
         let is_word = self.session.is_word(self.id, value);
         let pointer = *ty == Type::Ptr && self.has_shadow(value);
-        let stored = if pointer || is_word { self.companion(value)? } else { vec![self.func.i64(0); self.width()] };
+        let stored = if pointer || is_word { self.shadow_values(value)? } else { vec![self.func.i64(0); self.width()] };
         let active = self.active(value);
         for (direction, place) in self.shadow(ptr)?.into_iter().enumerate() {
             let mut b = self.builder();
