@@ -205,6 +205,10 @@ impl Augmenter<'_, '_> {
                     ErrorKind::Unsupported,
                     "many pointers are moved at once into memory that belongs to an argument",
                 )
+                .label("moved here")
+                .note(
+                    "this derivative is differentiated itself, and what puts back the pointers that were there is not",
+                )
                 .help("move the elements one by one, or build a new value and return it"));
             }
             // What was overwritten is put back like that of words; a pointer that is null has no cotangent either.
