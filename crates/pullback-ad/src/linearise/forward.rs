@@ -91,15 +91,7 @@ impl Augmenter<'_, '_> {
                 let value = value.map_or(part_zero, |v| tangent(self, v));
                 self.builder().value(Op::InsertValue(into, value, *index), ty)
             }
-            Linear::WordLoad { .. }
-            | Linear::WordStore { .. }
-            | Linear::WordCopy(_)
-            | Linear::WordCopies { .. }
-            | Linear::Restore { .. }
-            | Linear::Uncover { .. }
-            | Linear::Rule(_)
-            | Linear::Given(..)
-            | Linear::Call { .. } => return None,
+            other => unreachable!("{other:?} is an operation of reverse mode"),
         })
     }
 

@@ -49,14 +49,17 @@ struct Selection {
     /// The value of one iteration, and the instructions that compute it.
     candidate: Value,
     slice: Vec<Inst>,
-    /// The parameters of the loop that those need: what each is at first, and what is added to it in each iteration.
-    inductions: Vec<(Value, Value, i64)>,
+    /// The parameters of the loop that those need.
+    inductions: Inductions,
     /// How an iteration chooses between the two.
     choice: Choice,
     /// What it has chosen, and where in the source.
     result: Value,
     loc: Option<SourceLoc>,
 }
+
+/// Parameters of a loop: what each is at first, and what is added to it in each iteration.
+type Inductions = Vec<(Value, Value, i64)>;
 
 /// How one of two values is chosen.
 enum Choice {
@@ -108,12 +111,7 @@ fn find(func: &Function, block: Block) -> Option<Selection> {
 
 /// The value with which a loop of one block is entered for one of its parameters, and the parameters that some of its
 /// instructions need, if each grows by the same number in all iterations.
-fn inductions(
-    func: &Function,
-    block: Block,
-    index: usize,
-    slice: &[Inst],
-) -> Option<(Value, Vec<(Value, Value, i64)>)> {
+fn inductions(func: &Function, block: Block, index: usize, slice: &[Inst]) -> Option<(Value, Inductions)> {
     let cfg = Cfg::new(func);
     let doms = Dominators::new(&cfg);
     let loops = Loops::new(func, &cfg, &doms).ok()?;
