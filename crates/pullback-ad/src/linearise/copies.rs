@@ -4,7 +4,7 @@
 use crate::analysis::points_to::lanes::{Lane, Lanes, Unclear, lanes, meet};
 use crate::analysis::points_to::objects::{ObjId, Property};
 use crate::analysis::points_to::strided::Strided;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
 use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
@@ -46,10 +46,15 @@ impl Augmenter<'_, '_> {
         let at = self.session.facts.place(self.id, ptr, align);
         lanes(&self.session.facts.objects, object, &at, len).map_err(|why| {
             let note = match why {
-                Unclear::Mixed => "the same bytes hold a float in one place and something else in another (an enum whose variants overlap, or a union)",
-                Unclear::Unaligned => "the region starts at an address of which too little is known to tell its fields apart",
+                Unclear::Mixed => {
+                    "the same bytes hold a float in one place and something else in another (an enum whose variants \
+                     overlap, or a union)"
+                }
+                Unclear::Unaligned => {
+                    "the region starts at an address of which too little is known to tell its fields apart"
+                }
             };
-            Error::new(ErrorKind::UnknownType, "memory is copied whose content cannot be told to be float or not")
+            Error::unknown_type("memory is copied whose content cannot be told to be float or not")
                 .label("copied here")
                 .note(note)
                 .help("copy the fields one by one, or match on the enum before moving its payload")
@@ -140,12 +145,9 @@ impl Augmenter<'_, '_> {
         let (mut live, mut inert) = (Vec::new(), Vec::new());
         for lane in lanes {
             let (a, b) = lane.apart(&self.session.facts.objects, object, &at).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::UnknownType,
-                    "memory is copied of which it cannot be told what is in skipped fields",
-                )
-                .label("copied here")
-                .help("copy the fields one by one")
+                Error::unknown_type("memory is copied of which it cannot be told what is in skipped fields")
+                    .label("copied here")
+                    .help("copy the fields one by one")
             })?;
             live.extend(a);
             inert.extend(b);
@@ -162,12 +164,14 @@ impl Augmenter<'_, '_> {
         let covered: u64 = lanes.floats.iter().chain(&lanes.pointers).map(|l| l.width).sum();
         let whole = len.is_some_and(|len| covered == len);
         if unknown(to) && self.object(src).is_some_and(unknown) && !whole {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "a value whose layout depends on a variant is moved from one argument to another unseen",
             )
             .label("moved here")
-            .note("its variants hold pointers, or floats of two widths: which lies where is only known by a look at the variant")
+            .note(
+                "its variants hold pointers, or floats of two widths: which lies where is only known by a look at the \
+                 variant",
+            )
             .help("match on it and move its payload variant by variant"));
         }
         Ok(())
@@ -201,8 +205,7 @@ impl Augmenter<'_, '_> {
                 }
             }
             None if restore && self.session.request.nested => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
+                return Err(Error::unsupported(
                     "many pointers are moved at once into memory that belongs to an argument",
                 )
                 .label("moved here")

@@ -7,7 +7,7 @@
 //! | [`program`] | … of a function: what linearising hands on, and transposing is given |
 //! | [`text`] | … written down and read back |
 //! | [`verify`] | … and checked |
-//! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
+//! | [`augment`] | the primal with shadow pointers beside pointers, and an operation at each active instruction |
 //! | `pure` | … for instructions without effects |
 //! | `shadow_values` | the shadows, shadow words and tangents of values |
 //! | `memory` | … for instructions that read, write, make or free memory |

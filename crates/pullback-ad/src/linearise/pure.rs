@@ -1,7 +1,7 @@
-//! Instructions without effects in the augmented primal: the linear operation of each, and the shadow values of pointers,
-//! words and aggregates that they make.
+//! Instructions without effects in the augmented primal: the linear operation of each, and the shadow values of
+//! pointers, words and aggregates that they make.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
 use pullback_ir::{BinOp, CastOp, Constant, InstData, MathFn, Op, Type, Value};
@@ -151,7 +151,7 @@ impl Augmenter<'_, '_> {
                 words.into_iter().map(|w| self.shadow_pointer(data, Op::Cast(CastOp::IntToPtr, w))).collect()
             }
             _ => {
-                return Err(Error::new(ErrorKind::Unsupported, "a pointer made from an integer reaches active memory")
+                return Err(Error::unsupported("a pointer made from an integer reaches active memory")
                     .at(data.loc)
                     .help("use references or slices instead of addresses"));
             }

@@ -8,7 +8,7 @@
 use crate::analysis::activity::reached;
 use crate::analysis::points_to::objects::ObjId;
 use crate::custom::{Calls, CustomRule, ReverseRule, Role, RuleArgument, Storage};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
 use crate::request::{Field, FieldKind};
@@ -308,13 +308,10 @@ impl Augmenter<'_, '_> {
 
 /// A pullback that can be called once, in a derivative with a width.
 fn called_more_than_once(data: &InstData, rule: &CustomRule, width: usize) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!(
-            "the pullback of `{}` can be called once, and a derivative of width {width} calls it for each direction",
-            rule.name
-        ),
-    )
+    Error::unsupported(format!(
+        "the pullback of `{}` can be called once, and a derivative of width {width} calls it for each direction",
+        rule.name
+    ))
     .at(data.loc)
     .label("called here")
     .note("it is an `FnOnce` that owns memory")

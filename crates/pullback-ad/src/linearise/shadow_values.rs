@@ -136,8 +136,8 @@ impl Augmenter<'_, '_> {
 
     /// The shadow value of an integer without a tangent in forward mode, if it is a number: a copy. A program that
     /// computes the bits of a float with integers, and reads a float from where they are put, has computed a number as
-    /// well, and one that is too large for a length or a tag; the tangent of that float is zero. Where callers may see the number, in the
-    /// tangent of an enum, it is that of the primal.
+    /// well, and one that is too large for a length or a tag; the tangent of that float is zero. Where callers may see
+    /// the number, in the tangent of an enum, it is that of the primal.
     pub(crate) fn mirrored(&mut self, old: Value, is_seen: bool) -> Option<Value> {
         let is_number = self.is_number(old);
         if !is_number && !self.numbers.contains(&self.old, old) {

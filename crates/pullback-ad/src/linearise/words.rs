@@ -4,7 +4,7 @@ use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::lanes::Lane;
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::strided::Strided;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::copies::Region;
 use crate::linearise::linear::{CopiedWord, Linear};
@@ -60,8 +60,7 @@ impl Augmenter<'_, '_> {
         let Some(first) = before.next() else { return Ok(()) };
         let half = |n: &i64| matches!(n, 0 | 4) && ty.size() == 4;
         let Some(first) = first.filter(half).filter(|first| before.all(|other| other == Some(*first))) else {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "a float is stored of which it cannot be told where a pointer lies that it overlaps",
             )
             .label("stored here")
@@ -90,8 +89,7 @@ impl Augmenter<'_, '_> {
         if !self.belongs_to_caller(ptr) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::UnknownType,
+        Err(Error::unknown_type(
             "a word of an argument is overwritten that is a float in one variant and a pointer in another",
         )
         .note("its shadow cannot be told to be a cotangent or a shadow pointer")
@@ -109,8 +107,7 @@ impl Augmenter<'_, '_> {
     ) -> Result<()> {
         self.own_memory(ptr)?;
         if ty.size() != 8 || matches!(ty, Type::Struct(_)) {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "part of an enum's payload is written that overlaps a float and a pointer",
             ));
         }

@@ -1,9 +1,9 @@
 //! An access by way of a selected pointer becomes an access in each arm of a branch.
 //!
-//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Flow analysis has one object
-//! for all that a pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object; if their
-//! floats and pointers lie at different places, it can no longer tell them apart. Where a derivative cannot be had for
-//! that reason, it is tried again after this:
+//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Points-to analysis has one
+//! object for all that a pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object;
+//! if their floats and pointers lie at different places, it can no longer tell them apart. Where a derivative cannot be
+//! had for that reason, it is tried again after this:
 //!
 //! ```text
 //! v3 = select v2, v0, v1              branch v2, b1, b2

@@ -1,9 +1,9 @@
 //! What a loop chooses last is computed again after it, and only that is differentiated.
 //!
-//! `x.iter().fold(init, f64::max)` hands the larger of two values on, and so does `if x > m { m = x }`. The reverse sweep
-//! would have to know of each iteration which one it was, and would pass the cotangent back through all of them. But the
-//! cotangent goes to one value. So the loop carries along in which iteration it chose last, and the value of that
-//! iteration, computed again, takes the result's place:
+//! `x.iter().fold(init, f64::max)` hands the larger of two values on, and so does `if x > m { m = x }`. The reverse
+//! sweep would have to know of each iteration which one it was, and would pass the cotangent back through all of them.
+//! But the cotangent goes to one value. So the loop carries along in which iteration it chose last, and the value of
+//! that iteration, computed again, takes the result's place:
 //!
 //! ```text
 //! b0: jump b1(init, first)                 b0:       jump b1(init, first, 0, -1)
@@ -17,10 +17,12 @@
 //!                                          found:    w3 = load … (first + last · 8);  jump join(w3)
 //!                                          join(r):  jump b2(r)
 //! ```
-//! What `b1` computes is only compared then, so nothing of it has a cotangent. `maxnum` and `minnum` choose by a comparison
-//! that is made for them: the first of several that are equal, as their rules have it. (With `maximum` a NaN would win.)
+//! What `b1` computes is only compared then, so nothing of it has a cotangent. `maxnum` and `minnum` choose by a
+//! comparison that is made for them: the first of several that are equal, as their rules have it. (With `maximum` a NaN
+//! would win.)
 //!
-//! This is done for loops of one block that only read, if what is chosen can be computed from the number of the iteration.
+//! This is done for loops of one block that only read, if what is chosen can be computed from the number of the
+//! iteration.
 
 use crate::analysis::counted::{Affine, Counted, Step};
 use pullback_ir::{
@@ -161,6 +163,8 @@ impl Selection {
         let (zero, none, one) = (func.i64(0), func.i64(-1), func.i64(1));
         let (number, place) = (func.add_param(self.block, Type::I64), func.add_param(self.block, Type::I64));
         let result = func.add_param(join, func.ty(self.result).clone());
+        // What uses the result after the loop comes by `join`; in the loop only its end does.
+        func.replace_uses(self.result, result);
 
         let is_number = match func.as_const(self.initial) {
             Some(Constant::F32(bits)) => !f32::from_bits(*bits).is_nan(),
@@ -206,12 +210,8 @@ impl Selection {
         let chosen = values.get(&self.candidate).copied().unwrap_or(self.candidate);
         Builder::new(func, found).jump(join, vec![chosen]);
 
-        // Whoever uses the result after the loop comes by `join`.
         let args = exit.args.iter().map(|v| if *v == self.result { result } else { *v }).collect();
-        let new = [self.block, test, found];
-        let after: Vec<Block> = func.blocks().filter(|block| !new.contains(block)).collect();
-        for block in after {
-            replace_in(func, block, self.result, result);
+        for block in func.blocks().filter(|block| *block != self.block).collect::<Vec<_>>() {
             for call in func.block_mut(block).term.targets_mut().into_iter().filter(|call| call.block == self.block) {
                 call.args.extend([zero, none]);
             }
@@ -233,15 +233,6 @@ impl Selection {
             func.block_mut(self.block).insts.remove(unused);
         }
     }
-}
-
-fn replace_in(func: &mut Function, block: Block, from: Value, to: Value) {
-    let replaced = |v: Value| if v == from { to } else { v };
-    for inst in func.block(block).insts.clone() {
-        let op = func.inst(inst).op.clone();
-        func.inst_mut(inst).op = op.map_operands(replaced);
-    }
-    func.block_mut(block).term.map_operands(replaced);
 }
 
 #[cfg(test)]

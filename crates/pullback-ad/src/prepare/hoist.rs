@@ -1,13 +1,13 @@
 //! Loops that compute the same in each iteration of the loop around them go in front of it.
 //!
 //! `out[i] = x[i] / norm(x)` runs over `x` for each `i`. LLVM moves a call out of a loop, but not a loop, and it has to
-//! be told that `out` does not overlap with `x`; the objects of `flow` say so in every build. A derivative of the
-//! program as it is would take quadratic time for what is linear.
+//! be told that `out` does not overlap with `x`; the objects of points-to analysis say so in every build. A derivative
+//! of the program as it is would take quadratic time for what is linear.
 //!
 //! ```text
 //!   b0: …                     jump b2        b0: …                      jump n
-//!                                            n:  v9 = load v7           jump b3(v9)      what came before the inner loop
-//!                                            b3 …                                        the inner loop
+//!                                            n:  v9 = load v7           jump b3(v9)   what came before the inner loop
+//!                                            b3 …                                     the inner loop
 //!                                            m:                         jump b2
 //!   b2: v9 = load v7          jump b3(v9)    b2:                        jump b4(v4)
 //!   b3 …   the inner loop, to b4(v4)

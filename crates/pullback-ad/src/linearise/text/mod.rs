@@ -29,9 +29,10 @@
 //! | calls | `v5' = call fn3(v1', v2')`, `give v1' v7` |
 //! | rules | ``rule fn3 `f` 16:8(0 v5, 8 v6) views {v7} shadows (v1, _) borrows 3 owning fn4 strong (f64, f64)`` |
 //!
-//! A lane has an offset, a stride, a width and a last place. `beside numbers` says that a number of the caller's may lie
-//! in the place of a float. What is kept for a rule's pullback has a size and an alignment, and words at offsets; or it
-//! is a value, the address of memory. The shadows of a rule are in parentheses, one list for each batch direction.
+//! A lane has an offset, a stride, a width and a last place. `beside numbers` says that a number of the caller's may
+//! lie in the place of a float. What is kept for a rule's pullback has a size and an alignment, and words at offsets;
+//! or it is a value, the address of memory. The shadows of a rule are in parentheses, one list for each batch
+//! direction.
 //!
 //! `_` is what is not there. With several batch directions, what is there for each is a list: `{v4, v5}`.
 
