@@ -7,7 +7,7 @@ use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
-use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
+use pullback_ir::{Builder, Inst, InstData, IntPred, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
@@ -65,16 +65,15 @@ impl Augmenter<'_, '_> {
     pub(super) fn copy(
         &mut self,
         data: &InstData,
-        dst: Value,
-        src: Value,
+        (dst, src): (Value, Value),
         len: Value,
         may_overlap: bool,
+        align: (u64, u64),
     ) -> Result<()> {
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());
         }
-        let Op::Copy { align, .. } = data.op else { unreachable!("this is a copy") };
         let known_len = self.old.as_int(len).map(|n| n as u64);
         let object = self.object(dst).expect("a pointer with a shadow has an object");
         let len = self.get(len);
@@ -231,14 +230,13 @@ impl Augmenter<'_, '_> {
     }
 
     /// A fill in reverse mode: what is read back is constant.
-    pub(super) fn fill(&mut self, data: &InstData, dst: Value, len: Value) -> Result<()> {
+    pub(super) fn fill(&mut self, data: &InstData, dst: Value, len: Value, align: u64) -> Result<()> {
         let inst = self.copy_instruction(data);
         let Some(object) =
             self.object(dst).filter(|o| self.has_shadow(dst) && self.session.active.is_active_object(*o))
         else {
             return Ok(());
         };
-        let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
         let known_len = self.old.as_int(len).map(|n| n as u64);
         let (len, to) = (self.get(len), self.shadow(dst)?);
         let lanes = self.lanes(object, dst, align, known_len)?;

@@ -187,16 +187,7 @@ impl Linear {
             | Linear::WordLoad { result, .. }
             | Linear::Extract(result, ..)
             | Linear::Insert(result, ..) => Some(*result),
-            Linear::Store { .. }
-            | Linear::Copy { .. }
-            | Linear::Restore { .. }
-            | Linear::Uncover { .. }
-            | Linear::WordStore { .. }
-            | Linear::WordCopy(_)
-            | Linear::WordCopies { .. }
-            | Linear::Rule(_)
-            | Linear::Given(..)
-            | Linear::Call { .. } => None,
+            _ => None,
         }
     }
 

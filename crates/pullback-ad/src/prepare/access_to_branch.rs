@@ -94,9 +94,8 @@ fn root(func: &Function, mut pointer: Value) -> Value {
 
 /// Split the block of an access: it happens in one of two blocks, and the rest in a third one.
 fn split(func: &mut Function, selection: &Selection, access: &Access, replaced: &mut HashMap<Value, Value>) {
-    let holds = |block: &Block| func.block(*block).insts.contains(&access.inst);
-    let block = func.blocks().find(holds).expect("the access is in a block");
-    let at = func.block(block).insts.iter().position(|inst| *inst == access.inst).expect("it is in this block");
+    let place = |block| Some((block, func.block(block).insts.iter().position(|inst| *inst == access.inst)?));
+    let (block, at) = func.blocks().find_map(place).expect("the access is in a block");
     let join = func.split_block(block, at);
     func.block_mut(join).insts.remove(0);
     let arms = [0, 1].map(|index| BlockCall::new(arm(func, selection, index, access, join), vec![]));

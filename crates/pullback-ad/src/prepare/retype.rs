@@ -74,15 +74,12 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts, cleanups: &Cleanup
 
 /// What the value's content says it is.
 fn carried(func: &Function, id: FuncId, facts: &Facts, value: Value) -> Option<Type> {
-    let kinds = match func.ty(value) {
-        Type::Int(32 | 64) => facts.kinds(id, value),
-        _ => return None,
-    };
+    let is = |kinds| facts.kinds(id, value) == kinds;
     // What is a float or a pointer in one variant and a number in another stays a word.
     match func.ty(value) {
-        Type::Int(64) if kinds == Kinds::F64 => Some(Type::F64),
-        Type::Int(64) if kinds == Kinds::PTR => Some(Type::Ptr),
-        Type::Int(32) if kinds == Kinds::F32 => Some(Type::F32),
+        Type::Int(64) if is(Kinds::F64) => Some(Type::F64),
+        Type::Int(64) if is(Kinds::PTR) => Some(Type::Ptr),
+        Type::Int(32) if is(Kinds::F32) => Some(Type::F32),
         _ => None,
     }
 }

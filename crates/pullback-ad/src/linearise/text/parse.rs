@@ -6,7 +6,7 @@ use crate::custom::Storage;
 use crate::linearise::linear::{Beside, CopiedWord, Linear};
 use crate::linearise::program::LinearFunction;
 use crate::linearise::rule_call::{Kept, Pullback};
-use pullback_ir::{CastOp, FuncId, Function, Inst, Module, Type, Value, parse_module};
+use pullback_ir::{CastOp, Copies, FuncId, Function, Inst, Module, Terminator, Type, Value, ValueDef, parse_module};
 use pullback_rules::{Coefficient, Factor, Support};
 use std::collections::HashSet;
 
@@ -23,9 +23,9 @@ pub fn parse(text: &str) -> Result<(Module, FuncId, LinearFunction), String> {
     let mut linear = LinearFunction::default();
     let func = module.func_mut(id);
     read_heading(func, heading, &mut linear)?;
-    let all = func.blocks().flat_map(|block| func.block(block).insts.iter().map(|i| Some(*i)).chain([None]));
-    let all: Vec<Option<Inst>> = all.collect();
-    let (mut insts, mut last) = (all.into_iter(), None);
+    let insts = func.blocks().flat_map(|block| func.block(block).insts.iter().map(|i| Some(*i)).chain([None]));
+    let mut insts = insts.collect::<Vec<Option<Inst>>>().into_iter();
+    let mut last = None;
     let mut inside = false;
     for (number, line) in text.lines().enumerate() {
         let trimmed = line.trim_start();
@@ -51,7 +51,7 @@ fn read_heading(func: &mut Function, heading: &str, linear: &mut LinearFunction)
     }
     linear.returns_active = result;
     for block in func.blocks().collect::<Vec<_>>() {
-        if let pullback_ir::Terminator::Return(Some(value)) = func.block(block).term {
+        if let Terminator::Return(Some(value)) = func.block(block).term {
             linear.returned.insert(block, value);
         }
     }
@@ -62,17 +62,9 @@ fn read_heading(func: &mut Function, heading: &str, linear: &mut LinearFunction)
 fn tangents(func: &Function, linear: &LinearFunction) -> HashSet<Value> {
     let mut active: HashSet<Value> = linear.params.iter().copied().collect();
     active.extend(linear.all().filter_map(|(_, operation)| operation.result()));
-    loop {
-        let before = active.len();
-        for target in func.blocks().flat_map(|block| func.block(block).term.targets()) {
-            let handed_on = func.block(target.block).params.iter().zip(&target.args);
-            let new: Vec<Value> = handed_on.filter(|(_, arg)| active.contains(arg)).map(|(param, _)| *param).collect();
-            active.extend(new);
-        }
-        if active.len() == before {
-            return active;
-        }
-    }
+    let is_param = |value: Value| matches!(func.value(value).def, ValueDef::Param(..));
+    Copies::new(func, func.blocks()).close_forwards(&mut active, is_param);
+    active
 }
 
 /// What comes after the last token.
