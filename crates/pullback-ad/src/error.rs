@@ -52,6 +52,16 @@ impl Error {
         Error::new(ErrorKind::Internal, message)
     }
 
+    /// It cannot be told what memory holds.
+    pub fn unknown_type(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::UnknownType, message)
+    }
+
+    /// Something that is not supported.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Unsupported, message)
+    }
+
     /// At this place.
     pub fn at(mut self, loc: Option<SourceLoc>) -> Self {
         self.loc = self.loc.or(loc);

@@ -86,87 +86,61 @@ impl TapeUse {
     }
 }
 
-/// The functions of the run-time support, declared in a module. What each does is in `docs/architecture.md`.
-#[allow(missing_docs)]
-#[derive(Clone, Copy, Debug)]
-pub struct Runtime {
-    pub push: TapeCall,
-    pub fits: FuncId,
-    pub out_of_memory: FuncId,
-    pub pop: TapeCall,
-    pub push_at: FuncId,
-    pub pop_at: FuncId,
-    pub tape_keep: FuncId,
-    pub tape_own: FuncId,
-    pub tape_release: FuncId,
-    pub shadow_alloc: FuncId,
-    pub defer_dealloc: FuncId,
-    pub adjoint_copy: FuncId,
-    pub zero_lanes: FuncId,
-    pub copy_lanes: FuncId,
-    pub recount: FuncId,
-    pub copy_words: FuncId,
-    pub uncopy_words: FuncId,
-    pub set_repeatable: FuncId,
-    pub save_shadows: FuncId,
-    pub settle_shadows: FuncId,
-    pub set_sums_aside: FuncId,
+const P: Type = Type::Ptr;
+const I: Type = Type::I64;
+
+/// Makes the structure of the functions, and what declares them, from a table: field, name, parameters and result.
+macro_rules! runtime {
+    ($($field:ident = $name:expr, ($($param:ident),*) $(-> $ret:ident)?;)*) => {
+        /// The functions of the run-time support, declared in a module. What each does is in `docs/architecture.md`.
+        #[allow(missing_docs)]
+        #[derive(Clone, Copy, Debug)]
+        pub struct Runtime {
+            pub push: TapeCall,
+            pub pop: TapeCall,
+            pub push_at: FuncId,
+            pub pop_at: FuncId,
+            $(pub $field: FuncId,)*
+        }
+
+        impl Runtime {
+            /// Declare them, for a derivative that is to be differentiated itself or not.
+            pub fn declare(module: &mut Module, nested: bool) -> Runtime {
+                let mut declare = |name: &str, params: &[Type], ret: Option<Type>| {
+                    module.declare(name, || Function::new(name, params.to_vec(), ret))
+                };
+                let [push_at, pop_at] = [PUSH_AT, POP_AT].map(|name| declare(name, &[P, I, I], Some(P)));
+                let plain = ["__pullback_tape_push", "__pullback_tape_pop"].map(|name| declare(name, &[P, I], Some(P)));
+                let used = if nested { [push_at, pop_at] } else { plain };
+                let [push, pop] = used.map(|func| TapeCall { func, names_site: nested });
+                Runtime {
+                    push,
+                    pop,
+                    push_at,
+                    pop_at,
+                    $($field: declare($name, &[$($param),*], None$(.or(Some($ret)))?),)*
+                }
+            }
+        }
+    };
 }
 
-impl Runtime {
-    /// Declare them, for a derivative that is to be differentiated itself or not.
-    pub fn declare(module: &mut Module, nested: bool) -> Runtime {
-        let mut declare = |name: &str, params: &[Type], ret: Option<Type>| {
-            module.declare(name, || Function::new(name, params.to_vec(), ret))
-        };
-        let (p, i) = (Type::Ptr, Type::I64);
-        let [push_at, pop_at] =
-            [PUSH_AT, POP_AT].map(|name| declare(name, &[p.clone(), i.clone(), i.clone()], Some(p.clone())));
-        let [push, pop] = ["__pullback_tape_push", "__pullback_tape_pop"]
-            .map(|name| declare(name, &[p.clone(), i.clone()], Some(p.clone())));
-        let of = |plain, at| TapeCall { func: if nested { at } else { plain }, names_site: nested };
-        Runtime {
-            push: of(push, push_at),
-            fits: declare("__pullback_fits", std::slice::from_ref(&i), Some(i.clone())),
-            out_of_memory: declare("__pullback_out_of_memory", std::slice::from_ref(&i), None),
-            pop: of(pop, pop_at),
-            push_at,
-            pop_at,
-            tape_keep: declare(KEEP, &[p.clone(), i.clone(), i.clone()], Some(p.clone())),
-            tape_own: declare(OWN, &[p.clone(), p.clone(), p.clone()], None),
-            tape_release: declare(RELEASE, std::slice::from_ref(&p), None),
-            shadow_alloc: declare("__pullback_shadow_alloc", &[p.clone(), i.clone(), i.clone()], Some(p.clone())),
-            defer_dealloc: declare(DEFER_DEALLOC, &[p.clone(), p.clone(), i.clone(), i.clone()], None),
-            adjoint_copy: declare(
-                "__pullback_adjoint_copy",
-                &[p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
-                None,
-            ),
-            zero_lanes: declare(
-                "__pullback_zero_lanes",
-                &[p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
-                None,
-            ),
-            copy_lanes: declare(
-                "__pullback_copy_lanes",
-                &[p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
-                None,
-            ),
-            recount: declare("__pullback_recount", &[p.clone(), i.clone(), i.clone()], None),
-            copy_words: declare(
-                "__pullback_copy_words",
-                &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
-                None,
-            ),
-            uncopy_words: declare(
-                "__pullback_uncopy_words",
-                &[p.clone(), p.clone(), p.clone(), i.clone(), i.clone(), i.clone(), i.clone()],
-                None,
-            ),
-            set_repeatable: declare(SET_REPEATABLE, &[p.clone(), i.clone()], None),
-            save_shadows: declare(SAVE_SHADOWS, &[p.clone(), i.clone()], None),
-            settle_shadows: declare(SETTLE_SHADOWS, &[p.clone(), i.clone()], None),
-            set_sums_aside: declare(SET_SUMS_ASIDE, &[p, i], None),
-        }
-    }
+runtime! {
+    fits = "__pullback_fits", (I) -> I;
+    out_of_memory = "__pullback_out_of_memory", (I);
+    tape_keep = KEEP, (P, I, I) -> P;
+    tape_own = OWN, (P, P, P);
+    tape_release = RELEASE, (P);
+    shadow_alloc = "__pullback_shadow_alloc", (P, I, I) -> P;
+    defer_dealloc = DEFER_DEALLOC, (P, P, I, I);
+    adjoint_copy = "__pullback_adjoint_copy", (P, P, I, I, I, I);
+    zero_lanes = "__pullback_zero_lanes", (P, I, I, I, I);
+    copy_lanes = "__pullback_copy_lanes", (P, P, I, I, I, I);
+    recount = "__pullback_recount", (P, I, I);
+    copy_words = "__pullback_copy_words", (P, P, P, I, I, I, I);
+    uncopy_words = "__pullback_uncopy_words", (P, P, P, I, I, I, I);
+    set_repeatable = SET_REPEATABLE, (P, I);
+    save_shadows = SAVE_SHADOWS, (P, I);
+    settle_shadows = SETTLE_SHADOWS, (P, I);
+    set_sums_aside = SET_SUMS_ASIDE, (P, I);
 }

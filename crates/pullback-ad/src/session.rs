@@ -141,10 +141,10 @@ impl<'a> Session<'a> {
         self.active.is_word(self.facts, func, self.module.func(func).ty(value), value)
     }
 
-    /// Whether a value travels with a companion for each direction: a pointer with its shadows, a word with its shadow
-    /// words, in forward mode a float with its tangents. The companion of an aggregate holds the companions of its
+    /// Whether a value travels with a shadow value for each direction: a pointer with its shadows, a word with its shadow
+    /// words, in forward mode a float with its tangents. The shadow value of an aggregate holds the shadow values of its
     /// fields.
-    pub fn has_companion(&self, func: FuncId, value: Value) -> bool {
+    pub fn has_shadow_values(&self, func: FuncId, value: Value) -> bool {
         let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
         match self.module.func(func).ty(value) {
             Type::Ptr => self.has_shadow(func, value),
@@ -154,8 +154,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether what a function returns has a companion.
-    pub fn returns_companion(&self, func: FuncId) -> bool {
+    /// Whether what a function returns has a shadow value.
+    pub fn returns_shadow_values(&self, func: FuncId) -> bool {
         let active = self.active.returns_active(func);
         let word = matches!(self.module.func(func).ret, Some(Type::Int(_)));
         self.facts.returned(func).chain(self.facts.returned_word(func)).any(|o| self.active.is_shadowed(o))
@@ -166,10 +166,10 @@ impl<'a> Session<'a> {
     /// has to match what other functions do with it.
     pub fn takes_part(&self, callee: FuncId) -> bool {
         let func = self.module.func(callee);
-        let param = |v: &Value| self.has_companion(callee, *v) || self.active.is_active(callee, *v);
+        let param = |v: &Value| self.has_shadow_values(callee, *v) || self.active.is_active(callee, *v);
         func.param_values().iter().any(param)
             || self.active.returns_active(callee)
-            || self.returns_companion(callee)
+            || self.returns_shadow_values(callee)
             || self.tape_users.contains(&callee)
     }
 
@@ -192,10 +192,10 @@ impl<'a> Session<'a> {
         format!("{}.{}", self.name, self.module.func(callee).name)
     }
 
-    /// What the forward derivative of a function returns, or its augmented primal: the result, and its companions.
+    /// What the forward derivative of a function returns, or its augmented primal: the result, and its shadow values.
     pub fn forward_result(&self, func: FuncId) -> Option<Type> {
         let ret = self.module.func(func).ret.clone();
-        if !self.returns_companion(func) {
+        if !self.returns_shadow_values(func) {
             return ret;
         }
         ret.map(|ty| Type::structure(std::iter::repeat_n(ty, self.request.width + 1)))
@@ -222,7 +222,7 @@ impl<'a> Session<'a> {
         let reverse_mode = self.request.mode == Mode::Reverse;
         let mut params = if reverse_mode { vec![Type::Ptr] } else { vec![] };
         for value in func.param_values() {
-            let copies = if self.has_companion(callee, *value) { self.request.width + 1 } else { 1 };
+            let copies = if self.has_shadow_values(callee, *value) { self.request.width + 1 } else { 1 };
             params.extend(std::iter::repeat_n(func.ty(*value).clone(), copies));
         }
         let (base, ret) = (self.callee_name(callee), self.forward_result(callee));

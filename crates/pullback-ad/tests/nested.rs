@@ -5,7 +5,7 @@
 //! Every program is `@f(v0: ptr, v1: ptr)`: so many `f64` at `v0`, the result at `v1`. Its derivatives need no run-time
 //! support but the tape's.
 
-use pullback_ad::{Activity, Argument, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
+use pullback_ad::{Activity, Argument, ErrorKind, Field, FieldKind, Layout, Layouts, Mode, Request, differentiate};
 use pullback_ir::cfg::Cfg;
 use pullback_ir::dominators::Dominators;
 use pullback_ir::interp::{Interp, Val};
@@ -226,6 +226,46 @@ b0:
   return v5
 }";
     assert_hessian(text, &[3.0, 5.0], &[&[0.0, 10.0], &[10.0, 6.0]]);
+}
+
+/// Pointers of an argument that are moved in a number that is not known: what was overwritten is kept by the run-time
+/// support, which is not differentiated.
+#[test]
+fn many_pointers_of_an_argument_are_not_moved_at_once() {
+    let text = "
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load ptr v0
+  v3 = ptradd v0, 8:i64
+  v4 = load f64 v3
+  v5 = fptoui i64 v4
+  v6 = mul v5, 8:i64
+  v7 = ptradd v2, 8:i64
+  move v7, v2, v6 align 8, 8
+  v8 = load ptr v7
+  v9 = load f64 v8
+  store v1, v9
+  return
+}";
+    let attempt = |nested: bool| {
+        let mut module = parse_module(text).unwrap();
+        let primal = module.find("f").unwrap();
+        let mut request = request(Mode::Reverse, &[2, 1], nested);
+        let mut pointer_to = |layout| {
+            let fields = vec![Field { offset: 0, kind: FieldKind::Pointer(Some(layout)) }];
+            request.layouts.add(Layout { name: "&mut".to_owned(), size: 8, fields })
+        };
+        let row = pointer_to(request.args[1].layout);
+        let table = Field { offset: 0, kind: FieldKind::Pointer(Some(row)) };
+        let fields = vec![table, Field { offset: 8, kind: FieldKind::F64 }];
+        request.args[0].layout = request.layouts.add(Layout { name: "Table".to_owned(), size: 16, fields });
+        differentiate(&mut module, primal, &request, "derivative").map(|_| ())
+    };
+    attempt(false).unwrap();
+    let error = attempt(true).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert_eq!(error.message, "many pointers are moved at once into memory that belongs to an argument");
+    assert_eq!(error.label, "moved here");
 }
 
 /// A function that keeps very many values of several types for its reverse sweep.

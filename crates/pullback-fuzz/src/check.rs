@@ -452,6 +452,14 @@ mod tests {
 
     /// The checks are worth something: most derivatives with one wrong operation are found to be wrong.
     #[test]
+    fn programs_that_were_refused_once_are_right() {
+        let strict = Checks { standard: Standard::NoRefusal, order: Order::Higher };
+        for seed in [7400777769335761474, 2911716573177345478] {
+            assert!(matches!(check(&strict.program(seed), strict), Verdict::Good), "seed {seed}");
+        }
+    }
+
+    #[test]
     fn a_wrong_derivative_is_found() {
         let (tried, found) = found(0..24, FIRST);
         assert!(found * 10 > tried * 9, "of {tried} wrong derivatives only {found} were found");

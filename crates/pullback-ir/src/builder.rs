@@ -2,7 +2,7 @@
 
 use crate::FuncId;
 use crate::entities::{Block, Inst, SourceLoc, Value};
-use crate::function::Function;
+use crate::function::{Constant, Function};
 use crate::inst::{BinOp, BlockCall, Callee, CastOp, Flags, FloatPred, IntPred, Op, Terminator};
 use crate::math::MathFn;
 use crate::types::Type;
@@ -41,7 +41,7 @@ impl<'f> Builder<'f> {
     /// Append an operation that has a result.
     pub fn value(&mut self, op: Op, ty: Type) -> Value {
         let inst = self.push(op, Some(ty));
-        self.func.inst(inst).result.expect("an instruction made with a type has a result")
+        self.func.result(inst)
     }
 
     /// Append arithmetic.
@@ -100,6 +100,13 @@ impl<'f> Builder<'f> {
     pub fn select(&mut self, cond: Value, a: Value, b: Value) -> Value {
         let ty = self.func.ty(a).clone();
         self.value(Op::Select(cond, a, b), ty)
+    }
+
+    /// An aggregate of these fields.
+    pub fn aggregate(&mut self, ty: &Type, fields: impl IntoIterator<Item = Value>) -> Value {
+        let undef = self.func.constant(ty.clone(), Constant::Undef);
+        let with = |all, (i, field)| self.value(Op::InsertValue(all, field, i as u32), ty.clone());
+        fields.into_iter().enumerate().fold(undef, with)
     }
 
     /// A float function.

@@ -20,6 +20,8 @@
 //! | [`table`] | tables indexed by entities |
 //! | [`mod@cfg`] | order, edges and reachability of blocks |
 //! | [`dominators`] | the dominator tree |
+//! | [`copies`] | which values are handed on unchanged |
+//! | [`uses`] | who uses which value |
 //! | [`loops`] | natural loops and how they nest |
 //! | [`counted`] | how often a loop runs, and what follows from the iteration's number |
 //! | [`text`] | the text format, both ways |
@@ -43,6 +45,7 @@ pub mod module;
 pub mod table;
 pub mod text;
 pub mod types;
+pub mod uses;
 pub mod verify;
 
 pub use builder::Builder;
@@ -60,4 +63,5 @@ pub use module::{Global, Location, Module};
 pub use table::Table;
 pub use text::{ParseError, parse_module};
 pub use types::Type;
+pub use uses::Uses;
 pub use verify::{Violation, verify_function, verify_module};

@@ -125,9 +125,11 @@ math_functions! {
     /// Larger of two, −0 below +0; a NaN loses.
     MaximumNum "maximumnum" 2 Intrinsic("maximumnum"), |a| a[0].max(a[1]);
     /// Smaller of two; a NaN wins.
-    Minimum "minimum" 2 Intrinsic("minimum"), |a| if a[0].is_nan() || a[1].is_nan() { a[0] + a[1] } else { a[0].min(a[1]) };
+    Minimum "minimum" 2 Intrinsic("minimum"),
+        |a| if a[0].is_nan() || a[1].is_nan() { a[0] + a[1] } else { a[0].min(a[1]) };
     /// Larger of two; a NaN wins.
-    Maximum "maximum" 2 Intrinsic("maximum"), |a| if a[0].is_nan() || a[1].is_nan() { a[0] + a[1] } else { a[0].max(a[1]) };
+    Maximum "maximum" 2 Intrinsic("maximum"),
+        |a| if a[0].is_nan() || a[1].is_nan() { a[0] + a[1] } else { a[0].max(a[1]) };
     /// Magnitude of the first, sign of the second.
     Copysign "copysign" 2 Intrinsic("copysign"), |a| a[0].copysign(a[1]);
     /// Next integer below.

@@ -23,7 +23,7 @@ use crate::request::{Activity, Mode};
 use crate::runtime::TapeUse;
 use crate::session::{Form, Session};
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, BlockCall, Builder, Callee, Constant, Flags, FuncId, Function, Inst, InstData};
+use pullback_ir::{Block, BlockCall, Builder, Callee, Flags, FuncId, Function, Inst, InstData};
 use pullback_ir::{MemoryEffects, Op, Terminator, Type, Value};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -50,7 +50,7 @@ pub struct Augmented {
     pub writes: HashMap<Inst, Vec<ObjId>>,
     /// Functions that write no memory the program reads.
     pub harmless: HashSet<FuncId>,
-    /// Objects that nobody writes.
+    /// Objects that are not written.
     pub unwritten: Rc<HashSet<ObjId>>,
     /// Which objects may be written by other names than their own.
     pub regions: Rc<Regions>,
@@ -147,7 +147,7 @@ pub(crate) struct Augmenter<'s, 'a> {
     pub(crate) tangents: HashMap<Value, Vec<Value>>,
     blocks: HashMap<Block, Block>,
     pub(crate) block: Block,
-    /// Whether the block that is being copied leads to a return. If not, nobody reads the tangents that it computes.
+    /// Whether the block that is being copied leads to a return. If not, the tangents that it computes are not read.
     pub(crate) may_return: bool,
     /// Instructions that go to the start of the entry block.
     pub(crate) prologue: Vec<Inst>,
@@ -157,10 +157,6 @@ pub(crate) struct Augmenter<'s, 'a> {
 impl Augmenter<'_, '_> {
     pub(crate) fn width(&self) -> usize {
         self.session.request.width
-    }
-
-    pub(crate) fn is_forward(&self) -> bool {
-        self.session.request.mode == Mode::Forward
     }
 
     pub(super) fn is_active(&self, old: Value) -> bool {
@@ -179,21 +175,15 @@ impl Augmenter<'_, '_> {
         }
         let entry = self.blocks[&self.old.entry()];
         self.func.set_entry(entry);
-        if !self.is_forward() {
+        if self.session.request.mode == Mode::Reverse {
             self.out.tape = Some(self.func.add_param(entry, Type::Ptr));
         }
         for (i, old) in self.old.param_values().to_vec().into_iter().enumerate() {
-            let ty = self.old.ty(old).clone();
-            let new = self.func.add_param(entry, ty.clone());
-            self.bind(old, new);
             let shadowed = match self.form {
                 Form::Whole | Form::Split => self.session.request.args[i].activity.has_shadow(),
-                Form::Callee | Form::Joint => self.session.has_companion(self.id, old),
+                Form::Callee | Form::Joint => self.session.has_shadow_values(self.id, old),
             };
-            if shadowed {
-                let companions = (0..self.width()).map(|_| self.func.add_param(entry, ty.clone())).collect();
-                self.set_companion(old, new, companions);
-            }
+            let new = self.add_params(entry, old, shadowed);
             if !self.form.is_callee() && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
                 self.unwanted(i, old, new);
             }
@@ -209,7 +199,19 @@ impl Augmenter<'_, '_> {
         self.func.ret = self.session.forward_result(self.id);
     }
 
-    /// Nobody reads this primal result: it goes to memory of our own, and the optimiser drops it.
+    /// A parameter for an old value, and those for its shadow values if they are wanted.
+    fn add_params(&mut self, block: Block, old: Value, shadowed: bool) -> Value {
+        let ty = self.old.ty(old).clone();
+        let new = self.func.add_param(block, ty.clone());
+        self.bind(old, new);
+        if shadowed {
+            let shadows = (0..self.width()).map(|_| self.func.add_param(block, ty.clone())).collect();
+            self.set_shadow_values(old, new, shadows);
+        }
+        new
+    }
+
+    /// The caller does not want this primal result: it goes to memory of our own, and the optimiser drops it.
     fn unneeded(&mut self, arg: usize, old: Value) {
         if !self.session.request.is_result(arg) {
             return;
@@ -224,17 +226,22 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// Nobody wants this result's derivative: its shadow is memory of our own, zero, and is dropped.
+    /// The caller does not want this result's derivative: its shadow is memory of our own, zero, and is dropped.
     fn unwanted(&mut self, arg: usize, old: Value, new: Value) {
-        let size = self.result_size(arg);
+        let shadows = self.zero_shadows(self.result_size(arg), 16);
+        self.bind_shadows(old, new, shadows);
+    }
+
+    /// Memory of our own for each batch direction, zero at the start of the function.
+    pub(super) fn zero_shadows(&mut self, size: u64, align: u64) -> Vec<Value> {
         let mut shadows = Vec::new();
         for _ in 0..self.width() {
-            let shadow = self.prologue_value(Op::Alloca { size, align: 16 }, Type::Ptr);
-            self.zero_fill(shadow, size, 16);
+            let shadow = self.prologue_value(Op::Alloca { size, align }, Type::Ptr);
+            self.zero_fill(shadow, size, align);
             self.out.stack.insert(shadow);
             shadows.push(shadow);
         }
-        self.bind_shadows(old, new, shadows);
+        shadows
     }
 
     fn result_size(&self, arg: usize) -> u64 {
@@ -269,7 +276,7 @@ impl Augmenter<'_, '_> {
     pub(crate) fn prologue_value(&mut self, op: Op, ty: Type) -> Value {
         let inst = self.func.make_inst(op, Some(ty), Flags::NONE, None);
         self.prologue.push(inst);
-        self.func.inst(inst).result.expect("made with a type")
+        self.func.result(inst)
     }
 
     fn run(&mut self) -> Result<()> {
@@ -281,13 +288,7 @@ impl Augmenter<'_, '_> {
             let new_block = self.blocks[&old_block];
             let live = self.scope.contains(old_block);
             for old in self.old.block(old_block).params.clone() {
-                let ty = self.old.ty(old).clone();
-                let new = self.func.add_param(new_block, ty.clone());
-                self.bind(old, new);
-                if live && self.session.has_companion(self.id, old) {
-                    let companions = (0..self.width()).map(|_| self.func.add_param(new_block, ty.clone())).collect();
-                    self.set_companion(old, new, companions);
-                }
+                self.add_params(new_block, old, live && self.session.has_shadow_values(self.id, old));
             }
         }
         let returns = self.session.facts.returning.contains(&self.id);
@@ -345,10 +346,9 @@ impl Augmenter<'_, '_> {
 
     /// Note the linear operation of the instruction just made: emit it now (forward) or keep it (reverse).
     pub(crate) fn linear(&mut self, inst: Inst, linear: Linear) {
-        if self.is_forward() {
-            self.emit_tangent(inst, &linear);
-        } else {
-            self.out.linear.push(inst, linear);
+        match self.out.tape {
+            None => self.emit_tangent(inst, &linear),
+            Some(_) => self.out.linear.push(inst, linear),
         }
     }
 
@@ -395,10 +395,10 @@ impl Augmenter<'_, '_> {
     }
 
     /// Append an instruction that computes a shadow pointer.
-    pub(crate) fn shadow_value(&mut self, data: &InstData, op: Op) -> Value {
-        let inst = self.func.make_inst(op, Some(Type::Ptr), data.flags, data.loc);
-        self.func.block_mut(self.block).insts.push(inst);
-        self.func.inst(inst).result.expect("made with a type")
+    pub(crate) fn shadow_pointer(&mut self, data: &InstData, op: Op) -> Value {
+        let mut b = self.builder();
+        (b.flags, b.loc) = (data.flags, data.loc);
+        b.value(op, Type::Ptr)
     }
 
     fn terminator(&mut self, old_block: Block) -> Result<()> {
@@ -427,8 +427,8 @@ impl Augmenter<'_, '_> {
         for (arg, param) in target.args.iter().zip(params) {
             let new = self.get(*arg);
             args.push(new);
-            if live && self.session.has_companion(self.id, param) {
-                args.extend(self.companion(*arg)?);
+            if live && self.session.has_shadow_values(self.id, param) {
+                args.extend(self.shadow_values(*arg)?);
             }
         }
         Ok(BlockCall::new(self.blocks[&target.block], args))
@@ -441,15 +441,10 @@ impl Augmenter<'_, '_> {
             self.out.linear.returned.insert(self.block, value);
         }
         if let (Some(old), Some(new)) = (old, value) {
-            let shadows = if self.session.returns_companion(self.id) { self.companion(old)? } else { vec![] };
+            let shadows = if self.session.returns_shadow_values(self.id) { self.shadow_values(old)? } else { vec![] };
             if !shadows.is_empty() {
                 let ty = self.func.ret.clone().expect("a function with a result");
-                let mut all = self.func.constant(ty.clone(), Constant::Undef);
-                let mut build = self.builder();
-                for (i, part) in [new].into_iter().chain(shadows).enumerate() {
-                    all = build.value(Op::InsertValue(all, part, i as u32), ty.clone());
-                }
-                value = Some(all);
+                value = Some(self.builder().aggregate(&ty, [new].into_iter().chain(shadows)));
             }
         }
         self.builder().ret(value);

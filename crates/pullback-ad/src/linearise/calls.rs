@@ -10,10 +10,10 @@ impl Augmenter<'_, '_> {
     pub(crate) fn call(&mut self, data: &InstData, callee: FuncId, args: &[Value]) -> Result<()> {
         let variant = self.session.variant(callee);
         let mut new_args: Vec<Value> = self.out.tape.into_iter().collect();
-        new_args.extend(self.with_companions(callee, args)?);
+        new_args.extend(self.with_shadow_values(callee, args)?);
         let active_args = self.session.active_params(callee).into_iter().map(|i| self.get(args[i])).collect();
         let cleanup = self.cleanup(data.op.cleanup())?;
-        let doubled = self.session.returns_companion(callee);
+        let doubled = self.session.returns_shadow_values(callee);
         let ty = self.session.module.func(variant.forward).ret.clone();
         let callee_op = Op::Call(pullback_ir::Callee::Direct(variant.forward), new_args, cleanup);
         let inst = self.push(callee_op, ty.clone(), data);
@@ -27,16 +27,10 @@ impl Augmenter<'_, '_> {
                 parts = (0..=width).map(|i| b.value(Op::ExtractValue(all, i as u32), old_ty.clone())).collect();
             }
             let result = parts[0];
-            self.values.insert(old_result, result);
-            if let Some(object) = self.object(old_result) {
-                self.out.places.insert(result, (object, self.session.facts.offset(self.id, old_result)));
-            }
-            if self.session.active.is_active(self.id, old_result) {
-                self.out.linear.active.insert(result);
-                active_result = Some(result);
-            }
+            self.bind(old_result, result);
+            active_result = self.is_active(old_result).then_some(result);
             if doubled {
-                self.set_companion(old_result, result, parts.split_off(1));
+                self.set_shadow_values(old_result, result, parts.split_off(1));
             }
         }
         if let Some(reverse) = variant.reverse {

@@ -17,7 +17,7 @@ impl Augmenter<'_, '_> {
         let looked_at = self.session.facts.on_panic == OnPanic::Free && self.session.facts.functions.contains(func);
         let mirrored = looked_at && self.session.takes_part(*func);
         if mirrored {
-            let (func, args) = (self.session.variant(*func).forward, self.with_companions(*func, args)?);
+            let (func, args) = (self.session.variant(*func).forward, self.with_shadow_values(*func, args)?);
             return Ok(Some(Cleanup { func, args }));
         }
         // The parameters of a clean-up that was looked at may have got other types than they have in the original.
@@ -30,14 +30,14 @@ impl Augmenter<'_, '_> {
         self.session.originals.get(&func).copied().unwrap_or(func)
     }
 
-    /// The arguments of a callee that takes part, each followed by its companions.
-    pub(crate) fn with_companions(&mut self, callee: FuncId, args: &[Value]) -> Result<Vec<Value>> {
+    /// The arguments of a callee that takes part, each followed by its shadow values.
+    pub(crate) fn with_shadow_values(&mut self, callee: FuncId, args: &[Value]) -> Result<Vec<Value>> {
         let params = self.session.module.func(callee).param_values().to_vec();
         let mut all = Vec::new();
         for (arg, param) in args.iter().zip(params) {
             all.push(self.get(*arg));
-            if self.session.has_companion(callee, param) {
-                all.extend(self.companion(*arg)?);
+            if self.session.has_shadow_values(callee, param) {
+                all.extend(self.shadow_values(*arg)?);
             }
         }
         Ok(all)

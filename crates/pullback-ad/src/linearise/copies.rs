@@ -4,13 +4,36 @@
 use crate::analysis::points_to::lanes::{Lane, Lanes, Unclear, lanes, meet};
 use crate::analysis::points_to::objects::{ObjId, Property};
 use crate::analysis::points_to::strided::Strided;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
-use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
+use pullback_ir::{Builder, Inst, InstData, IntPred, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
+
+/// The shadows of a region that is copied, or filled if there is no source.
+#[derive(Clone, Copy)]
+pub(super) struct Region<'a> {
+    /// The copy or fill.
+    pub(super) inst: Inst,
+    /// Target and source in the primal.
+    pub(super) old_dst: Value,
+    pub(super) old_src: Value,
+    /// Their shadows, by batch direction.
+    pub(super) to: &'a [Value],
+    pub(super) from: Option<&'a [Value]>,
+    /// How many bytes.
+    pub(super) len: Value,
+    pub(super) known_len: Option<u64>,
+}
+
+impl Region<'_> {
+    /// How many bytes, if they are few enough to be handled lane by lane in line.
+    pub(super) fn inline_len(&self) -> Option<u64> {
+        self.known_len.filter(|len| *len <= INLINE_BYTES)
+    }
+}
 
 impl Augmenter<'_, '_> {
     /// The floats of a region become constants.
@@ -23,10 +46,15 @@ impl Augmenter<'_, '_> {
         let at = self.session.facts.place(self.id, ptr, align);
         lanes(&self.session.facts.objects, object, &at, len).map_err(|why| {
             let note = match why {
-                Unclear::Mixed => "the same bytes hold a float in one place and something else in another (an enum whose variants overlap, or a union)",
-                Unclear::Unaligned => "the region starts at an address of which too little is known to tell its fields apart",
+                Unclear::Mixed => {
+                    "the same bytes hold a float in one place and something else in another (an enum whose variants \
+                     overlap, or a union)"
+                }
+                Unclear::Unaligned => {
+                    "the region starts at an address of which too little is known to tell its fields apart"
+                }
             };
-            Error::new(ErrorKind::UnknownType, "memory is copied whose content cannot be told to be float or not")
+            Error::unknown_type("memory is copied whose content cannot be told to be float or not")
                 .label("copied here")
                 .note(note)
                 .help("copy the fields one by one, or match on the enum before moving its payload")
@@ -37,19 +65,18 @@ impl Augmenter<'_, '_> {
     pub(super) fn copy(
         &mut self,
         data: &InstData,
-        dst: Value,
-        src: Value,
+        (dst, src): (Value, Value),
         len: Value,
         may_overlap: bool,
+        align: (u64, u64),
     ) -> Result<()> {
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());
         }
-        let Op::Copy { align, .. } = data.op else { unreachable!("this is a copy") };
         let known_len = self.old.as_int(len).map(|n| n as u64);
         let object = self.object(dst).expect("a pointer with a shadow has an object");
-        let new_len = self.get(len);
+        let len = self.get(len);
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
         let mut lanes = self.lanes(object, dst, align.0, known_len)?;
@@ -58,33 +85,25 @@ impl Augmenter<'_, '_> {
             let (live, inert) = self.live_lanes(&lanes.floats, src, align.1)?;
             lanes.floats = live;
             if self.session.active.is_active_object(object) && !inert.is_empty() {
-                self.zero_tangents(inst, to.clone(), new_len, inert);
+                self.zero_tangents(inst, to.clone(), len, inert);
             }
         }
-        let len = (new_len, known_len);
-        match from {
-            Some(from) if may_overlap && self.lanes_meet((dst, src), align, len, &lanes) => {
-                let between = self.memory_between(new_len);
-                self.copy_lanes(data, inst, (dst, src), &between, Some(from), len, &lanes)?;
-                self.copy_lanes(data, inst, (dst, src), &to, Some(between), len, &lanes)
-            }
-            from => self.copy_lanes(data, inst, (dst, src), &to, from, len, &lanes),
+        let region = Region { inst, old_dst: dst, old_src: src, to: &to, from: from.as_deref(), len, known_len };
+        if from.is_some() && may_overlap && self.lanes_meet(&region, align, &lanes) {
+            let between = self.memory_between(len);
+            self.copy_lanes(data, &Region { to: &between, ..region }, &lanes)?;
+            return self.copy_lanes(data, &Region { from: Some(&between), ..region }, &lanes);
         }
+        self.copy_lanes(data, &region, &lanes)
     }
 
     /// Whether a region that is too large to be moved at once has lanes of which one may come to where another was.
-    fn lanes_meet(
-        &self,
-        (dst, src): (Value, Value),
-        align: (u64, u64),
-        len: (Value, Option<u64>),
-        lanes: &Lanes,
-    ) -> bool {
-        if self.object(dst) != self.object(src) || len.1.is_some_and(|len| len <= INLINE_BYTES) {
+    fn lanes_meet(&self, region: &Region, align: (u64, u64), lanes: &Lanes) -> bool {
+        if self.object(region.old_dst) != self.object(region.old_src) || region.inline_len().is_some() {
             return false;
         }
         let facts = self.session.facts;
-        let (to, from) = (facts.place(self.id, dst, align.0), facts.place(self.id, src, align.1));
+        let (to, from) = (facts.place(self.id, region.old_dst, align.0), facts.place(self.id, region.old_src, align.1));
         let distances = to.combine(&from, Strided::minus);
         [&lanes.floats, &lanes.pointers, &lanes.mixed].into_iter().any(|lanes| meet(lanes, &distances))
     }
@@ -98,26 +117,17 @@ impl Augmenter<'_, '_> {
     }
 
     /// The shadows of a copied region in reverse mode, lane by lane.
-    #[expect(clippy::too_many_arguments, reason = "two call sites in one place; a struct would only repeat the names")]
-    fn copy_lanes(
-        &mut self,
-        data: &InstData,
-        inst: Inst,
-        (dst, src): (Value, Value),
-        to: &[Value],
-        from: Option<Vec<Value>>,
-        (len, known_len): (Value, Option<u64>),
-        lanes: &Lanes,
-    ) -> Result<()> {
-        self.copy_words(inst, (dst, src), to, from.as_deref(), (len, known_len), &lanes.mixed)?;
-        if let Some(from) = &from {
-            self.copy_pointers(data, inst, dst, to, from, len, known_len, &lanes.pointers)?;
+    fn copy_lanes(&mut self, data: &InstData, region: &Region, lanes: &Lanes) -> Result<()> {
+        self.copy_words(region, &lanes.mixed)?;
+        if let Some(from) = region.from {
+            self.copy_pointers(data, region, from, &lanes.pointers)?;
         }
         let is_active = |ptr| self.object(ptr).is_some_and(|o| self.session.active.is_active_object(o));
-        if is_active(dst) && !lanes.floats.is_empty() {
-            let beside = self.beside(src, None);
-            let (dst, src, floats) = (to.to_vec(), from.filter(|_| is_active(src)), lanes.floats.clone());
-            self.linear(inst, Linear::Copy { dst, src, len, floats, beside });
+        if is_active(region.old_dst) && !lanes.floats.is_empty() {
+            let beside = self.beside(region.old_src, None);
+            let src = region.from.filter(|_| is_active(region.old_src)).map(<[Value]>::to_vec);
+            let (dst, len, floats) = (region.to.to_vec(), region.len, lanes.floats.clone());
+            self.linear(region.inst, Linear::Copy { dst, src, len, floats, beside });
         }
         Ok(())
     }
@@ -134,12 +144,9 @@ impl Augmenter<'_, '_> {
         let (mut live, mut inert) = (Vec::new(), Vec::new());
         for lane in lanes {
             let (a, b) = lane.apart(&self.session.facts.objects, object, &at).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::UnknownType,
-                    "memory is copied of which it cannot be told what is in skipped fields",
-                )
-                .label("copied here")
-                .help("copy the fields one by one")
+                Error::unknown_type("memory is copied of which it cannot be told what is in skipped fields")
+                    .label("copied here")
+                    .help("copy the fields one by one")
             })?;
             live.extend(a);
             inert.extend(b);
@@ -156,40 +163,31 @@ impl Augmenter<'_, '_> {
         let covered: u64 = lanes.floats.iter().chain(&lanes.pointers).map(|l| l.width).sum();
         let whole = len.is_some_and(|len| covered == len);
         if unknown(to) && self.object(src).is_some_and(unknown) && !whole {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "a value whose layout depends on a variant is moved from one argument to another unseen",
             )
             .label("moved here")
-            .note("its variants hold pointers, or floats of two widths: which lies where is only known by a look at the variant")
+            .note(
+                "its variants hold pointers, or floats of two widths: which lies where is only known by a look at the \
+                 variant",
+            )
             .help("match on it and move its payload variant by variant"));
         }
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call site; a struct would only repeat the names")]
-    fn copy_pointers(
-        &mut self,
-        data: &InstData,
-        inst: Inst,
-        old_dst: Value,
-        to: &[Value],
-        from: &[Value],
-        len: Value,
-        known_len: Option<u64>,
-        lanes: &[Lane],
-    ) -> Result<()> {
+    fn copy_pointers(&mut self, data: &InstData, region: &Region, from: &[Value], lanes: &[Lane]) -> Result<()> {
         if lanes.is_empty() {
             return Ok(());
         }
-        let restore = self.belongs_to_caller(old_dst);
-        match known_len.filter(|len| *len <= INLINE_BYTES) {
+        let restore = self.belongs_to_caller(region.old_dst);
+        match region.inline_len() {
             Some(len) => {
                 let places: Vec<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
                 // Read everything first: the regions may overlap.
                 let mut moves = Vec::new();
                 for at in places {
-                    for (dst, src) in to.iter().zip(from) {
+                    for (dst, src) in region.to.iter().zip(from) {
                         let mut b = self.builder();
                         b.loc = data.loc;
                         let (src, dst) = (b.offset(*src, at as i64), b.offset(*dst, at as i64));
@@ -201,25 +199,28 @@ impl Augmenter<'_, '_> {
                 for (dst, value, old) in moves {
                     self.builder().store(dst, value);
                     if let Some(old) = old {
-                        self.linear(inst, Linear::Restore { shadow: vec![dst], old: vec![old] });
+                        self.linear(region.inst, Linear::Restore { shadow: vec![dst], old: vec![old] });
                     }
                 }
             }
             None if restore && self.session.request.nested => {
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
+                return Err(Error::unsupported(
                     "many pointers are moved at once into memory that belongs to an argument",
+                )
+                .label("moved here")
+                .note(
+                    "this derivative is differentiated itself, and what puts back the pointers that were there is not",
                 )
                 .help("move the elements one by one, or build a new value and return it"));
             }
             // What was overwritten is put back like that of words; a pointer that is null has no cotangent either.
-            None if restore => self.copy_many_words(inst, to, Some(from), len, lanes),
+            None if restore => self.copy_many_words(region, lanes),
             None => {
                 for lane in lanes {
-                    for (dst, src) in to.iter().zip(from) {
+                    for (dst, src) in region.to.iter().zip(from) {
                         let func = self.session.runtime.copy_lanes;
                         let mut b = self.builder();
-                        let [len, stride, offset, width] = lane.operands(&mut b, len);
+                        let [len, stride, offset, width] = lane.operands(&mut b, region.len);
                         b.call_void(func, vec![*dst, *src, len, stride, offset, width]);
                     }
                 }
@@ -229,20 +230,20 @@ impl Augmenter<'_, '_> {
     }
 
     /// A fill in reverse mode: what is read back is constant.
-    pub(super) fn fill(&mut self, data: &InstData, dst: Value, len: Value) -> Result<()> {
+    pub(super) fn fill(&mut self, data: &InstData, dst: Value, len: Value, align: u64) -> Result<()> {
         let inst = self.copy_instruction(data);
         let Some(object) =
             self.object(dst).filter(|o| self.has_shadow(dst) && self.session.active.is_active_object(*o))
         else {
             return Ok(());
         };
-        let Op::Fill { align, .. } = data.op else { unreachable!("this is a fill") };
-        let (new_len, to) = (self.get(len), self.shadow(dst)?);
         let known_len = self.old.as_int(len).map(|n| n as u64);
+        let (len, to) = (self.get(len), self.shadow(dst)?);
         let lanes = self.lanes(object, dst, align, known_len)?;
-        self.copy_words(inst, (dst, dst), &to, None, (new_len, known_len), &lanes.mixed)?;
+        let region = Region { inst, old_dst: dst, old_src: dst, to: &to, from: None, len, known_len };
+        self.copy_words(&region, &lanes.mixed)?;
         if !lanes.floats.is_empty() {
-            self.zero_tangents(inst, to, new_len, lanes.floats);
+            self.zero_tangents(inst, to, len, lanes.floats);
         }
         Ok(())
     }

@@ -65,18 +65,14 @@ impl Augmenter<'_, '_> {
             return Ok(());
         };
         let mut given = vec![self.get(args[1])];
-        given.extend(self.companion(args[1])?);
+        given.extend(self.shadow_values(args[1])?);
         let forward = self.session.variant(release).forward;
         let both = self.release_both(forward, given.len());
         let tape = self.get(args[0]);
         let bytes = self.func.i64(8 * given.len() as i64);
         let (keep, zero) = (Callee::Direct(self.session.runtime.tape_keep), self.func.i64(0));
-        let record = self.shadow_value(data, Op::Call(keep, vec![tape, bytes, zero], None));
-        for (i, value) in given.into_iter().enumerate() {
-            let mut b = self.builder();
-            let place = b.offset(record, 8 * i as i64);
-            b.store(place, value);
-        }
+        let record = self.shadow_pointer(data, Op::Call(keep, vec![tape, bytes, zero], None));
+        write(&mut self.builder(), record, &given);
         // It goes behind the record, which it names.
         let both = self.func.constant(Type::Ptr, Constant::Func(both));
         let args = self.func.inst_mut(inst).op.call_args_mut();
@@ -98,11 +94,7 @@ impl Augmenter<'_, '_> {
         func.set_entry(entry);
         let record = func.add_param(entry, Type::Ptr);
         let mut b = Builder::new(&mut func, entry);
-        let mut args = Vec::new();
-        for i in 0..count {
-            let place = b.offset(record, 8 * i as i64);
-            args.push(b.load(Type::Ptr, place));
-        }
+        let args = read(&mut b, record, count);
         b.call_void(forward, args);
         b.ret(None);
         self.session.module.add_function(func)
@@ -115,7 +107,7 @@ impl Augmenter<'_, '_> {
         let Op::Call(callee, args, _) = &data.op else { unreachable!("a use of a tape is a call") };
         let args: Vec<Value> = args.iter().map(|arg| self.get(*arg)).collect();
         let again = |this: &mut Self| -> Vec<Value> {
-            let call = |_| this.shadow_value(data, Op::Call(*callee, args.clone(), None));
+            let call = |_| this.shadow_pointer(data, Op::Call(*callee, args.clone(), None));
             (0..lanes).map(call).collect()
         };
         let mut shadows = Vec::new();
@@ -128,8 +120,7 @@ impl Augmenter<'_, '_> {
             shadows = again(self);
         }
         if lanes > 0 {
-            let new = self.func.inst(inst).result.expect("a push or pop has a result");
-            self.bind_shadows(old, new, shadows);
+            self.bind_shadows(old, self.func.result(inst), shadows);
         }
         Ok(())
     }
@@ -144,7 +135,7 @@ impl Augmenter<'_, '_> {
         let (keep, bytes) = (Callee::Direct(self.session.runtime.tape_keep), self.get(bytes));
         let made = (0..count).map(|i| {
             let zero = self.func.i64(i64::from(i > 0 || zero));
-            self.shadow_value(data, Op::Call(keep, vec![tape, bytes, zero], None))
+            self.shadow_pointer(data, Op::Call(keep, vec![tape, bytes, zero], None))
         });
         made.collect()
     }
@@ -170,11 +161,7 @@ impl Augmenter<'_, '_> {
         let count = self.addresses(old);
         let made = self.kept(data, outer, args[1], count, false);
         let record = self.record(data, args, count);
-        for (i, memory) in made.iter().enumerate() {
-            let mut b = self.builder();
-            let place = b.offset(record, 8 * i as i64);
-            b.store(place, *memory);
-        }
+        write(&mut self.builder(), record, &made);
         self.bind_memory(old, made);
         Ok(())
     }
@@ -184,12 +171,7 @@ impl Augmenter<'_, '_> {
         let old = data.result.expect("a pop has a result");
         let count = self.addresses(old);
         let record = self.record(data, args, count);
-        let mut made = Vec::new();
-        for i in 0..count {
-            let mut b = self.builder();
-            let place = b.offset(record, 8 * i as i64);
-            made.push(b.load(Type::Ptr, place));
-        }
+        let made = read(&mut self.builder(), record, count);
         self.bind_memory(old, made);
         Ok(())
     }
@@ -199,7 +181,7 @@ impl Augmenter<'_, '_> {
         let Op::Call(callee, ..) = &data.op else { unreachable!("a use of a tape is a call") };
         let (tape, site) = (self.get(args[0]), self.get(args[2]));
         let bytes = self.func.i64(8 * count as i64);
-        self.shadow_value(data, Op::Call(*callee, vec![tape, bytes, site], None))
+        self.shadow_pointer(data, Op::Call(*callee, vec![tape, bytes, site], None))
     }
 
     /// Memory of the inner tape, and its shadows.
@@ -210,4 +192,21 @@ impl Augmenter<'_, '_> {
             self.bind_shadows(old, made[0], shadows);
         }
     }
+}
+
+/// Write addresses to a record.
+fn write(b: &mut Builder, record: Value, addresses: &[Value]) {
+    for (i, address) in addresses.iter().enumerate() {
+        let place = b.offset(record, 8 * i as i64);
+        b.store(place, *address);
+    }
+}
+
+/// The addresses of a record.
+fn read(b: &mut Builder, record: Value, count: usize) -> Vec<Value> {
+    let address = |i| {
+        let place = b.offset(record, 8 * i as i64);
+        b.load(Type::Ptr, place)
+    };
+    (0..count).map(address).collect()
 }

@@ -203,16 +203,7 @@ impl Linear {
             | Linear::WordLoad { result, .. }
             | Linear::Extract(result, ..)
             | Linear::Insert(result, ..) => Some(*result),
-            Linear::Store { .. }
-            | Linear::Copy { .. }
-            | Linear::Restore { .. }
-            | Linear::Uncover { .. }
-            | Linear::WordStore { .. }
-            | Linear::WordCopy(_)
-            | Linear::WordCopies { .. }
-            | Linear::Rule(_)
-            | Linear::Given(..)
-            | Linear::Call { .. } => None,
+            _ => None,
         }
     }
 
@@ -273,27 +264,8 @@ impl Linear {
 
     /// Whether the transpose does no more to memory than to add to it.
     pub fn only_adds(&self) -> bool {
-        match self {
-            Linear::Sum(..)
-            | Linear::Quotient { .. }
-            | Linear::Cast(..)
-            | Linear::Select(..)
-            | Linear::Load(..)
-            | Linear::Given(..)
-            | Linear::Extract(..)
-            | Linear::Insert(..) => true,
-            Linear::Store { .. }
-            | Linear::Copy { .. }
-            | Linear::Restore { .. }
-            | Linear::Uncover { .. }
-            | Linear::Bits(..)
-            | Linear::WordLoad { .. }
-            | Linear::WordStore { .. }
-            | Linear::WordCopy(_)
-            | Linear::WordCopies { .. }
-            | Linear::Call { .. }
-            | Linear::Rule(_) => false,
-        }
+        let takes = matches!(self, Linear::Load(..) | Linear::Given(..) | Linear::Extract(..) | Linear::Insert(..));
+        takes || self.shares().is_some()
     }
 
     /// Whether the transpose puts back shadow pointers: it can be done once.

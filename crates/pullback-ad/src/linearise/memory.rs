@@ -11,9 +11,8 @@ use crate::analysis::types::unseen::{has_floats_of_two_widths, is_part};
 use crate::error::Result;
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
-use crate::request::Mode;
 use crate::session::cotangent_type;
-use pullback_ir::{CastOp, Flags, FuncId, Inst, InstData, Op, Type, Value};
+use pullback_ir::{CastOp, FuncId, Inst, InstData, Op, Type, Value};
 
 /// How many bytes of a shared value count its owners: strong ones and weak ones.
 const COUNTS: u32 = 16;
@@ -24,17 +23,15 @@ impl Augmenter<'_, '_> {
     }
 
     pub(crate) fn memory(&mut self, data: &InstData) -> Result<()> {
-        let mode = self.session.request.mode;
+        let mirrors = self.out.tape.is_none();
         match data.op {
             Op::Load { ptr, align } => self.load(data, ptr, align),
-            Op::Store { ptr, value, align } if mode == Mode::Forward => self.mirror_store(data, ptr, value, align),
+            Op::Store { ptr, value, align } if mirrors => self.mirror_store(data, ptr, value, align),
             Op::Store { ptr, value, align } => self.store(data, ptr, value, align),
-            Op::Copy { dst, src, len, .. } if mode == Mode::Forward => self.mirror_copy(data, dst, src, len),
-            Op::Copy { dst, src, len, may_overlap, .. } => self.copy(data, dst, src, len, may_overlap),
-            Op::Fill { dst, byte, len, align } if mode == Mode::Forward => {
-                self.mirror_fill(data, dst, byte, len, align)
-            }
-            Op::Fill { dst, len, .. } => self.fill(data, dst, len),
+            Op::Copy { dst, src, len, .. } if mirrors => self.mirror_copy(data, dst, src, len),
+            Op::Copy { dst, src, len, may_overlap, align } => self.copy(data, (dst, src), len, may_overlap, align),
+            Op::Fill { dst, byte, len, align } if mirrors => self.mirror_fill(data, dst, byte, len, align),
+            Op::Fill { dst, len, align, .. } => self.fill(data, dst, len, align),
             Op::Alloca { size, align } => self.alloca(data, size, align),
             Op::Alloc { size, align, func, .. } => self.alloc(data, size, align, func),
             Op::Dealloc { ptr, size, align, func } => self.dealloc(data, ptr, size, align, func),
@@ -43,9 +40,9 @@ impl Augmenter<'_, '_> {
     }
 
     pub(super) fn push(&mut self, op: Op, ty: Option<Type>, data: &InstData) -> Inst {
-        let inst = self.func.make_inst(op, ty, Flags::NONE, data.loc);
-        self.func.block_mut(self.block).insts.push(inst);
-        inst
+        let mut b = self.builder();
+        b.loc = data.loc;
+        b.push(op, ty)
     }
 
     /// What may lie in the shadow of an old pointer: of so many bytes there, or anywhere in its object.
@@ -55,16 +52,20 @@ impl Augmenter<'_, '_> {
         Beside::of(&facts.objects, object, &facts.offset(self.id, ptr), width)
     }
 
+    /// What lies in each of these places.
+    pub(super) fn load_each(&mut self, data: &InstData, places: &[Value], align: u64, ty: &Type) -> Vec<Value> {
+        let mut b = self.builder();
+        b.loc = data.loc;
+        places.iter().map(|place| b.value(Op::Load { ptr: *place, align }, ty.clone())).collect()
+    }
+
     pub(super) fn load(&mut self, data: &InstData, ptr: Value, align: u64) -> Result<()> {
         let inst = self.copy_instruction(data);
         let old_result = data.result.expect("a load has a result");
-        let result = self.func.inst(inst).result.expect("a load has a result");
+        let result = self.func.result(inst);
         if *self.old.ty(old_result) == Type::Ptr && self.has_shadow(old_result) {
-            let mut shadows = Vec::new();
-            for place in self.shadow(ptr)? {
-                let inst = self.push(Op::Load { ptr: place, align }, Some(Type::Ptr), data);
-                shadows.push(self.func.inst(inst).result.expect("a load has a result"));
-            }
+            let places = self.shadow(ptr)?;
+            let shadows = self.load_each(data, &places, align, &Type::Ptr);
             let object = self.object(ptr).expect("a pointer with a shadow has an object");
             if self.is_covered(object, ptr, align) {
                 // In the reverse sweep there may be a cotangent.
@@ -101,7 +102,7 @@ impl Augmenter<'_, '_> {
         let is_word = self.session.is_word(self.id, value);
         if is_word && !self.is_plain_float(ptr, align) {
             // A pointer, or a number.
-            let words = self.companion(value)?;
+            let words = self.shadow_values(value)?;
             let shadows = words.into_iter().map(|w| self.builder().cast(CastOp::IntToPtr, w, Type::Ptr)).collect();
             return self.store_shadows(data, inst, ptr, shadows, align);
         }
@@ -139,7 +140,7 @@ impl Augmenter<'_, '_> {
     /// The linear operation of a float that is stored where active floats lie.
     pub(super) fn store_float(&mut self, inst: Inst, ptr: Value, value: Value, ty: &Type) -> Result<()> {
         let (ty, shadow) = (cotangent_type(ty), self.shadow(ptr)?);
-        let value = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
+        let value = self.active(value);
         self.linear(inst, Linear::Store { value, ty, shadow });
         Ok(())
     }
@@ -154,11 +155,7 @@ impl Augmenter<'_, '_> {
     fn store_shadows(&mut self, data: &InstData, inst: Inst, ptr: Value, stored: Vec<Value>, align: u64) -> Result<()> {
         let places = self.shadow(ptr)?;
         if self.belongs_to_caller(ptr) {
-            let mut old = Vec::new();
-            for place in &places {
-                let inst = self.push(Op::Load { ptr: *place, align }, Some(Type::Ptr), data);
-                old.push(self.func.inst(inst).result.expect("a load has a result"));
-            }
+            let old = self.load_each(data, &places, align, &Type::Ptr);
             self.linear(inst, Linear::Restore { shadow: places.clone(), old });
         }
         for (place, value) in places.into_iter().zip(stored) {
@@ -188,10 +185,7 @@ impl Augmenter<'_, '_> {
         };
         let new = place(self, &[]);
         let mut made = vec![new];
-        self.values.insert(old_result, new);
-        if let Some(object) = self.object(old_result) {
-            self.out.places.insert(new, (object, self.session.facts.offset(self.id, old_result)));
-        }
+        self.bind(old_result, new);
         if self.has_shadow(old_result) {
             let mut shadows = Vec::new();
             for _ in 0..self.width() {
@@ -218,7 +212,7 @@ impl Augmenter<'_, '_> {
         if !self.has_shadow(old_result) {
             return Ok(());
         }
-        let result = self.func.inst(inst).result.expect("an allocation has a result");
+        let result = self.func.result(inst);
         let object = self.object(old_result).expect("a pointer with a shadow has an object");
         let (size, align) = (self.get(size), self.get(align));
         let shadows = match self.out.tape {
@@ -237,7 +231,7 @@ impl Augmenter<'_, '_> {
                 let op = Op::Alloc { size, align, zeroed: false, func };
                 (0..self.width())
                     .map(|_| {
-                        let shadow = self.shadow_value(data, op.clone());
+                        let shadow = self.shadow_pointer(data, op.clone());
                         self.zeros(data, shadow, size);
                         shadow
                     })

@@ -3,13 +3,13 @@
 //! What is stored, copied or filled in the primal is stored, copied or filled in the shadow: lengths, tags and counts
 //! too, for a tangent is a Rust value that the caller uses and drops. Skipped fields of a shadow are not the
 //! derivative's, and are left alone; the counts of an `Rc` change by as much as the primal's. On the way to a panic
-//! nobody reads tangents, so it need not be known there what is a float.
+//! tangents are not read, so it need not be known there what is a float.
 
 use crate::analysis::activity::{float_cells, holds_float};
 use crate::analysis::points_to::lanes::Lane;
 use crate::analysis::points_to::objects::{ObjId, Property};
 use crate::analysis::points_to::strided::Strided;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use pullback_ir::{Constant, InstData, IntPred, Op, Type, Value};
 
@@ -41,7 +41,7 @@ impl Augmenter<'_, '_> {
             };
         }
         let stored = if self.session.is_word(self.id, value) || ty == Type::Ptr && self.has_shadow(value) {
-            self.companion(value)?
+            self.shadow_values(value)?
         } else if !is_number && ty != Type::Ptr && self.is_over_floats(object, ptr, align, &ty) {
             self.over_floats(object, ptr, align, value)?
         } else {
@@ -63,7 +63,7 @@ impl Augmenter<'_, '_> {
     /// bits of a constant float, which has no tangent.
     fn over_floats(&mut self, object: ObjId, ptr: Value, align: u64, value: Value) -> Result<Vec<Value>> {
         if self.has_tangent(value) {
-            return self.companion(value);
+            return self.shadow_values(value);
         }
         let ty = self.old.ty(value).clone();
         if !self.is_number(value) {
@@ -78,7 +78,7 @@ impl Augmenter<'_, '_> {
         let is_seen = there.any(|c| at.overlaps(ty.size(), &c.at.into(), c.width) && self.session.is_seen(c.content));
         match self.mirrored(value, is_seen) {
             Some(number) => Ok(vec![number; self.width()]),
-            None => self.companion(value),
+            None => self.shadow_values(value),
         }
     }
 
@@ -95,15 +95,13 @@ impl Augmenter<'_, '_> {
         let objects = &self.session.facts.objects;
         let exact = object.is_some_and(|object| objects.all_marked(object, Property::Owners, &at, 8));
         if !exact || *self.old.ty(value) != Type::I64 {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "something is written that may be the count of an `Rc`, or a number beside it",
             )
             .label("written here"));
         }
         let primal = self.get(ptr);
-        let before = self.push(Op::Load { ptr: primal, align }, Some(Type::I64), data);
-        let before = self.func.inst(before).result.expect("a load has a result");
+        let before = self.load_each(data, &[primal], align, &Type::I64)[0];
         let (after, callee) = (self.get(value), self.session.runtime.recount);
         for place in self.shadow(ptr)? {
             self.builder().call_void(callee, vec![place, before, after]);
@@ -123,7 +121,7 @@ impl Augmenter<'_, '_> {
         let new_len = self.get(len);
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
-        // As of a store. Where more than skipped fields is moved, they are moved along: nobody reads them.
+        // As of a store. Where more than skipped fields is moved, they are moved along: no caller reads them.
         if known_len.is_some_and(|len| self.live_bytes(object, dst, align.0, len).is_empty()) {
             return Ok(());
         }
@@ -259,7 +257,7 @@ impl Augmenter<'_, '_> {
     }
 
     /// A shadow's enum cannot become a constant one where its words are moved unseen: a tag has to be copied, a float
-    /// must become zero, unless nobody reads it.
+    /// must become zero, unless it is not read.
     pub(super) fn refuse_constant(&self, object: ObjId, ptr: Value, align: u64, len: Option<u64>) -> Result<()> {
         if !self.may_return {
             return Ok(());
@@ -269,8 +267,7 @@ impl Augmenter<'_, '_> {
         let width = len.unwrap_or(i64::MAX as u64);
         let mut cells = objects.cells(object).iter();
         if cells.any(|c| objects.is_unseen(c.content) && at.overlaps(width, &c.at.into(), c.width)) {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "a constant enum is moved to where enums are moved without a look at their variant",
             )
             .label("moved here")
@@ -288,12 +285,9 @@ impl Augmenter<'_, '_> {
         if lanes.mixed.is_empty() {
             return Ok(lanes.floats);
         }
-        Err(Error::new(
-            ErrorKind::UnknownType,
-            "a constant is moved of which it cannot be told whether it is a float or a pointer",
-        )
-        .label("moved here")
-        .note("the tangent of a float is zero here, that of a pointer is not")
-        .help("match on it and move its payload variant by variant"))
+        Err(Error::unknown_type("a constant is moved of which it cannot be told whether it is a float or a pointer")
+            .label("moved here")
+            .note("the tangent of a float is zero here, that of a pointer is not")
+            .help("match on it and move its payload variant by variant"))
     }
 }

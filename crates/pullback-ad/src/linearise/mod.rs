@@ -7,9 +7,9 @@
 //! | [`program`] | … of a function: what linearising hands on, and transposing is given |
 //! | [`text`] | … written down and read back |
 //! | [`verify`] | … and checked |
-//! | [`augment`] | the primal with shadow pointers beside its pointers, and a linear operation at each active instruction |
+//! | [`augment`] | the primal with shadow pointers beside pointers, and an operation at each active instruction |
 //! | `pure` | … for instructions without effects |
-//! | `companions` | the shadows, shadow words and tangents of values |
+//! | `shadow_values` | the shadows, shadow words and tangents of values |
 //! | `memory` | … for instructions that read, write, make or free memory |
 //! | `mirror` | … for those that write memory in forward mode, where a shadow mirrors its primal |
 //! | `copies` | … for copies and fills |
@@ -23,7 +23,6 @@
 pub mod augment;
 mod calls;
 mod cleanup;
-mod companions;
 pub(crate) mod copies;
 pub(crate) mod forward;
 mod inner_tape;
@@ -33,6 +32,7 @@ mod mirror;
 pub mod program;
 mod pure;
 pub mod rule_call;
+mod shadow_values;
 pub mod share;
 pub mod text;
 pub mod verify;

@@ -8,11 +8,11 @@
 use crate::analysis::activity::reached;
 use crate::analysis::points_to::objects::ObjId;
 use crate::custom::{Calls, CustomRule, ReverseRule, Role, RuleArgument, Storage};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
 use crate::request::{Field, FieldKind};
-use pullback_ir::{BinOp, Builder, Callee, Flags, FloatPred, FuncId, Inst, InstData, Op, Type, Value};
+use pullback_ir::{BinOp, Builder, Callee, FloatPred, FuncId, Inst, InstData, Op, Type, Value};
 
 /// Captures of more bytes than this stay in memory that belongs to the tape.
 const MOST_BYTES: u64 = 128;
@@ -45,7 +45,7 @@ pub struct Pullback {
     pub closure: Kept,
     /// For each direction of the batch, what it needs of the shadows.
     pub views: Vec<Kept>,
-    /// For each direction, the shadows; `None` where nobody asks.
+    /// For each direction, the shadows; `None` where the rule does not ask for one.
     pub shadows: Vec<Vec<Option<Value>>>,
     /// The objects that the closure may refer to, which have to stay as they are.
     pub borrowed: Vec<ObjId>,
@@ -171,14 +171,7 @@ impl Augmenter<'_, '_> {
         }
         let result = rule.args.last().expect("a rule has a place for the result");
         let size = rule.layouts.get(result.layout).size.max(1);
-        let mut scratch = Vec::new();
-        for _ in 0..self.width() {
-            let place = self.prologue_value(Op::Alloca { size, align: 16 }, Type::Ptr);
-            self.zero_fill(place, size, 16);
-            self.out.stack.insert(place);
-            scratch.push(place);
-        }
-        Ok(scratch)
+        Ok(self.zero_shadows(size, 16))
     }
 
     /// Each place followed by its shadow, or by null.
@@ -189,9 +182,7 @@ impl Augmenter<'_, '_> {
 
     fn call_rule(&mut self, data: &InstData, function: FuncId, args: Vec<Value>) -> Result<Inst> {
         let cleanup = self.cleanup(data.op.cleanup())?;
-        let inst = self.func.make_inst(Op::Call(Callee::Direct(function), args, cleanup), None, Flags::NONE, data.loc);
-        self.func.block_mut(self.block).insts.push(inst);
-        Ok(inst)
+        Ok(self.push(Op::Call(Callee::Direct(function), args, cleanup), None, data))
     }
 
     /// The forward sweep of a call with a rule: the value, and what the pullback needs.
@@ -317,13 +308,10 @@ impl Augmenter<'_, '_> {
 
 /// A pullback that can be called once, in a derivative with a width.
 fn called_more_than_once(data: &InstData, rule: &CustomRule, width: usize) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!(
-            "the pullback of `{}` can be called once, and a derivative of width {width} calls it for each direction",
-            rule.name
-        ),
-    )
+    Error::unsupported(format!(
+        "the pullback of `{}` can be called once, and a derivative of width {width} calls it for each direction",
+        rule.name
+    ))
     .at(data.loc)
     .label("called here")
     .note("it is an `FnOnce` that owns memory")

@@ -4,14 +4,12 @@ use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::lanes::Lane;
 use crate::analysis::points_to::objects::{Kinds, ObjId};
 use crate::analysis::points_to::strided::Strided;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
+use crate::linearise::copies::Region;
 use crate::linearise::linear::{CopiedWord, Linear};
 use pullback_ir::{Constant, Inst, InstData, Op, Type, Value};
 use std::collections::BTreeSet;
-
-/// Regions up to this many bytes are copied lane by lane in line.
-const INLINE_BYTES: u64 = 128;
 
 impl Augmenter<'_, '_> {
     /// A word comes with its shadow: in the forward sweep zero, unless it is a pointer.
@@ -33,12 +31,8 @@ impl Augmenter<'_, '_> {
         }
         let ty = self.old.ty(old_result).clone();
         let places = self.shadow(ptr)?;
-        let mut words = Vec::new();
-        for place in &places {
-            let inst = self.push(Op::Load { ptr: *place, align }, Some(ty.clone()), data);
-            words.push(self.func.inst(inst).result.expect("a load has a result"));
-        }
-        self.set_companion(old_result, result, words.clone());
+        let words = self.load_each(data, &places, align, &ty);
+        self.set_shadow_values(old_result, result, words.clone());
         if mixed {
             self.out.pinned.extend(&words);
             if self.session.active.is_active(self.id, old_result) {
@@ -66,8 +60,7 @@ impl Augmenter<'_, '_> {
         let Some(first) = before.next() else { return Ok(()) };
         let half = |n: &i64| matches!(n, 0 | 4) && ty.size() == 4;
         let Some(first) = first.filter(half).filter(|first| before.all(|other| other == Some(*first))) else {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "a float is stored of which it cannot be told where a pointer lies that it overlaps",
             )
             .label("stored here")
@@ -96,8 +89,7 @@ impl Augmenter<'_, '_> {
         if !self.belongs_to_caller(ptr) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::UnknownType,
+        Err(Error::unknown_type(
             "a word of an argument is overwritten that is a float in one variant and a pointer in another",
         )
         .note("its shadow cannot be told to be a cotangent or a shadow pointer")
@@ -115,15 +107,14 @@ impl Augmenter<'_, '_> {
     ) -> Result<()> {
         self.own_memory(ptr)?;
         if ty.size() != 8 || matches!(ty, Type::Struct(_)) {
-            return Err(Error::new(
-                ErrorKind::UnknownType,
+            return Err(Error::unknown_type(
                 "part of an enum's payload is written that overlaps a float and a pointer",
             ));
         }
         let is_word = self.session.is_word(self.id, value);
         let pointer = *ty == Type::Ptr && self.has_shadow(value);
-        let stored = if pointer || is_word { self.companion(value)? } else { vec![self.func.i64(0); self.width()] };
-        let active = self.session.active.is_active(self.id, value).then(|| self.values[&value]);
+        let stored = if pointer || is_word { self.shadow_values(value)? } else { vec![self.func.i64(0); self.width()] };
+        let active = self.active(value);
         for (direction, place) in self.shadow(ptr)?.into_iter().enumerate() {
             let mut b = self.builder();
             b.loc = data.loc;
@@ -139,40 +130,32 @@ impl Augmenter<'_, '_> {
 
     /// The words of a copied region (of a filled one, without a source) that are floats at one time and pointers at
     /// another.
-    pub(super) fn copy_words(
-        &mut self,
-        inst: Inst,
-        (old_dst, old_src): (Value, Value),
-        to: &[Value],
-        from: Option<&[Value]>,
-        len: (Value, Option<u64>),
-        lanes: &[Lane],
-    ) -> Result<()> {
+    pub(super) fn copy_words(&mut self, region: &Region, lanes: &[Lane]) -> Result<()> {
         if lanes.is_empty() {
             return Ok(());
         }
-        self.own_memory(old_dst)?;
-        self.own_memory(old_src)?;
-        match len.1.filter(|len| *len <= INLINE_BYTES) {
+        self.own_memory(region.old_dst)?;
+        self.own_memory(region.old_src)?;
+        match region.inline_len() {
             Some(len) => {
                 // Lanes may share places; what is in one is moved once.
                 let places: BTreeSet<u64> = lanes.iter().flat_map(|l| l.places(len)).collect();
-                self.copy_few_words(inst, to, from, &places);
+                self.copy_few_words(region, &places);
             }
-            None => self.copy_many_words(inst, to, from, len.0, lanes),
+            None => self.copy_many_words(region, lanes),
         }
         Ok(())
     }
 
-    fn copy_few_words(&mut self, inst: Inst, to: &[Value], from: Option<&[Value]>, places: &BTreeSet<u64>) {
+    fn copy_few_words(&mut self, region: &Region, places: &BTreeSet<u64>) {
         // Read everything first: the regions may overlap.
         let mut moves = Vec::new();
         for at in places {
-            for (direction, dst) in to.iter().enumerate() {
+            for (direction, dst) in region.to.iter().enumerate() {
                 let mut b = self.builder();
                 let dst = b.offset(*dst, *at as i64);
                 let old = b.load(Type::I64, dst);
-                let source = from.map(|from| {
+                let source = region.from.map(|from| {
                     let src = b.offset(from[direction], *at as i64);
                     (src, b.load(Type::I64, src))
                 });
@@ -186,32 +169,25 @@ impl Augmenter<'_, '_> {
             self.out.pinned.extend([old, word]);
             match source {
                 Some((src, word)) => copied.push(CopiedWord { dst, src, word, old }),
-                None => self.linear(inst, Linear::WordStore { value: None, direction, shadow: dst, word, old }),
+                None => self.linear(region.inst, Linear::WordStore { value: None, direction, shadow: dst, word, old }),
             }
         }
         if !copied.is_empty() {
-            self.linear(inst, Linear::WordCopy(copied));
+            self.linear(region.inst, Linear::WordCopy(copied));
         }
     }
 
-    pub(super) fn copy_many_words(
-        &mut self,
-        inst: Inst,
-        to: &[Value],
-        from: Option<&[Value]>,
-        len: Value,
-        lanes: &[Lane],
-    ) {
+    pub(super) fn copy_many_words(&mut self, region: &Region, lanes: &[Lane]) {
         let tape = self.out.tape.expect("words are copied in reverse mode, which has a tape");
         for lane in lanes {
-            for (direction, dst) in to.iter().copied().enumerate() {
-                let src = from.map(|from| from[direction]);
+            for (direction, dst) in region.to.iter().copied().enumerate() {
+                let src = region.from.map(|from| from[direction]);
                 let callee = self.session.runtime.copy_words;
                 let mut b = self.builder();
                 let null = b.func.constant(Type::Ptr, Constant::Null);
-                let [bytes, stride, offset, width] = lane.operands(&mut b, len);
+                let [bytes, stride, offset, width] = lane.operands(&mut b, region.len);
                 b.call_void(callee, vec![tape, dst, src.unwrap_or(null), bytes, stride, offset, width]);
-                self.linear(inst, Linear::WordCopies { dst, src, len, lane: *lane });
+                self.linear(region.inst, Linear::WordCopies { dst, src, len: region.len, lane: *lane });
             }
         }
     }

@@ -1,9 +1,9 @@
 //! An access by way of a selected pointer becomes an access in each arm of a branch.
 //!
-//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Flow analysis has one object
-//! for all that a pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object; if their
-//! floats and pointers lie at different places, it can no longer tell them apart. Where a derivative cannot be had for
-//! that reason, it is tried again after this:
+//! The optimiser turns `if c { p.y } else { q.a }` into one load at a selected address. Points-to analysis has one
+//! object for all that a pointer may reach, so it takes what lies behind `p` and what lies behind `q` for one object;
+//! if their floats and pointers lie at different places, it can no longer tell them apart. Where a derivative cannot be
+//! had for that reason, it is tried again after this:
 //!
 //! ```text
 //! v3 = select v2, v0, v1              branch v2, b1, b2
@@ -14,7 +14,7 @@
 //! A selection stays whose pointer is used in any other way, or whose two pointers are into the same memory by what
 //! they are made of.
 
-use pullback_ir::{Block, BlockCall, Function, Inst, InstData, Op, Terminator, Type, Value};
+use pullback_ir::{Block, BlockCall, Builder, Function, Inst, Op, Type, Uses, Value};
 use std::collections::HashMap;
 
 /// Rewrite `func`. Whether anything changed.
@@ -37,6 +37,7 @@ pub fn access_to_branch(func: &mut Function) -> bool {
 
 /// A selected pointer, and all that is done with it.
 struct Selection {
+    pointer: Value,
     cond: Value,
     arms: [Value; 2],
     accesses: Vec<Access>,
@@ -51,32 +52,21 @@ struct Access {
 }
 
 fn find(func: &Function) -> Option<Selection> {
-    let all: Vec<Inst> = func.blocks().flat_map(|block| func.block(block).insts.clone()).collect();
-    let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
-    for inst in &all {
-        func.inst(*inst).op.operands().into_iter().for_each(|value| users.entry(value).or_default().push(*inst));
-    }
-    let mut passed_on: Vec<Value> = Vec::new();
-    for block in func.blocks() {
-        let term = &func.block(block).term;
-        passed_on.extend(term.targets().iter().flat_map(|target| &target.args));
-        if let Terminator::Return(Some(value)) = term {
-            passed_on.push(*value);
-        }
-    }
-    all.iter().find_map(|inst| {
-        let data = func.inst(*inst);
+    let uses = Uses::new(func);
+    func.insts().find_map(|inst| {
+        let data = func.inst(inst);
         let (Op::Select(cond, a, b), Some(result)) = (&data.op, data.result) else { return None };
         if *func.ty(result) != Type::Ptr || root(func, *a) == root(func, *b) {
             return None;
         }
-        let mut found = Selection { cond: *cond, arms: [*a, *b], accesses: Vec::new(), unused: vec![*inst] };
+        let mut found =
+            Selection { pointer: result, cond: *cond, arms: [*a, *b], accesses: Vec::new(), unused: vec![inst] };
         let mut work = vec![(result, Vec::new())];
         while let Some((pointer, additions)) = work.pop() {
-            if passed_on.contains(&pointer) {
+            if !uses.ends(pointer).is_empty() {
                 return None;
             }
-            for user in users.get(&pointer).into_iter().flatten() {
+            for user in uses.insts(pointer) {
                 match (&func.inst(*user).op, func.inst(*user).result) {
                     (Op::Load { .. }, _) => {}
                     (Op::Store { value, .. }, _) if *value != pointer => {}
@@ -96,7 +86,7 @@ fn find(func: &Function) -> Option<Selection> {
 
 /// What a pointer was before numbers were added to it.
 fn root(func: &Function, mut pointer: Value) -> Value {
-    while let Some(Op::PtrAdd(base, _)) = func.def_inst(pointer).map(|inst| &func.inst(inst).op) {
+    while let Some(Op::PtrAdd(base, _)) = func.def_op(pointer) {
         pointer = *base;
     }
     pointer
@@ -104,45 +94,35 @@ fn root(func: &Function, mut pointer: Value) -> Value {
 
 /// Split the block of an access: it happens in one of two blocks, and the rest in a third one.
 fn split(func: &mut Function, selection: &Selection, access: &Access, replaced: &mut HashMap<Value, Value>) {
-    let holds = |block: &Block| func.block(*block).insts.contains(&access.inst);
-    let block = func.blocks().find(holds).expect("the access is in a block");
-    let at = func.block(block).insts.iter().position(|inst| *inst == access.inst).expect("it is in this block");
-    let after = func.block_mut(block).insts.split_off(at);
-    let (term, loc) = (func.block(block).term.clone(), func.block(block).term_loc);
-    let data = func.inst(access.inst).clone();
-    let join = func.add_block();
-    let arms = selection.arms.map(|pointer| arm(func, pointer, access, &data, join));
-    let rest = func.block_mut(join);
-    (rest.insts, rest.term, rest.term_loc) = (after[1..].to_vec(), term, loc);
-    let first = func.block_mut(block);
-    let [then, otherwise] = arms.map(|arm| BlockCall::new(arm, vec![]));
-    (first.term, first.term_loc) = (Terminator::Branch(selection.cond, then, otherwise), data.loc);
-    if let Some(result) = data.result {
+    let place = |block| Some((block, func.block(block).insts.iter().position(|inst| *inst == access.inst)?));
+    let (block, at) = func.blocks().find_map(place).expect("the access is in a block");
+    let join = func.split_block(block, at);
+    func.block_mut(join).insts.remove(0);
+    let arms = [0, 1].map(|index| BlockCall::new(arm(func, selection, index, access, join), vec![]));
+    let (result, loc) = (func.inst(access.inst).result, func.inst(access.inst).loc);
+    let [then, otherwise] = arms;
+    let mut b = Builder::new(func, block);
+    b.loc = loc;
+    b.branch(selection.cond, then, otherwise);
+    if let Some(result) = result {
         let param = func.add_param(join, func.ty(result).clone());
         replaced.insert(result, param);
     }
 }
 
 /// A block with the access by way of one of the pointers.
-fn arm(func: &mut Function, mut pointer: Value, access: &Access, data: &InstData, join: Block) -> Block {
+fn arm(func: &mut Function, selection: &Selection, index: usize, access: &Access, join: Block) -> Block {
     let block = func.add_block();
-    for addition in &access.additions {
-        let addition = func.inst(*addition).clone();
-        let Op::PtrAdd(_, offset) = addition.op else { unreachable!("it was found as one") };
-        let inst = func.make_inst(Op::PtrAdd(pointer, offset), Some(Type::Ptr), addition.flags, addition.loc);
-        func.block_mut(block).insts.push(inst);
-        pointer = func.inst(inst).result.expect("an address has a result");
+    let (mut old, mut new) = (selection.pointer, selection.arms[index]);
+    for inst in access.additions.iter().chain([&access.inst]) {
+        let copy = func.copy_inst(*inst, |value| if value == old { new } else { value });
+        func.block_mut(block).insts.push(copy);
+        if let (Some(from), Some(to)) = (func.inst(*inst).result, func.inst(copy).result) {
+            (old, new) = (from, to);
+        }
     }
-    let op = match data.op {
-        Op::Load { align, .. } => Op::Load { ptr: pointer, align },
-        Op::Store { value, align, .. } => Op::Store { ptr: pointer, value, align },
-        _ => unreachable!("an access is a load or a store"),
-    };
-    let ty = data.result.map(|result| func.ty(result).clone());
-    let inst = func.make_inst(op, ty, data.flags, data.loc);
-    func.block_mut(block).insts.push(inst);
-    let loaded = func.inst(inst).result.into_iter().collect();
-    func.block_mut(block).term = Terminator::Jump(BlockCall::new(join, loaded));
+    let loaded = func.inst(access.inst).result.map(|_| new);
+    Builder::new(func, block).jump(join, loaded.into_iter().collect());
     block
 }
 

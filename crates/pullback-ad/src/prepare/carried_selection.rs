@@ -1,9 +1,9 @@
 //! What a loop chooses last is computed again after it, and only that is differentiated.
 //!
-//! `x.iter().fold(init, f64::max)` hands the larger of two values on, and so does `if x > m { m = x }`. The reverse sweep
-//! would have to know of each iteration which one it was, and would pass the cotangent back through all of them. But the
-//! cotangent goes to one value. So the loop carries along in which iteration it chose last, and the value of that
-//! iteration, computed again, takes the result's place:
+//! `x.iter().fold(init, f64::max)` hands the larger of two values on, and so does `if x > m { m = x }`. The reverse
+//! sweep would have to know of each iteration which one it was, and would pass the cotangent back through all of them.
+//! But the cotangent goes to one value. So the loop carries along in which iteration it chose last, and the value of
+//! that iteration, computed again, takes the result's place:
 //!
 //! ```text
 //! b0: jump b1(init, first)                 b0:       jump b1(init, first, 0, -1)
@@ -17,15 +17,17 @@
 //!                                          found:    w3 = load … (first + last · 8);  jump join(w3)
 //!                                          join(r):  jump b2(r)
 //! ```
-//! What `b1` computes is only compared then, so nothing of it has a cotangent. `maxnum` and `minnum` choose by a comparison
-//! that is made for them: the first of several that are equal, as their rules have it. (With `maximum` a NaN would win.)
+//! What `b1` computes is only compared then, so nothing of it has a cotangent. `maxnum` and `minnum` choose by a
+//! comparison that is made for them: the first of several that are equal, as their rules have it. (With `maximum` a NaN
+//! would win.)
 //!
-//! This is done for loops of one block that only read, if what is chosen can be computed from the number of the iteration.
+//! This is done for loops of one block that only read, if what is chosen can be computed from the number of the
+//! iteration.
 
-use pullback_ir::cfg::Cfg;
+use pullback_ir::counted::{Affine, Counted, Step};
 use pullback_ir::{
-    BinOp, Block, BlockCall, Builder, Constant, FloatPred, Function, Inst, IntPred, MathFn, Op, SourceLoc, Terminator,
-    Type, Value,
+    BinOp, Block, BlockCall, Builder, Cfg, Constant, Dominators, FloatPred, Function, Inst, IntPred, Loops, MathFn, Op,
+    SourceLoc, Terminator, Type, Uses, Value,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -49,14 +51,17 @@ struct Selection {
     /// The value of one iteration, and the instructions that compute it.
     candidate: Value,
     slice: Vec<Inst>,
-    /// The parameters of the loop that those need: what each is at first, and what is added to it in each iteration.
-    inductions: Vec<(Value, Value, Value)>,
+    /// The parameters of the loop that those need.
+    inductions: Inductions,
     /// How an iteration chooses between the two.
     choice: Choice,
     /// What it has chosen, and where in the source.
     result: Value,
     loc: Option<SourceLoc>,
 }
+
+/// Parameters of a loop: what each is at first, and what is added to it in each iteration.
+type Inductions = Vec<(Value, Value, i64)>;
 
 /// How one of two values is chosen.
 enum Choice {
@@ -70,7 +75,7 @@ enum Choice {
 
 fn find(func: &Function, block: Block) -> Option<Selection> {
     let data = func.block(block);
-    let (back, _) = back_and_exit(func, block)?;
+    let (back, exit) = back_and_exit(func, block)?;
     let reads = |inst: &Inst| func.inst(*inst).op.is_pure() || matches!(func.inst(*inst).op, Op::Load { .. });
     if !data.insts.iter().all(reads) {
         return None;
@@ -85,37 +90,45 @@ fn find(func: &Function, block: Block) -> Option<Selection> {
             Op::Select(c, old, candidate) if old == so_far => (Choice::Unless(*c), *candidate),
             _ => return None,
         };
-        let is_alone = uses_in_loop(func, block, result) == 1 && is_only_compared(func, block, *so_far, inst);
-        let is_wanted = uses(func, result) > 1;
+        let uses = Uses::new(func);
+        let in_loop = |inst: &&Inst| data.insts.contains(inst);
+        let passed_on = exit.args.iter().filter(|value| **value == result).count();
+        let at_end = uses.ends(result).iter().filter(|end| **end == block).count() - passed_on;
+        let is_alone = uses.insts(result).iter().filter(in_loop).count() + at_end == 1;
+        // Beside the choice it is only compared, in the loop.
+        let compares = |user: &&Inst| **user == inst || in_loop(user) && matches!(func.inst(**user).op, Op::FCmp(..));
+        let is_compared = uses.ends(*so_far).is_empty() && uses.insts(*so_far).iter().all(|user| compares(&user));
+        let is_wanted = uses.count(result) > 1;
         let slice = slice(func, block, candidate);
         let is_read = slice.iter().any(|inst| matches!(func.inst(*inst).op, Op::Load { .. }));
-        if !is_alone || !is_wanted || !is_read {
+        if !is_alone || !is_compared || !is_wanted || !is_read {
             return None;
         }
         // It looks at all blocks, so it comes last.
-        let first = entry(func, block)?;
-        let inductions = inductions(func, block, &first, &slice)?;
-        let (initial, loc) = (first[index], func.inst(inst).loc);
+        let (initial, inductions) = inductions(func, block, index, &slice)?;
+        let loc = func.inst(inst).loc;
         Some(Selection { block, initial, candidate, slice, inductions, choice, result, loc })
     })
 }
 
-/// The parameters of a loop of one block that some of its instructions need, if each grows by the same in all iterations.
-fn inductions(func: &Function, block: Block, first: &[Value], slice: &[Inst]) -> Option<Vec<(Value, Value, Value)>> {
-    let data = func.block(block);
-    let (back, _) = back_and_exit(func, block)?;
+/// The value with which a loop of one block is entered for one of its parameters, and the parameters that some of its
+/// instructions need, if each grows by the same number in all iterations.
+fn inductions(func: &Function, block: Block, index: usize, slice: &[Inst]) -> Option<(Value, Inductions)> {
+    let cfg = Cfg::new(func);
+    let doms = Dominators::new(&cfg);
+    let loops = Loops::new(func, &cfg, &doms).ok()?;
+    let counted = Counted::new(func, &cfg, &doms, &loops);
+    let params = &func.block(block).params;
+    let (_, initial, _) = counted.recurrence(params[index])?;
     let needed: HashSet<Value> = slice.iter().flat_map(|inst| func.inst(*inst).op.operands()).collect();
-    let params = data.params.iter().enumerate().filter(|(_, param)| needed.contains(param));
-    let induction = |(index, param): (usize, &Value)| {
-        let step = match func.def_inst(back.args[index]).map(|inst| &func.inst(inst).op)? {
-            Op::PtrAdd(base, step) if base == param => *step,
-            Op::Bin(BinOp::Add, a, step) if a == param => *step,
-            _ => return None,
-        };
-        let is_known = func.as_int(step).is_some() && matches!(func.ty(*param), Type::Ptr | Type::Int(64));
-        is_known.then_some((*param, first[index], step))
+    let induction = |param: &Value| match counted.affine(*param)? {
+        Affine { init, step: Step::Constant(step), .. } if matches!(func.ty(*param), Type::Ptr | Type::Int(64)) => {
+            Some((*param, init, step))
+        }
+        _ => None,
     };
-    params.map(induction).collect()
+    let inductions = params.iter().filter(|param| needed.contains(param)).map(induction).collect::<Option<_>>()?;
+    Some((initial, inductions))
 }
 
 /// Where a block that is a loop goes back to itself, and where it goes on.
@@ -125,48 +138,6 @@ fn back_and_exit(func: &Function, block: Block) -> Option<(&BlockCall, &BlockCal
         Terminator::Branch(_, a, b) if b.block == block && a.block != block => Some((b, a)),
         _ => None,
     }
-}
-
-/// The values with which a loop of one block is entered, if there is one way in.
-fn entry(func: &Function, block: Block) -> Option<Vec<Value>> {
-    let others = func.blocks().filter(|other| *other != block);
-    let terms: Vec<&Terminator> = others.map(|other| &func.block(other).term).collect();
-    let mut calls = terms.into_iter().flat_map(|term| term.targets()).filter(|call| call.block == block);
-    let only = calls.next().filter(|_| calls.next().is_none())?;
-    Some(only.args.clone())
-}
-
-/// How often a value is used.
-fn uses(func: &Function, value: Value) -> usize {
-    func.blocks().map(|block| uses_in(func, block, value)).sum()
-}
-
-fn uses_in(func: &Function, block: Block, value: Value) -> usize {
-    let mut count = 0;
-    let data = func.block(block);
-    for inst in &data.insts {
-        count += func.inst(*inst).op.operands().iter().filter(|v| **v == value).count();
-    }
-    data.term.clone().map_operands(|v| {
-        count += usize::from(v == value);
-        v
-    });
-    count
-}
-
-/// How often a value is used in a loop of one block, not counting what is passed on from it.
-fn uses_in_loop(func: &Function, block: Block, value: Value) -> usize {
-    let passed = |(_, exit): (&BlockCall, &BlockCall)| exit.args.iter().filter(|v| **v == value).count();
-    uses_in(func, block, value) - back_and_exit(func, block).map_or(0, passed)
-}
-
-/// Whether a value is used by a choice, and else in comparisons.
-fn is_only_compared(func: &Function, block: Block, value: Value, choice: Inst) -> bool {
-    let uses_it = |inst: &&Inst| func.inst(**inst).op.operands().contains(&value);
-    let mut users = func.block(block).insts.iter().filter(uses_it);
-    let count: usize =
-        users.clone().map(|inst| func.inst(*inst).op.operands().iter().filter(|v| **v == value).count()).sum();
-    users.all(|inst| *inst == choice || matches!(func.inst(*inst).op, Op::FCmp(..))) && count == uses(func, value)
 }
 
 /// The instructions of a block that a value is made from, in order.
@@ -192,6 +163,8 @@ impl Selection {
         let (zero, none, one) = (func.i64(0), func.i64(-1), func.i64(1));
         let (number, place) = (func.add_param(self.block, Type::I64), func.add_param(self.block, Type::I64));
         let result = func.add_param(join, func.ty(self.result).clone());
+        // What uses the result after the loop comes by `join`; in the loop only its end does.
+        func.replace_uses(self.result, result);
 
         let is_number = match func.as_const(self.initial) {
             Some(Constant::F32(bits)) => !f32::from_bits(*bits).is_nan(),
@@ -224,23 +197,21 @@ impl Selection {
         b.at(found);
         let mut values = HashMap::new();
         for (param, first, step) in &self.inductions {
-            let distance = b.bin(BinOp::Mul, last, *step);
+            let step = b.func.i64(*step);
+            let distance = b.mul(last, step);
             let is_pointer = *b.func.ty(*param) == Type::Ptr;
-            values.insert(
-                *param,
-                if is_pointer { b.ptr_add(*first, distance) } else { b.bin(BinOp::Add, *first, distance) },
-            );
+            values.insert(*param, if is_pointer { b.ptr_add(*first, distance) } else { b.add(*first, distance) });
         }
-        repeat(func, found, &self.slice, &mut values);
+        for inst in &self.slice {
+            let copy = func.copy_inst(*inst, |value| values.get(&value).copied().unwrap_or(value));
+            func.block_mut(found).insts.push(copy);
+            values.insert(func.result(*inst), func.result(copy));
+        }
         let chosen = values.get(&self.candidate).copied().unwrap_or(self.candidate);
         Builder::new(func, found).jump(join, vec![chosen]);
 
-        // Whoever uses the result after the loop comes by `join`.
         let args = exit.args.iter().map(|v| if *v == self.result { result } else { *v }).collect();
-        let new = [self.block, test, found];
-        let after: Vec<Block> = func.blocks().filter(|block| !new.contains(block)).collect();
-        for block in after {
-            replace_in(func, block, self.result, result);
+        for block in func.blocks().filter(|block| *block != self.block).collect::<Vec<_>>() {
             for call in func.block_mut(block).term.targets_mut().into_iter().filter(|call| call.block == self.block) {
                 call.args.extend([zero, none]);
             }
@@ -262,29 +233,6 @@ impl Selection {
             func.block_mut(self.block).insts.remove(unused);
         }
     }
-}
-
-/// Append instructions once more, with other values for some; those that they make are added to `values`.
-fn repeat(func: &mut Function, block: Block, insts: &[Inst], values: &mut HashMap<Value, Value>) {
-    for inst in insts {
-        let data = func.inst(*inst).clone();
-        let op = data.op.map_operands(|v| values.get(&v).copied().unwrap_or(v));
-        let ty = data.result.map(|result| func.ty(result).clone());
-        let copy = func.make_inst(op, ty, data.flags, data.loc);
-        func.block_mut(block).insts.push(copy);
-        if let (Some(old), Some(new)) = (data.result, func.inst(copy).result) {
-            values.insert(old, new);
-        }
-    }
-}
-
-fn replace_in(func: &mut Function, block: Block, from: Value, to: Value) {
-    let replaced = |v: Value| if v == from { to } else { v };
-    for inst in func.block(block).insts.clone() {
-        let op = func.inst(inst).op.clone();
-        func.inst_mut(inst).op = op.map_operands(replaced);
-    }
-    func.block_mut(block).term.map_operands(replaced);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use crate::prepare::retype::CleanupParams;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, CastOp, Constant, Flags, Function, Inst, Op, SourceLoc, Terminator, Type, Value, ValueDef};
+use pullback_ir::{Block, Builder, CastOp, Constant, Function, Inst, Op, SourceLoc, Terminator, Type, Value, ValueDef};
 use std::collections::HashMap;
 
 /// Whether a value's own definition can be given another type; in a clean-up function also a parameter.
@@ -31,7 +31,7 @@ pub fn change_types(
     for (value, ty) in &targets {
         func.set_type(*value, ty.clone());
     }
-    let mut pass = Pass { func, targets, originals, fixed, cleanups, out: Vec::new() };
+    let mut pass = Pass { func, targets, originals, fixed, cleanups, block: Block::from_index(0) };
     for block in cfg.reverse_postorder() {
         pass.block(*block);
     }
@@ -39,15 +39,15 @@ pub fn change_types(
 
 /// The float or pointer that was cast to the integer `value`, if all its bits are in it.
 fn source_of_bits(func: &Function, value: Value) -> Option<Value> {
-    let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = func.inst(func.def_inst(value)?).op else { return None };
-    (func.ty(value).is_int() && func.ty(from).size() == func.ty(value).size()).then_some(from)
+    let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) = func.def_op(value)? else { return None };
+    (func.ty(value).is_int() && func.ty(*from).size() == func.ty(value).size()).then_some(*from)
 }
 
 /// Whether an integer is stored that was a float or a pointer the moment before.
 pub fn stores_bits(func: &Function) -> bool {
     let cfg = Cfg::new(func);
-    let insts = cfg.reverse_postorder().iter().flat_map(|block| &func.block(*block).insts);
-    insts.into_iter().any(|inst| match func.inst(*inst).op {
+    let mut insts = cfg.reverse_postorder().iter().flat_map(|block| &func.block(*block).insts);
+    insts.any(|inst| match func.inst(*inst).op {
         Op::Store { value, .. } => source_of_bits(func, value).is_some(),
         _ => false,
     })
@@ -60,13 +60,14 @@ struct Pass<'a> {
     originals: HashMap<Value, Type>,
     fixed: HashMap<Value, Type>,
     cleanups: &'a CleanupParams,
-    out: Vec<Inst>,
+    /// Where casts go.
+    block: Block,
 }
 
 impl Pass<'_> {
     fn block(&mut self, block: Block) {
-        self.out.clear();
-        for inst in self.func.block(block).insts.clone() {
+        self.block = block;
+        for inst in std::mem::take(&mut self.func.block_mut(block).insts) {
             self.instruction(inst);
         }
         let loc = self.func.block(block).term_loc;
@@ -86,9 +87,7 @@ impl Pass<'_> {
                 };
             }
         }
-        let data = self.func.block_mut(block);
-        data.insts = std::mem::take(&mut self.out);
-        data.term = term;
+        self.func.block_mut(block).term = term;
     }
 
     fn instruction(&mut self, inst: Inst) {
@@ -127,7 +126,7 @@ impl Pass<'_> {
         };
         // Align stays valid: the types have the same size.
         self.func.inst_mut(inst).op = op;
-        self.out.push(inst);
+        self.func.block_mut(self.block).insts.push(inst);
     }
 
     /// A changed value where its old type is wanted.
@@ -152,11 +151,10 @@ impl Pass<'_> {
             (Some(c @ (Constant::Undef | Constant::Poison)), _) => return self.func.constant(ty.clone(), c),
             _ => {}
         }
-        if let Some(inst) = self.func.def_inst(value)
-            && let Op::Cast(CastOp::Bitcast | CastOp::PtrToInt | CastOp::IntToPtr, from) = self.func.inst(inst).op
-            && self.func.ty(from) == ty
+        if let Some(Op::Cast(CastOp::Bitcast | CastOp::PtrToInt | CastOp::IntToPtr, from)) = self.func.def_op(value)
+            && self.func.ty(*from) == ty
         {
-            return from;
+            return *from;
         }
         self.cast(value, ty.clone(), loc)
     }
@@ -167,8 +165,8 @@ impl Pass<'_> {
             (_, Type::Ptr) => CastOp::IntToPtr,
             _ => CastOp::Bitcast,
         };
-        let inst = self.func.make_inst(Op::Cast(op, value), Some(ty), Flags::NONE, loc);
-        self.out.push(inst);
-        self.func.inst(inst).result.expect("a cast has a result")
+        let mut b = Builder::new(self.func, self.block);
+        b.loc = loc;
+        b.cast(op, value, ty)
     }
 }

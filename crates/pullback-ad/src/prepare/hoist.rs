@@ -1,13 +1,13 @@
 //! Loops that compute the same in each iteration of the loop around them go in front of it.
 //!
 //! `out[i] = x[i] / norm(x)` runs over `x` for each `i`. LLVM moves a call out of a loop, but not a loop, and it has to
-//! be told that `out` does not overlap with `x`; the objects of `flow` say so in every build. A derivative of the
-//! program as it is would take quadratic time for what is linear.
+//! be told that `out` does not overlap with `x`; the objects of points-to analysis say so in every build. A derivative
+//! of the program as it is would take quadratic time for what is linear.
 //!
 //! ```text
 //!   b0: …                     jump b2        b0: …                      jump n
-//!                                            n:  v9 = load v7           jump b3(v9)      what came before the inner loop
-//!                                            b3 …                                        the inner loop
+//!                                            n:  v9 = load v7           jump b3(v9)   what came before the inner loop
+//!                                            b3 …                                     the inner loop
 //!                                            m:                         jump b2
 //!   b2: v9 = load v7          jump b3(v9)    b2:                        jump b4(v4)
 //!   b3 …   the inner loop, to b4(v4)
@@ -143,6 +143,11 @@ impl Search<'_> {
         made.contains(&value) || self.counted.is_invariant(self.outer, value)
     }
 
+    /// The same of one that may also be made in these blocks.
+    fn is_there(&self, value: Value, blocks: &HashSet<Block>, made: &HashSet<Value>) -> bool {
+        self.is_before(value, made) || self.counted.block(value).is_some_and(|b| blocks.contains(&b))
+    }
+
     /// Whether an instruction has no effect and gives the same in all iterations, if its operands are the same.
     fn reads_only(&self, inst: Inst) -> bool {
         match &self.func.inst(inst).op {
@@ -227,7 +232,7 @@ impl Search<'_> {
 
     fn can_go(&self, block: Block, blocks: &HashSet<Block>, made: &HashSet<Value>) -> bool {
         let data = self.func.block(block);
-        let is_there = |v: Value| self.is_before(v, made) || self.counted.block(v).is_some_and(|b| blocks.contains(&b));
+        let is_there = |v: Value| self.is_there(v, blocks, made);
         let good =
             |inst: &Inst| self.reads_only(*inst) && self.func.inst(*inst).op.operands().into_iter().all(is_there);
         let mut passed = data.term.targets().into_iter().filter(|t| self.cfg.can_return(t.block)).flat_map(|t| &t.args);
@@ -237,10 +242,7 @@ impl Search<'_> {
     /// Whether a block that a stretch leads to does nothing but panic, with what will be there.
     fn only_panics(&self, block: Block, blocks: &HashSet<Block>, made: &HashSet<Value>) -> bool {
         let data = self.func.block(block);
-        let is_there = |v: Value| {
-            let at = self.counted.block(v);
-            self.is_before(v, made) || at == Some(block) || at.is_some_and(|b| blocks.contains(&b))
-        };
+        let is_there = |v: Value| self.counted.block(v) == Some(block) || self.is_there(v, blocks, made);
         let operands = data.insts.iter().flat_map(|i| self.func.inst(*i).op.operands());
         // Passed to it are values of the stretch, or they would not be there.
         let passed = blocks.iter().flat_map(|b| self.func.block(*b).term.targets()).filter(|t| t.block == block);

@@ -4,7 +4,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`working_copies`] | the primal and what it calls, copied |
-//! | [`access_to_branch`] | accesses by way of selected pointers become branches, where objects could not be told apart otherwise |
+//! | [`access_to_branch`] | accesses by way of selected pointers become branches, where objects are not told apart |
 //! | [`select_to_branch`] | selections between computed values become branches again |
 //! | [`carried_selection`] | what a loop chooses last, its largest value say, is computed again after the loop |
 //! | [`unpack`] | aggregates with pointers are read and written field by field |

@@ -41,29 +41,14 @@ pub fn rejoin(func: &mut Function) {
             }
             match func.inst(inst).op {
                 Op::Store { .. } => last = Some(all.len()),
-                ref op if is_pure(op) => {}
+                Op::Freeze(_) => {}
+                ref op if op.is_pure() => {}
                 _ => last = None,
             }
             all.push(inst);
         }
         func.block_mut(block).insts = all;
     }
-}
-
-fn is_pure(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Bin(..)
-            | Op::FNeg(_)
-            | Op::ICmp(..)
-            | Op::FCmp(..)
-            | Op::Cast(..)
-            | Op::Select(..)
-            | Op::Freeze(_)
-            | Op::PtrAdd(..)
-            | Op::ExtractValue(..)
-            | Op::InsertValue(..)
-    )
 }
 
 /// If two stores are those of the halves of a pointer: the one of the lower half, and the pointer.
@@ -83,7 +68,7 @@ fn joined(func: &Function, a: Inst, b: Inst) -> Option<(Inst, Value)> {
 
 /// What an address is so many bytes beyond.
 fn place(func: &Function, ptr: Value) -> (Value, i128) {
-    match op(func, ptr) {
+    match func.def_op(ptr) {
         Some(Op::PtrAdd(base, offset)) if let Some(offset) = func.as_int(*offset) => {
             let (base, before) = place(func, *base);
             (base, before + offset)
@@ -94,21 +79,17 @@ fn place(func: &Function, ptr: Value) -> (Value, i128) {
 
 /// The pointer of which a value is 32 bits, and from which bit on.
 fn half_of(func: &Function, value: Value) -> Option<(Value, i128)> {
-    let Some(Op::Cast(CastOp::Trunc, from)) = op(func, value).filter(|_| *func.ty(value) == Type::I32) else {
+    let Some(Op::Cast(CastOp::Trunc, from)) = func.def_op(value).filter(|_| *func.ty(value) == Type::I32) else {
         return None;
     };
-    let (word, shift) = match op(func, *from)? {
-        Op::Bin(BinOp::LShr, word, by) => (op(func, *word)?, func.as_int(*by)?),
+    let (word, shift) = match func.def_op(*from)? {
+        Op::Bin(BinOp::LShr, word, by) => (func.def_op(*word)?, func.as_int(*by)?),
         word => (word, 0),
     };
     match word {
         Op::Cast(CastOp::PtrToInt, pointer) => Some((*pointer, shift)),
         _ => None,
     }
-}
-
-fn op(func: &Function, value: Value) -> Option<&Op> {
-    func.def_inst(value).map(|inst| &func.inst(inst).op)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub fn cleanup_params(module: &Module, facts: &Facts) -> CleanupParams {
     let mut called = HashSet::new();
     for id in &facts.functions {
         let func = module.func(*id);
-        for op in func.blocks().flat_map(|b| &func.block(b).insts).map(|i| &func.inst(*i).op) {
+        for op in func.ops() {
             if let Op::Call(Callee::Direct(callee), ..) = op {
                 called.insert(*callee);
             }
@@ -58,12 +58,9 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts, cleanups: &Cleanup
             }
         }
     }
-    let calls_changed = func.blocks().flat_map(|b| &func.block(b).insts).any(|i| {
-        let cleanup = func.inst(*i).op.cleanup();
-        cleanup.is_some_and(|c| {
-            let wanted = cleanups.get(&c.func);
-            wanted.is_some_and(|types| c.args.iter().map(|v| func.ty(*v)).ne(types))
-        })
+    let calls_changed = func.ops().filter_map(Op::cleanup).any(|cleanup| {
+        let wanted = cleanups.get(&cleanup.func);
+        wanted.is_some_and(|types| cleanup.args.iter().map(|v| func.ty(*v)).ne(types))
     });
     if targets.is_empty() && fixed.is_empty() && !calls_changed && !stores_bits(func) {
         return false;
@@ -77,15 +74,12 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts, cleanups: &Cleanup
 
 /// What the value's content says it is.
 fn carried(func: &Function, id: FuncId, facts: &Facts, value: Value) -> Option<Type> {
-    let kinds = match func.ty(value) {
-        Type::Int(32 | 64) => facts.kinds(id, value),
-        _ => return None,
-    };
+    let is = |kinds| facts.kinds(id, value) == kinds;
     // What is a float or a pointer in one variant and a number in another stays a word.
     match func.ty(value) {
-        Type::Int(64) if kinds == Kinds::F64 => Some(Type::F64),
-        Type::Int(64) if kinds == Kinds::PTR => Some(Type::Ptr),
-        Type::Int(32) if kinds == Kinds::F32 => Some(Type::F32),
+        Type::Int(64) if is(Kinds::F64) => Some(Type::F64),
+        Type::Int(64) if is(Kinds::PTR) => Some(Type::Ptr),
+        Type::Int(32) if is(Kinds::F32) => Some(Type::F32),
         _ => None,
     }
 }

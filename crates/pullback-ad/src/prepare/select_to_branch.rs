@@ -14,22 +14,22 @@
 //! selection, is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
 
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Block, BlockCall, Function, Inst, Op, Terminator, Value};
+use pullback_ir::{BinOp, Block, BlockCall, Builder, Function, Inst, Op, Uses, Value};
 use pullback_rules::rule;
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`.
 pub fn select_to_branch(func: &mut Function) {
     let mut work: Vec<Block> = Cfg::new(func).reverse_postorder().to_vec();
-    let mut uses: Option<Uses> = None;
+    let mut users: Option<Users> = None;
     let mut replaced: HashMap<Value, Value> = HashMap::new();
     while let Some(block) = work.pop() {
         if !may_have_group(func, block) {
             continue;
         }
-        let uses = uses.get_or_insert_with(|| Uses::new(func));
-        if let Some(group) = find(func, block, uses) {
-            let join = split(func, block, &group, uses, &mut replaced);
+        let users = users.get_or_insert_with(|| Users::new(func));
+        if let Some(group) = find(func, block, users) {
+            let join = split(func, block, &group, users, &mut replaced);
             // Both halves may have more.
             work.extend([block, join]);
             work.extend(func.block(block).term.targets().iter().map(|t| t.block).filter(|b| *b != join));
@@ -74,7 +74,7 @@ fn may_have_group(func: &Function, block: Block) -> bool {
     insts.iter().any(|i| float_select(func, *i).is_some()) && insts.iter().any(|i| is_singular(func, *i))
 }
 
-fn find(func: &Function, block: Block, uses: &Uses) -> Option<Group> {
+fn find(func: &Function, block: Block, users: &Users) -> Option<Group> {
     let insts = &func.block(block).insts;
     let position: HashMap<Inst, usize> = insts.iter().enumerate().map(|(i, inst)| (*inst, i)).collect();
     let float_select = |inst: &Inst| float_select(func, *inst);
@@ -85,7 +85,7 @@ fn find(func: &Function, block: Block, uses: &Uses) -> Option<Group> {
         let alike: Vec<Inst> = selects.iter().copied().filter(|i| float_select(i) == float_select(last)).collect();
         let together = alike.last() == Some(last);
         for selects in together.then_some(alike).into_iter().chain([vec![*last]]) {
-            let group = Group::new(func, block, uses, selects);
+            let group = Group::new(func, block, users, selects);
             if group.is_singular(func) && group.fits(func, &position) {
                 return Some(group);
             }
@@ -95,9 +95,9 @@ fn find(func: &Function, block: Block, uses: &Uses) -> Option<Group> {
 }
 
 impl Group {
-    fn new(func: &Function, block: Block, uses: &Uses, selects: Vec<Inst>) -> Group {
+    fn new(func: &Function, block: Block, users: &Users, selects: Vec<Inst>) -> Group {
         let Op::Select(cond, ..) = func.inst(selects[0]).op else { unreachable!("a group holds selections") };
-        let arms = [0, 1].map(|arm| only_for(func, block, uses, &selects, arm));
+        let arms = [0, 1].map(|arm| only_for(func, block, users, &selects, arm));
         Group { cond, selects, arms }
     }
 
@@ -126,44 +126,41 @@ fn arm_of(func: &Function, select: Inst, arm: usize) -> Value {
     }
 }
 
-/// Who uses which value.
-struct Uses {
-    /// The instructions that use a value. Selections that are branches now are in no block any more.
-    users: HashMap<Value, Vec<Inst>>,
-    /// Values that ends of blocks use.
-    at_ends: HashSet<Value>,
+/// Who uses which value, and where.
+struct Users {
+    uses: Uses,
+    /// The block of each instruction. Selections that are branches now are in no block any more.
     home: HashMap<Inst, Block>,
 }
 
-impl Uses {
+impl Users {
     fn new(func: &Function) -> Self {
-        let mut uses = Uses { users: HashMap::new(), at_ends: HashSet::new(), home: HashMap::new() };
-        for block in func.blocks() {
-            for inst in &func.block(block).insts {
-                for value in func.inst(*inst).op.operands() {
-                    uses.users.entry(value).or_default().push(*inst);
-                }
-            }
-            uses.moved(func, block);
-        }
-        uses
+        let mut users = Users { uses: Uses::new(func), home: HashMap::new() };
+        func.blocks().for_each(|block| users.moved(func, block));
+        users
     }
 
-    /// A block has other instructions, or another end.
+    /// A block has other instructions.
     fn moved(&mut self, func: &Function, block: Block) {
         self.home.extend(func.block(block).insts.iter().map(|inst| (*inst, block)));
-        let term = &func.block(block).term;
-        self.at_ends.extend(term.targets().iter().flat_map(|t| t.args.iter().copied()).chain(term.operand()));
     }
 }
 
 /// The instructions of `block` that are used by one arm of these selections only.
-fn only_for(func: &Function, block: Block, uses: &Uses, selects: &[Inst], arm: usize) -> HashSet<Inst> {
+fn only_for(
+    func: &Function,
+    block: Block,
+    Users { uses, home }: &Users,
+    selects: &[Inst],
+    arm: usize,
+) -> HashSet<Inst> {
     let mut set = HashSet::new();
     for inst in func.block(block).insts.iter().rev() {
         let data = func.inst(*inst);
         let Some(result) = data.result.filter(|_| data.op.is_pure() && !selects.contains(inst)) else { continue };
-        let Some(users) = uses.users.get(&result).filter(|_| !uses.at_ends.contains(&result)) else { continue };
+        if uses.insts(result).is_empty() || !uses.ends(result).is_empty() {
+            continue;
+        }
         let feeds = |user: &Inst| {
             set.contains(user)
                 || (selects.contains(user)
@@ -171,8 +168,8 @@ fn only_for(func: &Function, block: Block, uses: &Uses, selects: &[Inst], arm: u
                     && arm_of(func, *user, 1 - arm) != result
                     && func.inst(*user).op.operands()[0] != result)
         };
-        let feeds = |user: &Inst| uses.home.get(user).is_none_or(|home| *home == block && feeds(user));
-        if users.iter().all(feeds) {
+        let feeds = |user: &Inst| home.get(user).is_none_or(|home| *home == block && feeds(user));
+        if uses.insts(result).iter().all(feeds) {
             set.insert(*inst);
         }
     }
@@ -185,53 +182,41 @@ fn split(
     func: &mut Function,
     block: Block,
     group: &Group,
-    uses: &mut Uses,
+    users: &mut Users,
     replaced: &mut HashMap<Value, Value>,
 ) -> Block {
-    let insts = std::mem::take(&mut func.block_mut(block).insts);
-    let (then, otherwise, join) = (func.add_block(), func.add_block(), func.add_block());
-    let mut before = Vec::new();
-    let mut after = Vec::new();
-    let mut seen_select = false;
-    for inst in insts {
-        if group.arms[0].contains(&inst) {
-            func.block_mut(then).insts.push(inst);
-        } else if group.arms[1].contains(&inst) {
-            func.block_mut(otherwise).insts.push(inst);
-        } else if group.selects.contains(&inst) {
-            seen_select = true;
-        } else if seen_select {
-            after.push(inst);
-        } else {
-            before.push(inst);
-        }
+    let arms = group.arms.each_ref().map(|moved| {
+        let arm = func.add_block();
+        func.block_mut(arm).insts = func.block(block).insts.iter().copied().filter(|i| moved.contains(i)).collect();
+        arm
+    });
+    let insts = &func.block(block).insts;
+    let first = insts.iter().position(|i| group.selects.contains(i)).expect("a group holds selections of the block");
+    let join = func.split_block(block, first);
+    let stays = |inst: &Inst| !group.selects.contains(inst) && !group.arms.iter().any(|moved| moved.contains(inst));
+    for half in [block, join] {
+        func.block_mut(half).insts.retain(stays);
     }
-    func.block_mut(block).insts = before;
-    let (term, loc) = (func.block(block).term.clone(), func.block(block).term_loc);
-    let mut args = [Vec::new(), Vec::new()];
-    for select in &group.selects {
-        for (arm, args) in args.iter_mut().enumerate() {
-            args.push(arm_of(func, *select, arm));
-        }
+    for (index, arm) in arms.into_iter().enumerate() {
+        let chosen = group.selects.iter().map(|select| arm_of(func, *select, index)).collect();
+        Builder::new(func, arm).jump(join, chosen);
     }
-    let select_loc = func.inst(group.selects[0]).loc;
-    let [then_args, else_args] = args;
-    func.block_mut(then).term = Terminator::Jump(BlockCall::new(join, then_args));
-    func.block_mut(otherwise).term = Terminator::Jump(BlockCall::new(join, else_args));
-    let data = func.block_mut(join);
-    (data.insts, data.term, data.term_loc) = (after, term, loc);
-    let data = func.block_mut(block);
-    data.term = Terminator::Branch(group.cond, BlockCall::new(then, vec![]), BlockCall::new(otherwise, vec![]));
-    data.term_loc = select_loc;
+    let loc = func.inst(group.selects[0]).loc;
+    let mut b = Builder::new(func, block);
+    b.loc = loc;
+    let [then, otherwise] = arms.map(|arm| BlockCall::new(arm, vec![]));
+    b.branch(group.cond, then, otherwise);
     for select in &group.selects {
-        let result = func.inst(*select).result.expect("a selection has a result");
+        let result = func.result(*select);
         let param = func.add_param(join, func.ty(result).clone());
         replaced.insert(result, param);
-        uses.home.remove(select);
+        users.home.remove(select);
     }
-    for block in [block, then, otherwise, join] {
-        uses.moved(func, block);
+    for new in [arms[0], arms[1], join] {
+        users.moved(func, new);
+        users.uses.add_end(func, new);
     }
+    users.uses.add_end(func, block);
     join
 }
 

@@ -23,11 +23,12 @@ use std::collections::{HashMap, HashSet};
 pub fn split_wide_ints(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
     let cfg = Cfg::new(func);
     let order: Vec<Block> = cfg.reverse_postorder().to_vec();
-    let wide = find_wide(func, id, facts, &order);
+    let copies = Copies::new(func, order.iter().copied());
+    let wide = find_wide(func, id, facts, &order, &copies);
     if wide.is_empty() {
         return false;
     }
-    let mut pass = Pass { func, wide, parts: HashMap::new(), whole: HashMap::new() };
+    let mut pass = Pass { func, wide, copies, parts: HashMap::new(), whole: HashMap::new() };
     pass.add_params(&order);
     for block in &order {
         pass.block(*block);
@@ -36,7 +37,7 @@ pub fn split_wide_ints(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
 }
 
 /// The values to take apart: loads and stored values over narrower floats or pointers, and what passes them on.
-fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> HashSet<Value> {
+fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block], copies: &Copies) -> HashSet<Value> {
     let mut wide = HashSet::new();
     for block in order {
         for inst in &func.block(*block).insts {
@@ -47,7 +48,7 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
                 _ => continue,
             };
             let at = facts.place(id, ptr, align);
-            if matches!(data.op, Op::Store { .. }) && is_wide(func.ty(value)) && holds_half_float(func, value) {
+            if matches!(data.op, Op::Store { .. }) && is_wide(func.ty(value)) && holds_half_float(func, copies, value) {
                 wide.insert(value);
             }
             if matches!(data.op, Op::Store { .. })
@@ -62,7 +63,7 @@ fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block]) -> Has
     }
     wide.extend(order.iter().flat_map(|block| &func.block(*block).insts).filter_map(|inst| halved_float(func, *inst)));
     // Parameters and selections between them are taken apart together.
-    Copies::new(func, order.iter().copied()).close(&mut wide);
+    copies.close(&mut wide);
     wide
 }
 
@@ -74,14 +75,13 @@ fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
 
 /// The wide integer of which this is a half: where the memory behind it says nothing, as in an enum that is passed in.
 fn halved(func: &Function, bits: Value) -> Option<Value> {
-    let made_by = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
     let half = func.ty(bits);
-    let Some(Op::Cast(CastOp::Trunc, from)) = made_by(bits) else { return None };
-    let wide = match made_by(*from) {
+    let Some(Op::Cast(CastOp::Trunc, from)) = func.def_op(bits) else { return None };
+    let wide = match func.def_op(*from) {
         Some(Op::Bin(BinOp::LShr, wide, by)) if func.as_int(*by) == Some(half.size() as i128 * 8) => *wide,
         _ => *from,
     };
-    let is_load = matches!(made_by(wide), Some(Op::Load { .. }));
+    let is_load = matches!(func.def_op(wide), Some(Op::Load { .. }));
     (is_load && is_wide(func.ty(wide)) && func.ty(wide).size() == 2 * half.size()).then_some(wide)
 }
 
@@ -90,36 +90,27 @@ fn is_float_place(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64
     object.is_some_and(|object| float_cells(facts, object, at, width))
 }
 
-/// Whether a wide integer is put together of halves of which one may be a float's bits.
-fn holds_half_float(func: &Function, value: Value) -> bool {
-    let Some(inst) = func.def_inst(value) else { return false };
-    match func.inst(inst).op {
-        Op::Bin(BinOp::Or, a, b) => holds_half_float(func, a) || holds_half_float(func, b),
-        Op::Bin(BinOp::Shl, from, _) => holds_half_float(func, from),
-        Op::Cast(CastOp::ZExt, half) => {
-            2 * func.ty(half).size() == func.ty(value).size() && is_from_float(func, half, &mut HashSet::new())
+/// Whether a wide integer is put together of halves of which one may be a float's bits, on some way here.
+fn holds_half_float(func: &Function, copies: &Copies, value: Value) -> bool {
+    let is_bits = |value: &Value| match func.def_op(*value) {
+        Some(Op::Cast(CastOp::Bitcast, from)) => func.ty(*from).is_float(),
+        _ => false,
+    };
+    match func.def_op(value) {
+        Some(Op::Bin(BinOp::Or, a, b)) => holds_half_float(func, copies, *a) || holds_half_float(func, copies, *b),
+        Some(Op::Bin(BinOp::Shl, from, _)) => holds_half_float(func, copies, *from),
+        Some(Op::Cast(CastOp::ZExt, half)) => {
+            2 * func.ty(*half).size() == func.ty(value).size() && all_sources(copies, *half).iter().any(is_bits)
         }
         _ => false,
     }
 }
 
-/// Whether an integer may be the bits of a float, on some way here.
-fn is_from_float(func: &Function, value: Value, seen: &mut HashSet<Value>) -> bool {
-    if !seen.insert(value) {
-        return false;
-    }
-    match &func.value(value).def {
-        ValueDef::Inst(inst) => match &func.inst(*inst).op {
-            Op::Cast(CastOp::Bitcast, from) => func.ty(*from).is_float(),
-            Op::Select(_, a, b) => is_from_float(func, *a, seen) || is_from_float(func, *b, seen),
-            Op::Freeze(a) => is_from_float(func, *a, seen),
-            _ => false,
-        },
-        ValueDef::Param(block, index) if *block != func.entry() => {
-            func.passed_to(*block, *index).any(|arg| is_from_float(func, arg, seen))
-        }
-        _ => false,
-    }
+/// What a value may be a copy of, itself included.
+fn all_sources(copies: &Copies, value: Value) -> HashSet<Value> {
+    let mut all = HashSet::from([value]);
+    copies.close_backwards(&mut all, |_| true);
+    all
 }
 
 fn is_wide(ty: &Type) -> bool {
@@ -134,29 +125,25 @@ fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: 
     })
 }
 
-/// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about. `seen` are those that have
-/// if all others have.
-fn is_below(func: &Function, value: Value, bits: u32, seen: &mut HashSet<Value>) -> bool {
-    if !seen.insert(value) {
-        return true;
-    }
-    match &func.value(value).def {
+/// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about.
+fn is_below(func: &Function, copies: &Copies, value: Value, bits: u32) -> bool {
+    all_sources(copies, value).into_iter().all(|value| match &func.value(value).def {
+        _ if copies.sources(value).is_some() => true,
         ValueDef::Const(Constant::Int(n)) => n >> bits == 0,
         ValueDef::Const(constant) => matches!(constant, Constant::Undef | Constant::Poison),
-        ValueDef::Param(block, _) if *block == func.entry() => false,
-        ValueDef::Param(block, index) => func.passed_to(*block, *index).all(|arg| is_below(func, arg, bits, seen)),
+        ValueDef::Param(..) => false,
         ValueDef::Inst(inst) => match &func.inst(*inst).op {
             Op::Cast(CastOp::ZExt, from) => func.ty(*from).size() * 8 <= u64::from(bits),
-            Op::Select(_, a, b) => is_below(func, *a, bits, seen) && is_below(func, *b, bits, seen),
-            Op::Freeze(a) => is_below(func, *a, bits, seen),
             _ => false,
         },
-    }
+    })
 }
 
 struct Pass<'a> {
     func: &'a mut Function,
     wide: HashSet<Value>,
+    /// Of the function as it was.
+    copies: Copies,
     parts: HashMap<Value, [Value; 2]>,
     /// The integer put together again, to be used for the old one.
     whole: HashMap<Value, Value>,
@@ -186,8 +173,8 @@ impl Pass<'_> {
     fn block(&mut self, block: Block) {
         let insts = std::mem::take(&mut self.func.block_mut(block).insts);
         for param in self.func.block(block).params.clone() {
-            if self.parts.contains_key(&param) {
-                self.put_together(block, param);
+            if let Some(halves) = self.parts.get(&param) {
+                self.put_together(block, param, *halves);
             }
         }
         for inst in insts {
@@ -234,20 +221,17 @@ impl Pass<'_> {
                 let high = place(&mut b, ptr, &ty);
                 let low = b.value(Op::Load { ptr, align: *align }, ty.clone());
                 let high = b.value(Op::Load { ptr: high, align: (*align).min(ty.size()) }, ty);
-                self.parts.insert(result, [low, high]);
-                self.put_together(block, result);
+                self.put_together(block, result, [low, high]);
             }
             (Op::Select(c, a, b), Some(result)) => {
                 let (a, b) = (self.parts_of(block, *a), self.parts_of(block, *b));
                 let mut build = Builder::new(self.func, block);
                 let halves = [build.select(*c, a[0], b[0]), build.select(*c, a[1], b[1])];
-                self.parts.insert(result, halves);
-                self.put_together(block, result);
+                self.put_together(block, result, halves);
             }
             (Op::Freeze(a), Some(result)) => {
                 let halves = self.parts_of(block, *a);
-                self.parts.insert(result, halves);
-                self.put_together(block, result);
+                self.put_together(block, result, halves);
             }
             (Op::Store { ptr, value, align }, _) if self.wide.contains(value) => {
                 let (ty, halves, ptr) = (self.half(*value), self.parts_of(block, *value), self.now(*ptr));
@@ -284,9 +268,9 @@ impl Pass<'_> {
         }
     }
 
-    /// The integer from its halves, for uses as a whole.
-    fn put_together(&mut self, block: Block, value: Value) {
-        let [low, high] = self.parts[&value];
+    /// The halves of an integer, and the integer from them for uses as a whole.
+    fn put_together(&mut self, block: Block, value: Value, [low, high]: [Value; 2]) {
+        self.parts.insert(value, [low, high]);
         let (ty, bits) = (self.func.ty(value).clone(), self.half(value).size() as i128 * 8);
         let mut b = Builder::new(self.func, block);
         let low = b.cast(CastOp::ZExt, low, ty.clone());
@@ -312,26 +296,24 @@ impl Pass<'_> {
             };
         }
         let zero = self.func.int(ty.clone(), 0);
-        if let ValueDef::Inst(inst) = self.func.value(value).def {
-            match self.func.inst(inst).op.clone() {
-                Op::Cast(CastOp::ZExt, from) if *self.func.ty(from) == ty => return [from, zero],
-                Op::Bin(BinOp::Shl, from, by) if self.func.as_int(by) == Some(bits) => {
-                    return [zero, self.parts_of(block, from)[0]];
-                }
-                Op::Bin(BinOp::Or, a, b) => {
-                    let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
-                    return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
-                }
-                // The halves of one beside those of the other, of which the two in the middle are taken.
-                ref op @ Op::Intrinsic(_, ref args)
-                    if op.is_funnel_shift() && self.func.as_int(args[2]) == Some(bits) =>
-                {
-                    return [self.parts_of(block, args[1])[1], self.parts_of(block, args[0])[0]];
-                }
-                _ => {}
+        match self.func.def_op(value).cloned() {
+            Some(Op::Cast(CastOp::ZExt, from)) if *self.func.ty(from) == ty => return [from, zero],
+            Some(Op::Bin(BinOp::Shl, from, by)) if self.func.as_int(by) == Some(bits) => {
+                return [zero, self.parts_of(block, from)[0]];
             }
+            Some(Op::Bin(BinOp::Or, a, b)) => {
+                let (a, b) = (self.parts_of(block, a), self.parts_of(block, b));
+                return [self.or(block, a[0], b[0]), self.or(block, a[1], b[1])];
+            }
+            // The halves of one beside those of the other, of which the two in the middle are taken.
+            Some(ref op @ Op::Intrinsic(_, ref args))
+                if op.is_funnel_shift() && self.func.as_int(args[2]) == Some(bits) =>
+            {
+                return [self.parts_of(block, args[1])[1], self.parts_of(block, args[0])[0]];
+            }
+            _ => {}
         }
-        let is_small = is_below(self.func, value, bits as u32, &mut HashSet::new());
+        let is_small = is_below(self.func, &self.copies, value, bits as u32);
         let value = self.now(value);
         let wide = self.func.ty(value).clone();
         let mut b = Builder::new(self.func, block);

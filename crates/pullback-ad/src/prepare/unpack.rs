@@ -11,89 +11,72 @@
 //!                                             store v4, v3
 //! ```
 
-use pullback_ir::{Constant, Function, Inst, InstData, Op, Type, Value};
+use pullback_ir::{Builder, Constant, Function, Op, Type, Value};
+use std::collections::HashMap;
 
 /// Take the loads and stores of aggregates with pointers in a function apart.
 pub fn unpack(func: &mut Function) {
+    let mut replaced = HashMap::new();
     for block in func.blocks().collect::<Vec<_>>() {
-        let holds_pointer = |func: &Function, value: Value| {
-            let ty = func.ty(value);
-            matches!(ty, Type::Struct(_)) && ty.leaves().iter().any(|(_, leaf)| **leaf == Type::Ptr)
-        };
-        let insts = func.block(block).insts.clone();
-        let mut all = Vec::new();
-        for inst in insts {
+        for inst in std::mem::take(&mut func.block_mut(block).insts) {
             let data = func.inst(inst).clone();
-            match (&data.op, data.result) {
-                (Op::Store { ptr, value, align }, _) if holds_pointer(func, *value) => {
-                    let mut unpack = Unpack { func, like: &data, all: &mut all, ptr: *ptr, align: *align };
-                    unpack.store(*value, 0);
+            let mut b = Builder::new(func, block);
+            (b.flags, b.loc) = (data.flags, data.loc);
+            match (data.op, data.result) {
+                (Op::Store { ptr, value, align }, _) if holds_pointer(b.func, value) => {
+                    Place { ptr, align }.store(&mut b, value, 0);
                 }
-                (Op::Load { ptr, align }, Some(result)) if holds_pointer(func, result) => {
-                    let ty = func.ty(result).clone();
-                    let mut unpack = Unpack { func, like: &data, all: &mut all, ptr: *ptr, align: *align };
-                    let value = unpack.load(&ty, 0);
-                    func.replace_uses(result, value);
+                (Op::Load { ptr, align }, Some(result)) if holds_pointer(b.func, result) => {
+                    let ty = b.func.ty(result).clone();
+                    replaced.insert(result, Place { ptr, align }.load(&mut b, &ty, 0));
                 }
-                _ => all.push(inst),
+                _ => func.block_mut(block).insts.push(inst),
             }
         }
-        func.block_mut(block).insts = all;
     }
+    func.map_values(|value| replaced.get(&value).copied().unwrap_or(value));
 }
 
-/// One load or store that is taken apart.
-struct Unpack<'a> {
-    func: &'a mut Function,
-    like: &'a InstData,
-    all: &'a mut Vec<Inst>,
+fn holds_pointer(func: &Function, value: Value) -> bool {
+    let ty = func.ty(value);
+    matches!(ty, Type::Struct(_)) && ty.leaves().iter().any(|(_, leaf)| **leaf == Type::Ptr)
+}
+
+/// Where an aggregate is read or written.
+struct Place {
     ptr: Value,
     align: u64,
 }
 
-impl Unpack<'_> {
-    fn push(&mut self, op: Op, ty: Option<Type>) -> Inst {
-        let inst = self.func.make_inst(op, ty, self.like.flags, self.like.loc);
-        self.all.push(inst);
-        inst
-    }
-
-    fn value(&mut self, op: Op, ty: Type) -> Value {
-        let inst = self.push(op, Some(ty));
-        self.func.inst(inst).result.expect("made with a type")
-    }
-
+impl Place {
     /// The address of what is so many bytes into the aggregate, and its alignment.
-    fn place(&mut self, at: u64) -> (Value, u64) {
-        if at == 0 {
-            return (self.ptr, self.align);
-        }
-        let offset = self.func.i64(at as i64);
-        (self.value(Op::PtrAdd(self.ptr, offset), Type::Ptr), self.align.min(1 << at.trailing_zeros()))
+    fn inside(&self, b: &mut Builder, at: u64) -> (Value, u64) {
+        let align = if at == 0 { self.align } else { self.align.min(1 << at.trailing_zeros()) };
+        (b.offset(self.ptr, at as i64), align)
     }
 
-    fn store(&mut self, value: Value, at: u64) {
-        let ty = self.func.ty(value).clone();
+    fn store(&self, b: &mut Builder, value: Value, at: u64) {
+        let ty = b.func.ty(value).clone();
         let Type::Struct(fields) = &ty else {
-            let (ptr, align) = self.place(at);
-            self.push(Op::Store { ptr, value, align }, None);
+            let (ptr, align) = self.inside(b, at);
+            b.push(Op::Store { ptr, value, align }, None);
             return;
         };
         for (i, field) in fields.iter().enumerate() {
-            let part = self.value(Op::ExtractValue(value, i as u32), field.clone());
-            self.store(part, at + ty.field_offset(i));
+            let part = b.value(Op::ExtractValue(value, i as u32), field.clone());
+            self.store(b, part, at + ty.field_offset(i));
         }
     }
 
-    fn load(&mut self, ty: &Type, at: u64) -> Value {
+    fn load(&self, b: &mut Builder, ty: &Type, at: u64) -> Value {
         let Type::Struct(fields) = ty else {
-            let (ptr, align) = self.place(at);
-            return self.value(Op::Load { ptr, align }, ty.clone());
+            let (ptr, align) = self.inside(b, at);
+            return b.value(Op::Load { ptr, align }, ty.clone());
         };
-        let mut all = self.func.constant(ty.clone(), Constant::Undef);
+        let mut all = b.func.constant(ty.clone(), Constant::Undef);
         for (i, field) in fields.iter().enumerate() {
-            let part = self.load(field, at + ty.field_offset(i));
-            all = self.value(Op::InsertValue(all, part, i as u32), ty.clone());
+            let part = self.load(b, field, at + ty.field_offset(i));
+            all = b.value(Op::InsertValue(all, part, i as u32), ty.clone());
         }
         all
     }

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 /// Let the working copy `id` name working copies as what is called when a tape is dropped.
 fn released(module: &mut Module, id: FuncId, copies: &HashMap<FuncId, FuncId>) {
     let func = module.func(id);
-    let all = func.blocks().flat_map(|b| func.block(b).insts.clone());
-    let calls: Vec<(Inst, FuncId)> = all
+    let calls: Vec<(Inst, FuncId)> = func
+        .insts()
         .filter_map(|inst| match TapeUse::of(module, func, &func.inst(inst).op) {
             Some(TapeUse::Own(Some(release))) => Some((inst, *copies.get(&release)?)),
             _ => None,

@@ -444,7 +444,7 @@ pub(crate) fn alloca(func: &mut Function, prologue: &mut Vec<Inst>, ty: &Type) -
     let op = Op::Alloca { size: ty.size().max(1), align: ty.align() };
     let inst = func.make_inst(op, Some(Type::Ptr), Flags::NONE, None);
     prologue.push(inst);
-    func.inst(inst).result.expect("an alloca has a result")
+    func.result(inst)
 }
 
 /// The bytes of a counted loop's arrays. A loop that would take more than there are addresses for, because it is left

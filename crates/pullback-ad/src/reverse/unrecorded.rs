@@ -93,10 +93,8 @@ impl Sweeps<'_, '_> {
                 values.insert(param, func.add_param(blocks[block], ty));
             }
             for inst in func.block(*block).insts.clone() {
-                let data = func.inst(inst).clone();
-                let ty = data.result.map(|result| func.ty(result).clone());
-                let copy = func.make_inst(data.op, ty, data.flags, data.loc);
-                if let (Some(old), Some(new)) = (data.result, func.inst(copy).result) {
+                let copy = func.copy_inst(inst, |operand| operand);
+                if let (Some(old), Some(new)) = (func.inst(inst).result, func.inst(copy).result) {
                     values.insert(old, new);
                 }
                 func.block_mut(blocks[block]).insts.push(copy);
@@ -148,19 +146,19 @@ impl Sweeps<'_, '_> {
 
 /// Whether a count is the distance of two pointers by the size of what lies between them: memory that is there.
 fn is_length(func: &Function, count: Value) -> bool {
-    let op = |value: Value| func.def_inst(value).map(|inst| &func.inst(inst).op);
     let (mut open, mut divided, mut distance) = (vec![count], false, false);
     while let Some(value) = open.pop() {
-        match op(value) {
+        match func.def_op(value) {
             Some(Op::Bin(BinOp::UDiv, a, _)) => {
                 divided = true;
                 open.push(*a);
             }
             Some(Op::Bin(BinOp::Add | BinOp::Sub, a, b)) if func.as_int(*b).is_some() => open.push(*a),
             Some(Op::Bin(BinOp::Sub, a, b)) => {
-                let is_address = |v: Value| matches!(op(v), Some(Op::Cast(CastOp::PtrToInt, _)));
+                let is_address = |v: Value| matches!(func.def_op(v), Some(Op::Cast(CastOp::PtrToInt, _)));
                 let is_place = |v: Value| {
-                    is_address(v) || matches!(op(v), Some(Op::Bin(BinOp::Add | BinOp::Sub, a, _)) if is_address(*a))
+                    let is_moved = |op: &Op| matches!(op, Op::Bin(BinOp::Add | BinOp::Sub, a, _) if is_address(*a));
+                    is_address(v) || func.def_op(v).is_some_and(is_moved)
                 };
                 distance = is_place(*a) && is_place(*b);
             }

@@ -203,7 +203,7 @@ fn candidate(session: &mut Session, callee: FuncId) -> Option<Candidate> {
     let params = session.active_params(callee);
     let params_fit = params.iter().all(|i| func.ty(func.param_values()[*i]).is_float());
     let tape = session.tape_users.contains(&callee);
-    if !result_fits || !params_fit || tape || session.returns_companion(callee) {
+    if !result_fits || !params_fit || tape || session.returns_shadow_values(callee) {
         return None;
     }
     // What is wrong with it is said when the usual functions are made for it.

@@ -192,7 +192,7 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
         "tape_push" | "tape_push_at" => tapes.push(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
         "tape_pop" | "tape_pop_at" => tapes.pop(first, number(1)?, memory).map(|p| Some(Val::Ptr(p))),
         "tape_drop" => tapes.end(first, memory).map(|()| None),
-        // Nobody asks the tape; and a trap ends the program, so that nobody looks at its shadows any more.
+        // The interpreted program does not ask the tape; and a trap ends it, so that its shadows are not read any more.
         "set_repeatable" | "save_shadows" | "settle_shadows" | "tape_release" => Ok(None),
         "shadow_alloc" => {
             let address = memory.alloc_zeroed(number(1)?, number(2)?, Kind::Shadow)?;

@@ -5,7 +5,7 @@
 //! trip, so that a value named in a message is the value of that name in a dump: `print(parse(print(m))) == print(m)`.
 //!
 //! ```text
-//! loc0 = "src/lib.rs":3:5 in "square"                 ; a source location; `at loc1` names the call it was inlined into
+//! loc0 = "src/lib.rs":3:5 in "square"                 ; a source location; `at loc1` names the call around it
 //! global @table 8 align 8 constant = x"000000000000f03f"
 //! declare @dot(ptr, ptr, i64) -> f64 readonly
 //! fn @square(v0: ptr, v1: ptr) {

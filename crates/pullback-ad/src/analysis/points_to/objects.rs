@@ -15,6 +15,18 @@ use std::collections::HashSet;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct ObjId(u32);
 
+impl ObjId {
+    /// The object with this number.
+    pub fn from_index(index: u32) -> Self {
+        ObjId(index)
+    }
+
+    /// The number of the object.
+    pub fn index(self) -> u32 {
+        self.0
+    }
+}
+
 /// The content of a cell, or of an integer value that may carry a float's or pointer's bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ContentId(u32);

@@ -74,7 +74,7 @@ impl BodyParser<'_> {
         for block in self.blocks.values_mut() {
             block.term.map_operands(place);
         }
-        // A number that nothing has is a constant nobody uses.
+        // A number that nothing has is a constant without a use.
         let unused = ValueData { ty: Type::BOOL, def: ValueDef::Const(Constant::Undef) };
         let bound = free.last().map_or(bound, |n| bound.max(n + 1));
         let mut values = vec![unused; bound as usize];

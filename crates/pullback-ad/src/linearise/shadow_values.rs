@@ -1,15 +1,16 @@
-//! The companions of values, of which there is one for each direction.
+//! The shadow values of values, of which there is one for each batch direction.
 //!
 //! | value | forward mode | reverse mode |
 //! |---|---|---|
 //! | pointer | its shadow; itself, if it has none | its shadow |
 //! | float | its tangent | none: cotangents are the reverse sweep's |
 //! | number | itself | zero |
-//! | word: an integer that may be any of these | the bits of the companion | the bits of the shadow, or zero |
-//! | aggregate | the companions of its fields | the companions of its fields |
+//! | word: an integer that may be any of these | the bits of the shadow value | the bits of the shadow, or zero |
+//! | aggregate | the shadow values of its fields | the shadow values of its fields |
 //!
-//! So the companions of forward mode mirror their primals, and those of reverse mode are shadow pointers and nothing
-//! else. This is the one place where the two differ.
+//! So the shadow values of forward mode mirror their primals, and those of reverse mode are shadow pointers and nothing
+//! else. For values this is the one place where the modes differ; for instructions it is `memory`, beside what the tape
+//! of reverse mode is there for.
 
 use crate::analysis::types::{computed, plain};
 use crate::error::{Error, ErrorKind, Result};
@@ -17,6 +18,11 @@ use crate::linearise::augment::Augmenter;
 use pullback_ir::{BinOp, CastOp, Constant, IntPred, Op, Type, Value, ValueDef};
 
 impl Augmenter<'_, '_> {
+    /// Whether shadows mirror their primals.
+    fn is_forward(&self) -> bool {
+        self.out.tape.is_none()
+    }
+
     /// The new value of an old one.
     pub(crate) fn get(&mut self, old: Value) -> Value {
         if let Some(new) = self.values.get(&old) {
@@ -38,24 +44,16 @@ impl Augmenter<'_, '_> {
         if let Some(shadows) = self.shadows.get(&new) {
             return Ok(shadows.clone());
         }
-        let width = self.width();
         match self.old.as_const(old) {
             Some(Constant::Global(global)) => {
-                // A constant table where memory with a shadow may stand too: its shadow is zero and nobody reads what
-                // is added to it.
+                // A constant table where memory with a shadow may stand too: its shadow is zero, and what is added to
+                // it is not read.
                 let data = self.session.module.global(*global);
-                let (size, align) = (data.size.max(1), data.align.max(8));
-                let mut shadows = Vec::new();
-                for _ in 0..width {
-                    let shadow = self.prologue_value(Op::Alloca { size, align }, Type::Ptr);
-                    self.zero_fill(shadow, size, align);
-                    self.out.stack.insert(shadow);
-                    shadows.push(shadow);
-                }
+                let shadows = self.zero_shadows(data.size.max(1), data.align.max(8));
                 self.bind_shadows(old, new, shadows.clone());
                 Ok(shadows)
             }
-            _ if self.points_nowhere(old) => Ok(vec![new; width]),
+            _ if self.points_nowhere(old) => Ok(vec![new; self.width()]),
             _ => Err(Error::new(ErrorKind::RuntimeActivity, "a pointer has no shadow where one is needed")
                 .note("it may point to constant memory or to memory with a shadow, depending on a run-time condition")),
         }
@@ -76,9 +74,9 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// The companions of an old value: shadows of a pointer, tangents of a float, both in an aggregate. Where it has
+    /// The shadow values of an old value: shadows of a pointer, tangents of a float, both in an aggregate. Where it has
     /// none, what a constant has.
-    pub(crate) fn companion(&mut self, old: Value) -> Result<Vec<Value>> {
+    pub(crate) fn shadow_values(&mut self, old: Value) -> Result<Vec<Value>> {
         let new = self.get(old);
         if *self.old.ty(old) == Type::Ptr {
             return if self.has_shadow(old) || !self.is_forward() {
@@ -108,8 +106,8 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// The companion of a word that an instruction makes, chooses or passes on.
-    pub(super) fn word_companion(&mut self, op: &Op, old_result: Value) -> Result<Vec<Value>> {
+    /// The shadow value of a word that an instruction makes, chooses or passes on.
+    pub(super) fn shadow_words(&mut self, op: &Op, old_result: Value) -> Result<Vec<Value>> {
         let ty = self.old.ty(old_result).clone();
         let cast = match op {
             Op::Cast(CastOp::PtrToInt, from) if self.has_shadow(*from) || self.is_forward() => Some(from),
@@ -117,15 +115,15 @@ impl Augmenter<'_, '_> {
             _ => None,
         };
         if let (Some(from), Op::Cast(op, _)) = (cast, op) {
-            let companions = self.companion(*from)?;
-            return Ok(companions.into_iter().map(|c| self.builder().cast(*op, c, ty.clone())).collect());
+            let shadows = self.shadow_values(*from)?;
+            return Ok(shadows.into_iter().map(|c| self.builder().cast(*op, c, ty.clone())).collect());
         }
         match op {
             Op::Select(c, a, b) => {
-                let (a, b, c) = (self.companion(*a)?, self.companion(*b)?, self.get(*c));
+                let (a, b, c) = (self.shadow_values(*a)?, self.shadow_values(*b)?, self.get(*c));
                 Ok(a.into_iter().zip(b).map(|(a, b)| self.builder().select(c, a, b)).collect())
             }
-            Op::Freeze(a) => self.companion(*a),
+            Op::Freeze(a) => self.shadow_values(*a),
             _ => {
                 let content = self.session.facts.content(self.id, old_result);
                 let is_seen = content.is_some_and(|content| self.session.is_seen(content));
@@ -136,10 +134,10 @@ impl Augmenter<'_, '_> {
         }
     }
 
-    /// The companion of an integer without a tangent in forward mode, if it is a number: a copy. Who computes the bits
-    /// of a float with integers, and reads a float from where they are put, has computed a number as well, and one that
-    /// is too large for a length or a tag; the tangent of that float is zero. Where callers may see the number, in the
-    /// tangent of an enum, it is that of the primal.
+    /// The shadow value of an integer without a tangent in forward mode, if it is a number: a copy. A program that
+    /// computes the bits of a float with integers, and reads a float from where they are put, has computed a number as
+    /// well, and one that is too large for a length or a tag; the tangent of that float is zero. Where callers may see
+    /// the number, in the tangent of an enum, it is that of the primal.
     pub(crate) fn mirrored(&mut self, old: Value, is_seen: bool) -> Option<Value> {
         let is_number = self.is_number(old);
         if !is_number && !self.numbers.contains(&self.old, old) {
@@ -181,7 +179,7 @@ impl Augmenter<'_, '_> {
     }
 
     /// Whether an integer that is loaded, and is no [word](crate::session::Session::is_word) of active memory, has a
-    /// companion: a number or a constant float, which of them its shadow knows.
+    /// shadow value: a number or a constant float, which of them its shadow knows.
     pub(super) fn is_mirrored_word(&self, old: Value) -> bool {
         self.is_forward() && self.session.facts.is_word(self.id, self.old.ty(old), old)
     }
@@ -191,12 +189,12 @@ impl Augmenter<'_, '_> {
         !self.is_forward() && self.object(ptr).is_some_and(|object| self.is_mixed(object, ptr, align, 8))
     }
 
-    /// Note the companions of a value.
-    pub(crate) fn set_companion(&mut self, old: Value, new: Value, companions: Vec<Value>) {
+    /// Note the shadow values of a value.
+    pub(crate) fn set_shadow_values(&mut self, old: Value, new: Value, shadows: Vec<Value>) {
         if self.is_forward() && *self.old.ty(old) != Type::Ptr {
-            self.tangents.insert(new, companions);
+            self.tangents.insert(new, shadows);
         } else {
-            self.bind_shadows(old, new, companions);
+            self.bind_shadows(old, new, shadows);
         }
     }
 }
