@@ -4,7 +4,7 @@
 //! `4.0`. That is the same value, and its derivative is lost. So while the passes of normalising run, comparisons of
 //! floats are calls of functions of which LLVM knows only that they compute the same from the same. All comparisons are:
 //! `x >= 2.0 && x <= 2.0` would become one for equality, and which ones have a constant is seen when functions have been
-//! inlined. Where both operands are constants, LLVM may know the result ([`Module::show_constant_comparisons`]).
+//! inlined. Where both operands are constants, LLVM may know the result ([`Module::restore_constant_comparisons`]).
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};
@@ -18,8 +18,8 @@ const PREFIX: &str = "__pullback_compared.";
 const PROMISES: [&str; 6] = ["memory", "nounwind", "willreturn", "nosync", "nofree", "nocallback"];
 
 impl Module {
-    /// Comparisons of floats become calls, until [`Module::show_comparisons`].
-    pub(crate) fn hide_comparisons(&self) {
+    /// Comparisons of floats become calls, until [`Module::restore_comparisons`].
+    pub(crate) fn replace_comparisons(&self) {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         for inst in self.raw_functions().into_iter().flat_map(|f| self.raw_body(f)) {
@@ -43,24 +43,24 @@ impl Module {
     }
 
     /// Comparisons of constants are what they come to.
-    pub(crate) fn show_constant_comparisons(&self) {
+    pub(crate) fn restore_constant_comparisons(&self) {
         let api = self.api();
         let constant = |call: InstRef| {
             [0, 1].into_iter().all(|i| llvm!(api, LLVMIsConstant(llvm!(api, LLVMGetOperand(call.value(), i)))) != 0)
         };
-        self.show(constant);
+        self.restore(constant);
     }
 
-    /// Undo [`Module::hide_comparisons`].
-    pub(crate) fn show_comparisons(&self) {
-        for function in self.show(|_| true) {
+    /// Undo [`Module::replace_comparisons`].
+    pub(crate) fn restore_comparisons(&self) {
+        for function in self.restore(|_| true) {
             llvm!(self.api(), LLVMDeleteFunction(function));
         }
     }
 
     /// Comparisons of which this is said are instructions again, or constants. Returns the functions that stand for
     /// comparisons.
-    fn show(&self, pick: impl Fn(InstRef) -> bool) -> Vec<ValueRef> {
+    fn restore(&self, pick: impl Fn(InstRef) -> bool) -> Vec<ValueRef> {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         let named = |function: ValueRef| {
@@ -71,14 +71,14 @@ impl Module {
         let functions: Vec<(ValueRef, i32)> = self.raw_functions().into_iter().filter_map(named).collect();
         for (function, predicate) in &functions {
             for call in self.comparing_calls(*function).into_iter().filter(|call| pick(*call)) {
-                self.show_call(call, *predicate, builder);
+                self.restore_call(call, *predicate, builder);
             }
         }
         llvm!(api, LLVMDisposeBuilder(builder));
         functions.into_iter().map(|(function, _)| function).collect()
     }
 
-    fn show_call(&self, call: InstRef, predicate: i32, builder: BuilderRef) {
+    fn restore_call(&self, call: InstRef, predicate: i32, builder: BuilderRef) {
         let api = self.api();
         let [left, right] = [0, 1].map(|i| llvm!(api, LLVMGetOperand(call.value(), i)));
         llvm!(api, LLVMPositionBuilderBefore(builder, call));

@@ -101,7 +101,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
     let guarded = module.take_speculation_from_math(options.free);
     module.take_float_calls();
-    module.hide_comparisons();
+    module.replace_comparisons();
     {
         let machine = module.machine(&options.target)?;
         // What catches panics keeps its landing pads.
@@ -117,7 +117,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
         module.run_on(None, INLINE, &machine)?;
         let left = names.iter().filter_map(|name| module.function_named(name));
         left.for_each(|f| module.set_inlining(f, Inlining::Always));
-        module.show_constant_comparisons();
+        module.restore_constant_comparisons();
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
@@ -132,7 +132,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     }
     module.run_stages(&CANONICAL[1..], options)?;
     module.retain_reachable(roots)?;
-    module.show_comparisons();
+    module.restore_comparisons();
     module.give_float_calls_back();
     module.give_speculation_back(&guarded);
     Ok(())
@@ -153,7 +153,7 @@ impl Module {
         let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
         stages.iter().try_for_each(|stage| {
             self.give_constant_float_calls_back();
-            self.show_constant_comparisons();
+            self.restore_constant_comparisons();
             match stage {
                 Stage::Faithful(passes) => run(passes),
                 Stage::Speculating(passes) => self.with_guarded_operations(options.free, || run(passes)),
