@@ -171,7 +171,8 @@ impl Workshop {
         Ok(outcome)
     }
 
-    /// Let the oracle speak. Worlds in which a program is not one that rustc takes are left out; the others are returned.
+    /// Let the oracle speak. Worlds in which a program is not one that rustc takes are left out; the others are
+    /// returned.
     fn ask(&self, mut seeds: BTreeSet<u64>, outcome: &mut Outcome) -> io::Result<BTreeSet<u64>> {
         loop {
             let modules: Vec<(u64, String)> = seeds.iter().map(|seed| (*seed, World::new(*seed).dual())).collect();
@@ -224,7 +225,8 @@ impl Workshop {
                         continue;
                     }
                     progress = true;
-                    // What rustc does not take is a fault as well, of the generator or of the macros; but not where it must not.
+                    // What rustc does not take is a fault as well, of the generator or of the macros; but not where it
+                    // must not.
                     let must_not = || headline.starts_with("error[E0597]") && World::new(seed).is_outlived(number);
                     if headline.contains("bug in Pullback") || headline.starts_with("error[") && !must_not() {
                         outcome.fault(seed, Some(number), profile, error.clone());
@@ -306,8 +308,8 @@ impl Workshop {
         Ok(alone.faults.iter().any(|fault| decides_by_nothing(&fault.text)))
     }
 
-    /// Whether valgrind says so only of what LLVM makes of a derivative. As the engine makes it, in a debug build, every
-    /// decision is one of the program.
+    /// Whether valgrind says so only of what LLVM makes of a derivative. As the engine makes it, in a debug build,
+    /// every decision is one of the program.
     fn is_made_so_by_llvm(&self, seed: u64, number: usize, profile: Profile) -> io::Result<bool> {
         if profile == Profile::Release {
             return Ok(false);
