@@ -80,12 +80,13 @@ const SIMPLIFY: [Stage; 7] = [
     Stage::Faithful("instcombine<no-verify-fixpoint>"),
 ];
 
-/// The forms the importer and the engine rely on. What comes between the two is for the few functions that have loops with two ways in.
+/// The forms the importer and the engine rely on. What comes between the two is for the few functions that have loops
+/// with two ways in.
 const CANONICAL: [Stage; 2] =
     [Stage::Speculating("dce,adce,simplifycfg,mergereturn"), Stage::Faithful("loop-simplify,lcssa")];
 
-/// Loops get one way in. The pass takes only blocks that end in a branch for ways in, so switches and calls that may unwind get
-/// blocks of their own behind them.
+/// Loops get one way in. The pass takes only blocks that end in a branch for ways in, so switches and calls that may
+/// unwind get blocks of their own behind them.
 const REDUCE: &str = "break-crit-edges,fix-irreducible";
 
 /// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.

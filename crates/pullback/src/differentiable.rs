@@ -5,11 +5,11 @@
 //! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
 //! it.
 
-mod aside;
 mod congruence;
 mod constants;
 mod floats;
 mod inactive;
+mod masked;
 mod owning;
 mod path;
 mod pointers;
@@ -21,12 +21,12 @@ mod values;
 mod tests;
 
 use crate::abi::{Layout, LayoutFn};
-pub use aside::{Aside, Part};
 pub use congruence::Congruence;
 pub(crate) use constants::erased;
 pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_layout};
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
+pub use masked::{Masked, Part};
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
@@ -68,8 +68,8 @@ pub unsafe trait Differentiable {
     /// What lies where in the type's memory. For a slice: in that of one element.
     const LAYOUT: Layout;
 
-    /// Whether there is anything to check about a shadow: a length, a variant, or behind pointers a cell, which may have
-    /// other names.
+    /// Whether there is anything to check about a shadow: a length, a variant, or behind pointers a cell, which may
+    /// have other names.
     const CHECKED: bool;
 
     /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value

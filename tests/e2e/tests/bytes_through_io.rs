@@ -1,5 +1,5 @@
-//! The bytes of a float go through readers and writers of `std::io` that only move what they are given, through text and
-//! paths; values go through what std owns for a while.
+//! The bytes of a float go through readers and writers of `std::io` that only move what they are given, through text
+//! and paths; values go through what std owns for a while.
 
 use pullback::{grad, jvp};
 use pullback_e2e::unwinding::leaves_nothing;

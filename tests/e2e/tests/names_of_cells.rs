@@ -1,4 +1,5 @@
-//! A cell that is given beside what it lies in has two names. They have one shadow, or there is a panic, wherever it lies.
+//! A cell that is given beside what it lies in has two names. They have one shadow, or there is a panic, wherever it
+//! lies.
 
 use pullback::{Differentiable, autodiff};
 use std::cell::Cell;

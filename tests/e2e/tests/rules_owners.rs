@@ -606,8 +606,8 @@ mod results {
         x * *other
     }
 
-    /// What several own and nobody can write needs no name of its own in reverse mode. In forward mode owners come and go
-    /// with those of the tangent.
+    /// What several own and nobody can write needs no name of its own in reverse mode. In forward mode owners come and
+    /// go with those of the tangent.
     #[test]
     fn without_cells_are_told_in_forward_mode() {
         assert_eq!(d_plain(3.0, false), (60.0, 90.0));

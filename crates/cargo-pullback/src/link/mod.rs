@@ -262,8 +262,8 @@ fn replacements(program: &mut Program, derived: &[Derived]) -> Result<Replacemen
     Ok(calls)
 }
 
-/// Where derivatives go: into the module of their caller if that is optimised as well as they are to be, else apart. `goal`
-/// is that of the program's modules.
+/// Where derivatives go: into the module of their caller if that is optimised as well as they are to be, else apart.
+/// `goal` is that of the program's modules.
 fn placed(
     program: &mut Program,
     derived: Vec<Derived>,

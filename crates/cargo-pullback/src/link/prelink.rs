@@ -147,7 +147,8 @@ impl Prelink<'_> {
     }
 }
 
-/// A hash of this executable: another driver may make something else of the same module. Where it cannot be read, nothing is the same.
+/// A hash of this executable: another driver may make something else of the same module. Where it cannot be read,
+/// nothing is the same.
 fn driver_hash() -> u64 {
     static HASH: LazyLock<u64> = LazyLock::new(|| {
         let mut hasher = DefaultHasher::new();

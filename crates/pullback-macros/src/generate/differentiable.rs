@@ -265,8 +265,8 @@ fn check(definition: &TypeDef) -> TokenStream {
                     quote_spanned!(ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
                 },
             );
-            // All fields there are, of the types that were seen: an attribute below the derive may have changed them. (A
-            // reference would be coerced.)
+            // All fields there are, of the types that were seen: an attribute below the derive may have changed them.
+            // (A reference would be coerced.)
             let members = fields.iter().map(|field| &field.member);
             let types = fields.iter().map(|Field { member, ty, .. }| {
                 let place = quote!(&raw const self.#member);

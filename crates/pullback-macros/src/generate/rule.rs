@@ -441,8 +441,8 @@ pub fn activity_of(access: Access) -> TokenStream {
     })
 }
 
-/// What is done before and after a call of a rule, about an argument that is no `&mut`: the cells that it leads to are not
-/// written, unless the rule is given their shadow and the function returns nothing with a derivative.
+/// What is done before and after a call of a rule, about an argument that is no `&mut`: the cells that it leads to are
+/// not written, unless the rule is given their shadow and the function returns nothing with a derivative.
 pub fn watched(index: usize, place: &Ident, ty: &Type, has_shadow: bool, frame: &Frame<'_>) -> [TokenStream; 2] {
     if as_reference(ty).is_some_and(|reference| reference.mutability.is_some()) {
         return [TokenStream::new(), TokenStream::new()];
@@ -474,7 +474,8 @@ pub fn activity_without_shadow(ty: &Type, result: &Type) -> TokenStream {
     written_if(&quote!(CELLS), ty, result, &abi::activity(Activity::Const))
 }
 
-/// The activity of a shared reference that is written if `condition` holds of it and nothing else comes out of the function.
+/// The activity of a shared reference that is written if `condition` holds of it and nothing else comes out of the
+/// function.
 fn written_if(condition: &TokenStream, ty: &Type, result: &Type, otherwise: &TokenStream) -> TokenStream {
     let written = activity_of(Access::Exclusive);
     quote!({

@@ -6,7 +6,8 @@ use crate::differentiable::{Differentiable, Float, MakeZero, VisitFloats};
 
 /// What a pullback may return for an argument of type `A` that is passed by value.
 ///
-/// That is an `A`, a [`NoTangent`], a [`ZeroTangent`], or a [`Thunk`] that computes an `A`. It cannot be implemented for others.
+/// That is an `A`, a [`NoTangent`], a [`ZeroTangent`], or a [`Thunk`] that computes an `A`. It cannot be implemented
+/// for others.
 #[diagnostic::on_unimplemented(
     message = "the pullback returns `{Self}` for an argument of type `{A}`",
     label = "not a cotangent of `{A}`",
@@ -44,7 +45,8 @@ impl<A: MakeZero> Cotangent<A> for A {
     #[inline(always)]
     unsafe fn add_to(self, shadow: *mut A) {
         if !shadow.is_null() {
-            // SAFETY: S34, asked of the caller; a value that is passed by value owns no memory, so there are no pointers.
+            // SAFETY: S34, asked of the caller; a value that is passed by value owns no memory, so there are no
+            // pointers.
             unsafe { self.floats(shadow, &mut Add) }
         }
     }
@@ -66,8 +68,8 @@ impl<A: MakeZero> Cotangent<A> for ZeroTangent {
 
 /// A cotangent that is computed only if somebody asks for it.
 ///
-/// It holds what it is computed from, and a function. (Not a closure: the type of a closure cannot be named in the type of
-/// the pullback.)
+/// It holds what it is computed from, and a function. (Not a closure: the type of a closure cannot be named in the type
+/// of the pullback.)
 ///
 /// ```
 /// use pullback::rrule;

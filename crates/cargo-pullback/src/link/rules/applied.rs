@@ -1,5 +1,5 @@
-//! The rules of a working copy: which calls they take the place of, which bodies the optimiser does not see meanwhile, and
-//! what comes to the derivatives at the end.
+//! The rules of a working copy: which calls they take the place of, which bodies the optimiser does not see meanwhile,
+//! and what comes to the derivatives at the end.
 
 use super::super::nested::Inner;
 use super::super::opaque;

@@ -298,41 +298,17 @@ impl Reverse<'_> {
         let zero = local("zero");
         let (result_view, result_taken, result_finished) = match self.lent_result() {
             None => (quote!(), quote!(), quote!()),
-            Some(ty) => (
-                quote!(#zero,),
-                {
-                    let cotangents = local_at("cotangents", ty.span());
-                    quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);)
-                },
-                {
-                    let cotangents = local_at("cotangents", ty.span());
-                    quote!(#cotangents.finish();)
-                },
-            ),
+            Some(ty) => {
+                let cotangents = local_at("cotangents", ty.span());
+                (
+                    quote!(#zero,),
+                    quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);),
+                    quote!(#cotangents.finish();),
+                )
+            }
         };
         let call = self.call(&place, &out);
-        let components: Vec<Ident> = (0..self.rule.arguments.len()).map(|index| local(&format!("c{index}"))).collect();
-        let returned: Vec<(usize, &Type)> = (self.rule.arguments.iter().enumerate())
-            .filter_map(|(index, way)| if let Way::Returned(ty) = way { Some((index, ty)) } else { None })
-            .collect();
-        let pattern = match &returned[..] {
-            [] => quote!(()),
-            [(one, _)] => {
-                let one = &components[*one];
-                quote!(#one)
-            }
-            several => {
-                let names = several.iter().map(|(index, _)| &components[*index]);
-                quote!((#(#names),*))
-            }
-        };
-        let added = returned.iter().map(|(index, ty)| {
-            let (component, shadow, argument) =
-                (&components[*index], &shadows[*index], &self.frame.arguments[*index].1);
-            quote_spanned! {ty.span()=>
-                <#ty as ::pullback::rules::Cotangent<#argument>>::add_to(#component, #shadow);
-            }
-        });
+        let (pattern, added) = self.gradients();
         quote! {
             #[allow(unused_variables)]
             unsafe extern "C-unwind" fn __pullback_pullback<#(#generics,)* #closure, #(#referred),*>(
@@ -353,12 +329,39 @@ impl Reverse<'_> {
                     #(#made)*
                     #result_taken
                     let #pattern = #call;
-                    #(#added)*
+                    #added
                     #(#finished)*
                     #result_finished
                 }
             }
         }
+    }
+
+    /// A pattern for the gradients that the pullback returns, and what adds them to the shadows.
+    fn gradients(&self) -> (TokenStream, TokenStream) {
+        let components: Vec<Ident> = (0..self.rule.arguments.len()).map(|index| local(&format!("c{index}"))).collect();
+        let returned: Vec<(usize, &Type)> = (self.rule.arguments.iter().enumerate())
+            .filter_map(|(index, way)| if let Way::Returned(ty) = way { Some((index, ty)) } else { None })
+            .collect();
+        let pattern = match &returned[..] {
+            [] => quote!(()),
+            [(one, _)] => {
+                let one = &components[*one];
+                quote!(#one)
+            }
+            several => {
+                let names = several.iter().map(|(index, _)| &components[*index]);
+                quote!((#(#names),*))
+            }
+        };
+        let added = returned.iter().map(|(index, ty)| {
+            let (component, shadow, argument) =
+                (&components[*index], &self.shadows[*index], &self.frame.arguments[*index].1);
+            quote_spanned! {ty.span()=>
+                <#ty as ::pullback::rules::Cotangent<#argument>>::add_to(#component, #shadow);
+            }
+        });
+        (pattern, added.collect())
     }
 
     /// The call of the pullback.
