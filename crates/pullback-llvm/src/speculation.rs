@@ -13,7 +13,7 @@
 //! | `fabs`, `minnum`, `copysign`, `floor`, … | 0, 1 or −1 | free |
 //! | `fdiv`, `frem` | infinite where the divisor is 0 | guarded |
 //! | `fmul`, `fma` | the other factor: infinite or NaN where data is (missing values are often NaN) | guarded |
-//! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded, and so is what the table of rules does not know |
+//! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded, as is all that has no rule |
 //! | functions of the C library (`acos`, `cbrt`) | singular | LLVM never speculates on calls |
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};

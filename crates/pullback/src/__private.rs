@@ -319,8 +319,8 @@ pub fn unstack_mut<'a, T, const N: usize>(name: &str, length: usize, mut stacked
 fn check_stacked(name: &str, length: usize, directions: usize, stacked: usize) {
     assert!(
         length.checked_mul(directions) == Some(stacked),
-        "shadow of argument `{name}` does not fit: `{name}` has length {length}, so its {directions} tangents one after the other have \
-         length {}, but the slice has length {stacked}",
+        "shadow of argument `{name}` does not fit: `{name}` has length {length}, so its {directions} tangents one \
+         after the other have length {}, but the slice has length {stacked}",
         length * directions
     );
 }

@@ -62,7 +62,8 @@ pub use shared::Sharing;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
-    note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no derivative, or mark the argument `Const`"
+    note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no \
+            derivative, or mark the argument `Const`"
 )]
 pub unsafe trait Differentiable {
     /// What lies where in the type's memory. For a slice: in that of one element.

@@ -158,10 +158,11 @@ where
 /// assert_eq!(pullback([0.0, 1.0]), [1.0, 1.0]);
 /// ```
 ///
-/// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the pullback panics
-/// if it has not. Some reverse sweeps can be done once: through a rule whose closure owns memory, through enums that hold a float in one variant
-/// and a pointer in another, and after a panic. Then the function is called again for the next one; if it might do something else by then, for it
-/// uses cells or captures, the pullback panics.
+/// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the
+/// pullback panics if it has not. Some reverse sweeps can be done once: through a rule whose closure owns memory,
+/// through enums that hold a float in one variant and a pointer in another, and after a panic. Then the function is
+/// called again for the next one; if it might do something else by then, for it uses cells or captures, the pullback
+/// panics.
 pub fn vjp<'a, X, Y, F>(f: F, x: &'a X) -> (Y, impl Fn(Y) -> X::Zero + use<'a, X, Y, F>)
 where
     X: ToZero<Zero: BorrowMut<X>> + ?Sized,
@@ -287,8 +288,9 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
     fn assert_reproducible(&mut self) {
         assert!(
             self.tape().is_reproducible(),
-            "the pullback of `vjp` cannot be called again: it can be gone through once, or has panicked, and the function may have another value \
-             by now: it uses cells, or what it captures, or functions that are not looked into\n\
+            "the pullback of `vjp` cannot be called again: it can be gone through once, or has panicked, and the \
+             function may have another value by now: it uses cells, or what it captures, or functions that are not \
+             looked into\n\
              help: call `vjp` again, or let rules return pullbacks that can be called more than once"
         );
     }

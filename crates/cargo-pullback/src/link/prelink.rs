@@ -223,7 +223,8 @@ mod tests {
             }}
             !llvm.dbg.cu = !{{!0}}
             !llvm.module.flags = !{{!2}}
-            !0 = distinct !DICompileUnit(language: DW_LANG_Rust, file: !1, isOptimized: {optimised}, emissionKind: LineTablesOnly)
+            !0 = distinct !DICompileUnit(language: DW_LANG_Rust, file: !1, isOptimized: {optimised},
+                                         emissionKind: LineTablesOnly)
             !1 = !DIFile(filename: "f.rs", directory: "")
             !2 = !{{i32 2, !"Debug Info Version", i32 3}}
             "#

@@ -2,21 +2,23 @@
 //! return.
 //!
 //! ```text
-//! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
-//! let [mut d0_0] = [d_y];                                     // one binding for each batch direction of each shadow
+//! let shim: fn(*const _, *mut _) =
+//!     |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
+//! let [mut d0_0] = [d_y];                                   // one binding for each batch direction of each shadow
 //! let (mut masked, mut congruence) = (Masked::default(), Congruence::default());
-//! check("y", &y, &d0_0, Some(&masked), (&congruence, 0));      // panics if a shadow does not fit; nothing is written yet
-//! let s0_0 = writable("y", &mut d0_0, &masked);                // its place
-//! masked.assert_alone();                                       // panics if something else sees what is masked
-//! let mut d1_0 = zero(&x);                                    // the gradient of an `Active` argument, checked as the others are
-//! congruence.assert_congruent();                              // panics if shared memory has other names in the shadows
-//! if disowns(…) { congruence.assert_owned() }                 // forward mode: panics if owners may go behind the back of a shadow
-//! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
+//! check("y", &y, &d0_0, Some(&masked), (&congruence, 0));   // panics if a shadow does not fit, before all writes
+//! let s0_0 = writable("y", &mut d0_0, &masked);             // its place
+//! masked.assert_alone();                                    // panics if something else sees what is masked
+//! let mut d1_0 = zero(&x);                                  // the gradient of an `Active` argument, checked as well
+//! congruence.assert_congruent();                            // panics if the shadows have other names of memory
+//! if disowns(…) { congruence.assert_owned() }               // forward mode: panics if owners without shadow may go
+//! let a0 = ManuallyDrop::new(y);                            // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let mut tape = Tape::new();
-//! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) }  // it may have to be put back, see `rt::saved`
-//! if !masked.is_empty() { Masked::reaches(…); masked.clear() }   // see `Masked`: what a shadow's enums hold beside floats
-//! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
+//! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) } // it may have to be put back, see `rt::saved`
+//! if !masked.is_empty() { Masked::reaches(…); masked.clear() } // what a shadow's enums hold beside floats
+//! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))
+//!     (&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
 //! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures
 //! nothing, so it is a plain function to the driver.

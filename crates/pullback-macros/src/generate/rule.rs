@@ -3,7 +3,7 @@
 //! ```text
 //! enum dot_rrule {}                                            // in the namespace of types: a place for the record
 //! const _: () = {
-//!     unsafe extern "C-unwind" fn augmented<Rule, Closure>(…)  // the rule with everything by pointer; see `reverse`, `forward`
+//!     unsafe extern "C-unwind" fn augmented<Rule, Closure>(…)  // with everything by pointer; see `reverse`, `forward`
 //!     …
 //!     const fn record<Rule, Closure>(_: Rule) -> &'static Rule // generic, since nobody can name the type of a closure
 //!     where Rule: Fn(&[f64], &[f64]) -> (f64, Closure) …
@@ -174,7 +174,9 @@ impl Frame<'_> {
             for leaf in found {
                 let written = lifetimes_in(leaf);
                 let used = lifetimes_used(leaf).into_iter().map(|(apart, together)| {
-                    quote!(::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);)
+                    quote! {
+                        ::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);
+                    }
                 });
                 // One for each time that it stands there.
                 let unlisted = self.unlisted().flat_map(|name| vec![name; occurrences(quote!(#leaf), name)]);

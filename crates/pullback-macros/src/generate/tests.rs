@@ -107,7 +107,11 @@ fn the_seeds_example() {
             let mut masked = ::pullback::__private::Masked::default();
             let mut congruence = ::pullback::__private::Congruence::default();
             let mut d1_0 = d_y;
-            unsafe { ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&masked), (&congruence, 0usize)) };
+            unsafe {
+                ::pullback::__private::check(
+                    "y", &y, &d1_0, ::core::option::Option::Some(&masked), (&congruence, 0usize)
+                )
+            };
             let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &masked);
             masked.assert_alone();
             let mut d0_0 = ::pullback::__private::zero(&x);
@@ -201,8 +205,12 @@ fn a_scalar_rule() {
                 let function: fn(f64, f64) -> f64 = f64::atan2;
                 let r: f64 = function(y, x);
                 (r, move |d: f64| (
-                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (x / (x * x + y * y)) }),
-                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (-y / (x * x + y * y)) })
+                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 {
+                        d * (x / (x * x + y * y))
+                    }),
+                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 {
+                        d * (-y / (x * x + y * y))
+                    })
                 ))
             }
             #[allow(unused_variables, unused_mut, unused_parens, clippy::all)]

@@ -264,9 +264,10 @@ fn hidden_owner(owners: &mut [Owner]) -> Option<String> {
         let Owner { argument, counts: [strong, weak], .. } = owners.iter().find(|owner| owner.can_end)?;
         (*strong != known || *weak != 0).then(|| {
             format!(
-                "argument `{argument}` leads to an `Rc` with {strong} owners and {weak} weak references, of which {known} have a shadow, \
-                 and the function may drop the others\n\
-                 help: let the function borrow the `Rc`, or let nothing else own it when it is differentiated in forward mode"
+                "argument `{argument}` leads to an `Rc` with {strong} owners and {weak} weak references, of which \
+                 {known} have a shadow, and the function may drop the others\n\
+                 help: let the function borrow the `Rc`, or let nothing else own it when it is differentiated in \
+                 forward mode"
             )
         })
     })
@@ -284,8 +285,8 @@ fn mismatch(pieces: &[Piece]) -> Option<String> {
     {
         let (a, b) = in_order(a, b);
         return Some(format!(
-            "arguments `{a}` and `{b}` share memory that may be written, but their shadows do not: one is `Const`, or the shadows are \
-             different ones\nhelp: what is one value in the arguments is one value in their shadows"
+            "arguments `{a}` and `{b}` share memory that may be written, but their shadows do not: one is `Const`, or \
+             the shadows are different ones\nhelp: what is one value in the arguments is one value in their shadows"
         ));
     }
     let differ = |a: &Piece, b: &Piece| a.direction != b.direction || a.distance() != b.distance();

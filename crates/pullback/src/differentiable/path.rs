@@ -237,7 +237,8 @@ impl<'a> Path<'a> {
             return Ok(());
         }
         let message = format!(
-            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has skipped fields, or refers to constants\n\
+            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has skipped \
+             fields, or refers to constants\n\
              help: put such fields beside the cell",
             self.argument_name(),
             std::any::type_name::<T>()
@@ -248,9 +249,10 @@ impl<'a> Path<'a> {
     #[cold]
     fn unanswered(&self) -> Mismatch {
         let message = format!(
-            "argument `{}` cannot be differentiated by a safe function: `{self}` is a raw pointer, and what is behind that of its shadow \
-             cannot be checked\n\
-             help: put `#[pullback(skip)]` on the field, or make the function `unsafe`, and its derivative will be, too",
+            "argument `{}` cannot be differentiated by a safe function: `{self}` is a raw pointer, and what is behind \
+             that of its shadow cannot be checked\n\
+             help: put `#[pullback(skip)]` on the field, or make the function `unsafe`, and its derivative will be, \
+             too",
             self.argument_name()
         );
         Mismatch(message.into_boxed_str())
@@ -430,8 +432,10 @@ impl<'a> Path<'a> {
     #[cold]
     fn not_alone(&self, what: &str) -> Mismatch {
         let message = format!(
-            "shadow of argument `{}` does not fit: the {} `{self}` holds an enum, and something that is no shadow may refer to it\n\
-             help: let the shadow own its cells, with no `&` on the way and no further owner of an `Rc`; `pullback::make_zero` makes one",
+            "shadow of argument `{}` does not fit: the {} `{self}` holds an enum, and something that is no shadow may \
+             refer to it\n\
+             help: let the shadow own its cells, with no `&` on the way and no further owner of an `Rc`; \
+             `pullback::make_zero` makes one",
             self.argument_name(),
             what,
         );
@@ -442,8 +446,8 @@ impl<'a> Path<'a> {
     #[cold]
     fn not_own(&self, rule: &str) -> Mismatch {
         let message = format!(
-            "rule `{rule}` returns memory that is not its own: something else may refer to `{self}`, too, by an `Rc`, an `Arc` or a weak \
-             reference, and one value cannot have two shadows\n\
+            "rule `{rule}` returns memory that is not its own: something else may refer to `{self}`, too, by an `Rc`, \
+             an `Arc` or a weak reference, and one value cannot have two shadows\n\
              help: return a copy, or give the function no rule"
         );
         Mismatch(message.into_boxed_str())

@@ -121,7 +121,8 @@ macro_rules! counted {
                     // The engine makes no memory for the tangent there, and nobody else can make a value of the type.
                     assert!(
                         !counted.is_null(),
-                        "a shared value that a function without derivative has made is part of a result, and has no tangent\n\
+                        "a shared value that a function without derivative has made is part of a result, and has no \
+                         tangent\n\
                          help: return the value itself"
                     );
                     if visit.counted(counted.cast_const().cast()) {

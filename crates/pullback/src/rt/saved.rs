@@ -293,7 +293,8 @@ impl Tape {
         owned.floats.retain(|run| !run.is_zero());
         assert!(
             owned.floats.is_empty() || !nested,
-            "in a derivative that is differentiated itself, a function changes memory of an argument by value whose shadow is not zero\n\
+            "in a derivative that is differentiated itself, a function changes memory of an argument by value whose \
+             shadow is not zero\n\
              help: give a shadow of zeros, and add it to yours afterwards"
         );
         for run in &owned.floats {
@@ -350,7 +351,8 @@ impl Tape {
         moves.retain(|moved| !unsafe { moved.is_restored(&overwritten) });
         assert!(
             moves.is_empty() || !nested,
-            "a derivative that is differentiated itself is given a cotangent of something that the function exchanges for something else\n\
+            "a derivative that is differentiated itself is given a cotangent of something that the function exchanges \
+             for something else\n\
              help: give zero, and add what is left in the argument to the result of the function"
         );
         // All are taken before one is put where it belongs: that may be where another one was.

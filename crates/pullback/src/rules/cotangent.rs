@@ -11,9 +11,10 @@ use crate::differentiable::{Differentiable, Float, MakeZero, VisitFloats};
 #[diagnostic::on_unimplemented(
     message = "the pullback returns `{Self}` for an argument of type `{A}`",
     label = "not a cotangent of `{A}`",
-    note = "for an argument that is passed by value, a pullback returns a value of the argument's type, `NoTangent`, `ZeroTangent` or a \
-            `Thunk`",
-    note = "the argument's type owns its floats, which `#[derive(Differentiable)]` says of a type, and the bound `MakeZero` of a type parameter"
+    note = "for an argument that is passed by value, a pullback returns a value of the argument's type, `NoTangent`, \
+            `ZeroTangent` or a `Thunk`",
+    note = "the argument's type owns its floats, which `#[derive(Differentiable)]` says of a type, and the bound \
+            `MakeZero` of a type parameter"
 )]
 pub trait Cotangent<A>: sealed::Cotangent<A> {
     /// Whether the argument has a tangent at all.

@@ -50,7 +50,8 @@ impl World {
 
     fn begin(&self) -> String {
         format!(
-            "    reset_shared(&[{}]);\n    inputs(Inputs::Primal, 0);\n    let s = shares();\n    let {} = world(&s);\n",
+            "    reset_shared(&[{}]);\n    inputs(Inputs::Primal, 0);\n    let s = shares();\n    let {} = \
+             world(&s);\n",
             self.shared,
             self.unpack("a")
         )
@@ -81,8 +82,9 @@ impl World {
             argument.activity == Activity::Duplicated && (argument.stays() || self.functional)
         });
         format!(
-            "fn outcome{number}(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, Box::new(|| alone(&{path}({}))));\n    let ticks = ticks();\n    \
-             Expected::new(end, ticks, {}, eye(&[{}]))\n}}\n",
+            "fn outcome{number}(fuse: usize) -> Expected {{\n{}    let end = caught(fuse, \
+             Box::new(|| alone(&{path}({}))));\n    let ticks = ticks();\n    Expected::new(end, ticks, {}, \
+             eye(&[{}]))\n}}\n",
             self.begin(),
             given.join(", "),
             self.after(),
@@ -114,7 +116,8 @@ impl World {
             Owners::More => format!("    let {name}more = {name}s.clone();\n"),
         };
         format!(
-            "    inputs(Inputs::{kind}, {capacities});\n    let {name}s = {shares};\n    let {} = world(&{name}s);\n{end}",
+            "    inputs(Inputs::{kind}, {capacities});\n    let {name}s = {shares};\n    let {} = world(&{name}s);\n\
+             {end}",
             self.unpack(name)
         )
     }
@@ -152,8 +155,9 @@ impl World {
             names.join(", ")
         };
         let call = format!(
-            "    let before = eye(&[{shadows}]);\n    let kept = eye(&[{}]);\n    let moved = (eye(&[{}]), eye(&[{}]));\n    \
-             let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {}({});\n        (eye(&[{value}]), eye(&[{}]))\n    }}));\n",
+            "    let before = eye(&[{shadows}]);\n    let kept = eye(&[{}]);\n    let moved = (eye(&[{}]), \
+             eye(&[{}]));\n    let end = caught(fuse, Box::new(|| {{\n        let {pattern} = {}({});\n        \
+             (eye(&[{value}]), eye(&[{}]))\n    }}));\n",
             stays("d", true),
             stays("d", false),
             stays("t", false),
@@ -166,9 +170,10 @@ impl World {
             self.compared(Trust { after: function.trust.after && !self.has_two_roles(), ..function.trust });
         format!(
             "fn form{}(fuse: usize, expected: &Expected) {{\n{begin}{zero}{tangent}{call}    \
-             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{tangents}]), expected, {compared});\n    {{\n{begin}{}{tangent}{call}    \
-             let given = Given {{ shadows: (before, eye(&[{shadows}])), kept, moved }};\n    \
-             judge_cotangents(\"reverse with cotangents\", &end, &given, &eye(&[{tangents}]), expected, {compared_given});\n    }}\n}}\n",
+             judge_reverse(\"reverse\", &end, &{}, (&before, &eye(&[{shadows}])), &eye(&[{tangents}]), expected, \
+             {compared});\n    {{\n{begin}{}{tangent}{call}    let given = Given {{ shadows: (before, \
+             eye(&[{shadows}])), kept, moved }};\n    judge_cotangents(\"reverse with cotangents\", &end, &given, \
+             &eye(&[{tangents}]), expected, {compared_given});\n    }}\n}}\n",
             function.number,
             self.after(),
             self.second_world("d", "Tangent", self.aliased),
@@ -197,15 +202,17 @@ impl World {
         let begin = self.begin() + &self.second_world("d", "Tangent", self.aliased);
         if function.outlived {
             return format!(
-                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, Box::new(|| {{\n        \
-                 let (y, dy) = {{\n            let mut d0 = d0;\n            {path}({given})\n        }};\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
-                 wrong(\"a tangent lives longer than its shadow\");\n}}\n"
+                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, \
+                 Box::new(|| {{\n        let (y, dy) = {{\n            let mut d0 = d0;\n            \
+                 {path}({given})\n        }};\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    wrong(\"a tangent \
+                 lives longer than its shadow\");\n}}\n"
             );
         }
         let shadows = self.of_kind("d", |argument| argument.activity == Activity::Duplicated && argument.stays());
         format!(
-            "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, Box::new(|| {{\n        {call}\n    }}));\n    \
-             judge_forward(\"forward\", &end, &{}, &eye(&[{}]), expected, {});\n}}\n",
+            "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}    let end = caught(fuse, \
+             Box::new(|| {{\n        {call}\n    }}));\n    judge_forward(\"forward\", &end, &{}, &eye(&[{}]), \
+             expected, {});\n}}\n",
             self.after(),
             shadows.join(", "),
             self.compared(function.trust),
@@ -229,24 +236,24 @@ impl World {
         let owned = scalar || matches!(function.returned, Returned::Value(_));
         let mut forms = Vec::new();
         forms.push(format!(
-                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, Box::new(|| {{\n        \
-                 let (y, dy) = jvp({closure}, {}, {});\n        (eye(&[&y]), eye(&[&dy]))\n    }}));\n    \
-                 judge_forward(\"jvp\", &end, &{after}, &eye(&[&d0]), expected, {compared});\n}}\n",
-                point("a"),
-                point("d"),
-            ),
-        );
+            "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{shadow}    let end = caught(fuse, \
+             Box::new(|| {{\n        let (y, dy) = jvp({closure}, {}, {});\n        (eye(&[&y]), \
+             eye(&[&dy]))\n    }}));\n    judge_forward(\"jvp\", &end, &{after}, &eye(&[&d0]), expected, \
+             {compared});\n}}\n",
+            point("a"),
+            point("d"),
+        ));
         if !at.ty.is_writable() || !owned {
             return forms;
         }
         if scalar {
             forms.push(format!(
-                    "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| {{\n        \
-                     let (y, g) = value_and_grad({closure}, {});\n        (eye(&[&y]), eye(&[&g]))\n    }}));\n    \
-                     let nothing = eye(&[]);\n    judge_reverse(\"grad\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, {compared});\n}}\n",
-                    point("a"),
-                ),
-            );
+                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, \
+                 Box::new(|| {{\n        let (y, g) = value_and_grad({closure}, {});\n        (eye(&[&y]), \
+                 eye(&[&g]))\n    }}));\n    let nothing = eye(&[]);\n    judge_reverse(\"grad\", &end, &{after}, \
+                 (&nothing, &nothing), &eye(&[&t0]), expected, {compared});\n}}\n",
+                point("a"),
+            ));
         }
         if self.writer.rng.chance(60) {
             let seed = if scalar { "c(1.0)" } else { "make_zero(&y)" };
@@ -254,18 +261,23 @@ impl World {
             let between = &self.between;
             let judged = if scalar {
                 format!(
-                    "judge_reverse(\"vjp\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, Compared {{ after: false, ..{compared} }});"
+                    "judge_reverse(\"vjp\", &end, &{after}, (&nothing, &nothing), &eye(&[&t0]), expected, \
+                     Compared {{ after: false, ..{compared} }});"
                 )
             } else {
                 "let _ = end;".to_owned()
             };
             forms.push(format!(
-                    "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = eye(&[]);\n    let end = caught(fuse, Box::new(|| {{\n        \
-                     let (y, pullback) = vjp({closure}, {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, Box::new(|| {{\n        let i0 = 0;\n{unpack}{between}        alone(&())\n        }}));\n        \
-                     let again = caught(fuse, Box::new(|| alone(&pullback({seed}))));\n        let once_more = caught(usize::MAX, Box::new(|| alone(&pullback({seed}))));\n        same_again(&first, &again);\n        same_again(&first, &once_more);\n        (eye(&[&y]), first)\n    }}));\n    {judged}\n}}\n",
-                    point("a"),
-                ),
-            );
+                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let nothing = \
+                 eye(&[]);\n    let end = caught(fuse, Box::new(|| {{\n        let (y, pullback) = vjp({closure}, \
+                 {});\n        let first = eye(&[&pullback({seed})]);\n        let again = caught(fuse, \
+                 Box::new(|| {{\n        let i0 = 0;\n{unpack}{between}        alone(&())\n        }}));\n        \
+                 let again = caught(fuse, Box::new(|| alone(&pullback({seed}))));\n        let once_more = \
+                 caught(usize::MAX, Box::new(|| alone(&pullback({seed}))));\n        same_again(&first, \
+                 &again);\n        same_again(&first, &once_more);\n        (eye(&[&y]), \
+                 first)\n    }}));\n    {judged}\n}}\n",
+                point("a"),
+            ));
         }
         let flat = matches!(&at.ty, Ty::Vec(of) | Ty::Array(of) if **of == Ty::Float);
         if scalar && flat && self.writer.rng.chance(30) {
@@ -276,9 +288,9 @@ impl World {
                 format!("grad({moved}|z: &{type_name}| grad({inner}, z).iter().sum::<F>(), {})", point("a"))
             };
             forms.push(format!(
-                    "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, Box::new(|| alone(&{second})));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
-                ),
-            );
+                "fn form{number}(fuse: usize, expected: &Expected) {{\n{begin}{tangent}    let end = caught(fuse, \
+                 Box::new(|| alone(&{second})));\n    let _ = eye(&[&a0, &t0]);\n}}\n"
+            ));
         }
         forms
     }

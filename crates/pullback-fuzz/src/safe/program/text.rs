@@ -49,7 +49,8 @@ impl World {
     pub fn dual(&self) -> String {
         let functions: Vec<&Function> = self.functions.iter().collect();
         let mut text = format!(
-            "{LINTS}//! What the safe programs of seed {} do, with dual numbers.\n\nuse harness::dual::*;\nuse harness::*;\n{USES}\n",
+            "{LINTS}//! What the safe programs of seed {} do, with dual numbers.\n\nuse harness::dual::*;\nuse \
+             harness::*;\n{USES}\n",
             self.seed
         );
         for line in self.module(&functions).lines().filter(|line| !line.starts_with("@real ")) {
@@ -62,14 +63,21 @@ impl World {
 
     fn module(&self, functions: &[&Function]) -> String {
         let mut text = String::from(
-            "struct OnDrop<T: Fn()>(T);\nimpl<T: Fn()> Drop for OnDrop<T> { fn drop(&mut self) { if !std::thread::panicking() { (self.0)() } } }\n\
-             #[derive(Clone)]\nstruct Held<T>(RefCell<Option<T>>);\nimpl<T> Look for Held<T> { fn look(&self, _: &mut Eye) {} }\n",
+            "struct OnDrop<T: Fn()>(T);\nimpl<T: Fn()> Drop for OnDrop<T> { fn drop(&mut self) { if \
+             !std::thread::panicking() { (self.0)() } } }\n\
+             #[derive(Clone)]\nstruct Held<T>(RefCell<Option<T>>);\nimpl<T> Look for Held<T> { fn look(&self, \
+             _: &mut Eye) {} }\n",
         );
-        text += "@real #[derive(Differentiable)]\n#[derive(Clone, Copy)]\npub enum Either { Floats(F, F), Maybe(Option<usize>), Counted(usize, F) }\n\
-                 impl Either {\n    fn float(&self) -> F {\n        match *self {\n            Either::Floats(a, b) => a * b,\n            \
-                 Either::Maybe(n) => c((n.unwrap_or(2) % 5) as f64),\n            Either::Counted(n, a) => a * c((n % 3) as f64),\n        }\n    }\n}\n\
-                 impl Look for Either {\n    fn look(&self, eye: &mut Eye) {\n        match self {\n            Either::Floats(a, b) => { 1usize.look(eye); a.look(eye); b.look(eye) }\n            \
-                 Either::Maybe(n) => { 2usize.look(eye); n.look(eye) }\n            Either::Counted(n, a) => { 3usize.look(eye); n.look(eye); a.look(eye) }\n        }\n    }\n}\n";
+        text += "@real #[derive(Differentiable)]\n#[derive(Clone, Copy)]\npub enum Either { Floats(F, F), \
+                 Maybe(Option<usize>), Counted(usize, F) }\n\
+                 impl Either {\n    fn float(&self) -> F {\n        match *self {\n            Either::Floats(a, \
+                 b) => a * b,\n            Either::Maybe(n) => c((n.unwrap_or(2) % 5) as f64),\n            \
+                 Either::Counted(n, a) => a * c((n % 3) as f64),\n        }\n    }\n}\n\
+                 impl Look for Either {\n    fn look(&self, eye: &mut Eye) {\n        match self {\n            \
+                 Either::Floats(a, b) => { 1usize.look(eye); a.look(eye); \
+                 b.look(eye) }\n            Either::Maybe(n) => { 2usize.look(eye); \
+                 n.look(eye) }\n            Either::Counted(n, a) => { 3usize.look(eye); n.look(eye); \
+                 a.look(eye) }\n        }\n    }\n}\n";
         for (number, a_struct) in self.writer.structs.iter().enumerate() {
             text += &format!("@real #[derive(Differentiable)]\n#[derive(Clone)]\npub struct S{number} {{\n");
             let mut looks = String::new();

@@ -1,10 +1,10 @@
 //! The functions of a rule for reverse mode.
 //!
 //! ```text
-//! augmented(tape, closure, a0, a1, out)              runs the rule: writes the value, and keeps the pullback; in two forms for a rule that
-//!                                                    asks whether memory stays as it is
-//! view(tape, view, a0, a0', a1, a1', out, out')      right after that: writes down what the pullback needs of the shadows
-//! pullback(closure, view, a0', a1', out')            in the reverse sweep: calls the pullback, and adds to the shadows
+//! augmented(tape, closure, a0, a1, out)           runs the rule: writes the value, and keeps the pullback; in two
+//!                                                 forms for a rule that asks whether memory stays as it is
+//! view(tape, view, a0, a0', a1, a1', out, out')   right after that: writes down what the pullback needs of the shadows
+//! pullback(closure, view, a0', a1', out')         in the reverse sweep: calls the pullback, and adds to the shadows
 //! ```
 
 use super::scalar::mentions;
@@ -225,7 +225,8 @@ impl Reverse<'_> {
                 // that is said.
                 unsafe {
                     #(#before)*
-                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
+                    let (#value, #pullback) =
+                        ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
                     #(#after)*
                     ::pullback::__private::rules::assert_own(#name, &#value);
                     #out.write(#value);
@@ -425,7 +426,8 @@ impl Reverse<'_> {
         };
         quote! {
             #assertions
-            let borrows = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
+            let borrows =
+                if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
             let once = if #once && ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::ONCE } else { 0 };
             let drops = if ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::DROPS } else { 0 };
             &::pullback::abi::Rule::reverse(

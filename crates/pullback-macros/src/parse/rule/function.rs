@@ -78,7 +78,8 @@ impl RuleFunction {
                 return Err(error(
                     name.span(),
                     format_args!("the rule has no type parameter `{name}`"),
-                    "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter `T`",
+                    "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter \
+                     `T`",
                 ));
             }
             if types.is_empty() {
@@ -122,7 +123,8 @@ pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
     if let Some(span) = naming.object {
         return Err(error(
             span,
-            "an argument of a rule cannot be asked to live forever, as a trait object is that does not say for how long",
+            "an argument of a rule cannot be asked to live forever, as a trait object is that does not say for how \
+             long",
             "add `+ '_`: the rule is called with what its function is called with",
         ));
     }
