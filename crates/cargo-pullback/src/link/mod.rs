@@ -203,7 +203,7 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
     let effort = native::Effort::of(line);
     let calls = replacements(&mut program, &derived)?;
     let promoted: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
-    let (mut joining, mut apart) = placed(&mut program, derived, effort, goal)?;
+    let Placed { mut joining, mut apart } = placed(&mut program, derived, effort, goal)?;
     let mut joined: HashMap<ModuleId, Vec<Subject>> = HashMap::new();
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
     for id in calls.keys().chain(&promoted) {
@@ -262,14 +262,17 @@ fn replacements(program: &mut Program, derived: &[Derived]) -> Result<Replacemen
     Ok(calls)
 }
 
+/// Where derivatives go.
+struct Placed {
+    /// Into the module of their caller.
+    joining: HashMap<ModuleId, Vec<Derived>>,
+    /// Beside a module.
+    apart: Vec<Apart>,
+}
+
 /// Where derivatives go: into the module of their caller if that is optimised as well as they are to be, else apart.
 /// `goal` is that of the program's modules.
-fn placed(
-    program: &mut Program,
-    derived: Vec<Derived>,
-    effort: native::Effort,
-    goal: Goal,
-) -> Result<(HashMap<ModuleId, Vec<Derived>>, Vec<Apart>)> {
+fn placed(program: &mut Program, derived: Vec<Derived>, effort: native::Effort, goal: Goal) -> Result<Placed> {
     let mut joining: HashMap<ModuleId, Vec<Derived>> = HashMap::new();
     let mut apart: Vec<Apart> = Vec::new();
     for derived in derived {
@@ -283,7 +286,7 @@ fn placed(
             }
         }
     }
-    Ok((joining, apart))
+    Ok(Placed { joining, apart })
 }
 
 /// Derivatives that are a module, or an object, of their own.
