@@ -4,9 +4,10 @@
 //! cargo xtask demo             build the driver, then build and run the quickstart
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
 //! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
-//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions; with --instructions compared with another checkout's;
-//!                              with --compile how long they take to build
-//! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast, with --growth how it grows
+//! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions; with --instructions compared with another
+//!                              checkout's; with --compile how long they take to build
+//! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast, with --growth
+//!                              how it grows
 //! cargo xtask valgrind         tests of memory, under valgrind
 //! ```
 

@@ -133,7 +133,8 @@ const NOT_YET: &[NotYet] = &[
         path: "core::sync::atomic::",
         headline: "atomics, locks and `Arc` around data that depends on the inputs are not supported yet",
         label: "an atomic operation on memory that holds such data",
-        help: "use plain memory, a `Cell` or an `Rc`; take a lock outside of the function, and give it what the lock protects",
+        help: "use plain memory, a `Cell` or an `Rc`; take a lock outside of the function, and give it what the lock \
+               protects",
     },
 ];
 

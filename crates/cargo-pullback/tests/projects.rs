@@ -147,7 +147,8 @@ fn a_workspace_with_a_library_that_differentiates_and_a_build_script() {
         ("macros/Cargo.toml", &package("macros", "[lib]\nproc-macro = true\n")),
         (
             "macros/src/lib.rs",
-            "#[proc_macro] pub fn two(_: proc_macro::TokenStream) -> proc_macro::TokenStream { \"2.0\".parse().unwrap() }",
+            "#[proc_macro] pub fn two(_: proc_macro::TokenStream) -> proc_macro::TokenStream \
+             { \"2.0\".parse().unwrap() }",
         ),
         ("model/Cargo.toml", &package("model", "[dependencies]\nPULLBACK\n")),
         (

@@ -6,7 +6,7 @@
 use crate::{Request, Rule, RuleEntry};
 
 /// How the names of functions end that the wrapper of a derivative calls besides the derivative: they check shadows,
-/// note and put aside, drop the tape. A derivative of such a wrapper calls them as they are, with the primal's
+/// note and mask, drop the tape. A derivative of such a wrapper calls them as they are, with the primal's
 /// arguments. The same holds for what is inside of them, closures for example.
 ///
 /// The mark is part of the name because a name is what the driver can rely on. It is in the symbol of each instance of

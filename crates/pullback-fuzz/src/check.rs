@@ -250,7 +250,7 @@ fn examine(
         Err(Trap::Steps) => return Ok(Some(Skip::TooLong)),
         Err(trap) => return Err(Failure::new(Check::Program, None, trap.to_string())),
     };
-    // A derivative may put aside what was never written.
+    // A derivative may save what was never written.
     let uninitialised = if program.depth == 0 { Uninitialised::Trap } else { Uninitialised::Zero };
     let primal = execution::primal(&program.module, program.primal, &program.image, uninitialised)
         .map_err(|trap| Failure::new(Check::Primal, None, trap))?;
@@ -285,23 +285,18 @@ fn derivative(
         Failure::new(check, Some(mode), detail)
     };
     let mut module = program.module.clone();
-    let made = catch_unwind(AssertUnwindSafe(|| engine(&mut module, program.primal, request)));
-    let func = match made {
-        Ok(Ok(func)) => func,
-        Ok(Err(error)) => {
+    let func = match made(&mut module, program.primal, engine, request) {
+        Ok(func) => func,
+        Err(Refusal::Error(error)) => {
             return match Skip::of(error.kind) {
                 Some(skip) if standard == Standard::MayRefuse => Ok(Some(skip)),
-                _ => Err(failure(
-                    Check::Refused,
-                    format!("{:?}: {error}: {} {:?}", error.kind, error.label, error.notes),
-                )),
+                _ => {
+                    let detail = format!("{:?}: {error}: {} {:?}", error.kind, error.label, error.notes);
+                    Err(failure(Check::Refused, detail))
+                }
             };
         }
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            return Err(failure(Check::Panic, text.to_owned()));
-        }
+        Err(Refusal::Panic(said)) => return Err(failure(Check::Panic, said)),
     };
     if let Err(violations) = pullback_ir::verify_module(&module) {
         return Err(failure(Check::IllFormed, format!("{violations:?}")));
@@ -335,32 +330,69 @@ fn derivative(
     }
     let single = program.features.has(Feature::Single);
     match mode {
-        Mode::Forward => {
-            for (found, truth) in outcome.shadows.iter().zip([truth].into_iter().chain(&truths)) {
-                let tolerance = if single { 2e-3 } else { 1e-9 };
-                let scale = truth.tangents.iter().fold(1.0f64, |m, t| m.max(t.abs())) + rounding(truth, single);
-                let worst = found.iter().zip(&truth.tangents).position(|(f, t)| !within(f - t, tolerance * scale));
-                if let Some(i) = worst {
-                    let detail = format!("lane {i}: {}, should be {}", found[i], truth.tangents[i]);
-                    return Err(failure(Check::Tangent, detail));
-                }
-            }
-        }
-        Mode::Reverse => {
-            for (found, seed) in outcome.shadows.iter().zip(&seeds) {
-                let after = products(seed, &truth.tangents);
-                let before = products(found, tangents);
-                let tolerance = if single { 5e-3 } else { 1e-8 };
-                let error = after.0 - before.0;
-                let scale = 1.0 + after.1 + before.1 + rounding(truth, single);
-                if !within(error, tolerance * scale) {
-                    let detail = format!("⟨ȳ, ẏ⟩ = {}, ⟨x̄, ẋ⟩ = {}", after.0, before.0);
-                    return Err(failure(Check::Cotangent, detail));
-                }
-            }
-        }
+        Mode::Forward => tangents_agree(&outcome.shadows, [truth].into_iter().chain(&truths), single)
+            .map_err(|detail| failure(Check::Tangent, detail))?,
+        Mode::Reverse => products_agree(&outcome.shadows, &seeds, truth, tangents, single)
+            .map_err(|detail| failure(Check::Cotangent, detail))?,
     }
     Ok(None)
+}
+
+/// Why there is no derivative.
+enum Refusal {
+    Error(pullback_ad::Error),
+    /// What the engine said when it panicked.
+    Panic(String),
+}
+
+/// Make a derivative.
+fn made(module: &mut Module, primal: FuncId, engine: Engine, request: &Request) -> Result<FuncId, Refusal> {
+    match catch_unwind(AssertUnwindSafe(|| engine(module, primal, request))) {
+        Ok(made) => made.map_err(Refusal::Error),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(Refusal::Panic(text.to_owned()))
+        }
+    }
+}
+
+/// Whether tangents, for each batch direction, are those of the oracle.
+fn tangents_agree<'t>(
+    shadows: &[Vec<f64>],
+    truths: impl Iterator<Item = &'t oracle::Outcome>,
+    single: bool,
+) -> Result<(), String> {
+    for (found, truth) in shadows.iter().zip(truths) {
+        let tolerance = if single { 2e-3 } else { 1e-9 };
+        let scale = truth.tangents.iter().fold(1.0f64, |m, t| m.max(t.abs())) + rounding(truth, single);
+        let worst = found.iter().zip(&truth.tangents).position(|(f, t)| !within(f - t, tolerance * scale));
+        if let Some(i) = worst {
+            return Err(format!("float {i}: {}, should be {}", found[i], truth.tangents[i]));
+        }
+    }
+    Ok(())
+}
+
+/// Whether cotangents, for each batch direction, have the products with the tangents that they should have.
+fn products_agree(
+    shadows: &[Vec<f64>],
+    seeds: &[Vec<f64>],
+    truth: &oracle::Outcome,
+    tangents: &[f64],
+    single: bool,
+) -> Result<(), String> {
+    for (found, seed) in shadows.iter().zip(seeds) {
+        let after = products(seed, &truth.tangents);
+        let before = products(found, tangents);
+        let tolerance = if single { 5e-3 } else { 1e-8 };
+        let error = after.0 - before.0;
+        let scale = 1.0 + after.1 + before.1 + rounding(truth, single);
+        if !within(error, tolerance * scale) {
+            return Err(format!("⟨ȳ, ẏ⟩ = {}, ⟨x̄, ẋ⟩ = {}", after.0, before.0));
+        }
+    }
+    Ok(())
 }
 
 /// Whether an error is small enough; a NaN is not.
@@ -418,9 +450,9 @@ mod tests {
             let mut module = program.module.clone();
             let func = engine(&mut module, program.primal, request).ok()?;
             let seeds: Vec<Vec<f64>> = (0..request.width)
-                .map(|lane| {
+                .map(|direction| {
                     let lanes = program.image.active_lanes().len();
-                    (0..lanes).map(|i| 0.3 + 0.1 * (i + lane) as f64).collect()
+                    (0..lanes).map(|i| 0.3 + 0.1 * (i + direction) as f64).collect()
                 })
                 .collect();
             let run = execution::derivative(&module, func, request.mode, &request.args, &program.image, &seeds).ok()?;

@@ -2,6 +2,8 @@
 //!
 //! Exits with 0 if nothing is wrong, 1 if something is, 2 if it was called wrongly.
 
+#![forbid(unsafe_code)]
+
 use pullback_fuzz::campaign::{self, Options};
 use pullback_fuzz::check::{self, Checks, Order, Standard, Verdict};
 use pullback_fuzz::{rust, safe};

@@ -5,7 +5,6 @@ use crate::ffi::{InstRef, ValueRef, llvm};
 use crate::kinds::{opcode, value_kind};
 use crate::module::{Module, c_string};
 use crate::symbols::Visibility;
-use crate::target::TargetOptions;
 use std::collections::HashMap;
 
 /// One call of a symbol. It names a place in the module as it is now: after an edit, ask for the calls again.
@@ -55,23 +54,6 @@ impl Module {
         }
         let callee = llvm!(self.api(), LLVMGetCalledValue(inst));
         (llvm!(self.api(), LLVMGetValueKind(callee)) == value_kind::FUNCTION).then_some(callee)
-    }
-
-    /// Promote the stack slots of every function that calls `symbol`, so that the arguments show: needed for code
-    /// compiled without optimisation where [`CallSite::arguments`] has gaps.
-    pub fn simplify_callers(&mut self, symbol: &str) -> Result<()> {
-        let mut callers: Vec<ValueRef> = Vec::new();
-        for call in self.raw_calls_of(symbol) {
-            let block = llvm!(self.api(), LLVMGetInstructionParent(call));
-            callers.push(llvm!(self.api(), LLVMGetBasicBlockParent(block)));
-        }
-        callers.sort();
-        callers.dedup();
-        let machine = self.machine(&TargetOptions::default())?;
-        for caller in callers {
-            self.run_on(Some(caller), "sroa,early-cse", &machine)?;
-        }
-        Ok(())
     }
 
     /// Replace the results of calls, each by the address of the function that is named beside it, declared hidden and

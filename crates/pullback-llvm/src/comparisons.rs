@@ -5,7 +5,7 @@
 //! floats are calls of functions of which LLVM knows only that they compute the same from the same. All comparisons are:
 //! `x >= 2.0 && x <= 2.0` would become one for equality, and which ones have a constant is seen when functions have been
 //! inlined. Where both operands have no derivative to lose, constants or a counter, LLVM may know what is compared, and so
-//! how often a loop runs ([`Module::show_constant_comparisons`]).
+//! how often a loop runs ([`Module::restore_constant_comparisons`]).
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};
@@ -25,8 +25,8 @@ const EQUALITIES: [i32; 4] = [1, 6, 9, 14];
 const MOST_VALUES: usize = 32;
 
 impl Module {
-    /// Comparisons of floats become calls, until [`Module::show_comparisons`].
-    pub(crate) fn hide_comparisons(&self) {
+    /// Comparisons of floats become calls, until [`Module::restore_comparisons`].
+    pub(crate) fn replace_comparisons(&self) {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         for inst in self.raw_functions().into_iter().flat_map(|f| self.raw_body(f)) {
@@ -50,22 +50,22 @@ impl Module {
     }
 
     /// Comparisons of floats that have no derivative are instructions again, or what they come to.
-    pub(crate) fn show_constant_comparisons(&self) {
+    pub(crate) fn restore_constant_comparisons(&self) {
         let api = self.api();
-        self.show(|_, call| {
+        self.restore(|_, call| {
             [0, 1].into_iter().all(|i| self.is_computed_from_constants(llvm!(api, LLVMGetOperand(call.value(), i))))
         });
     }
 
     /// Comparisons for order are instructions again: where they hold, no operand is known. That both do, of
     /// `x >= 2.0 && x <= 2.0`, only the passes that simplify instructions see.
-    pub(crate) fn show_order(&self) {
-        self.show(|predicate, _| !EQUALITIES.contains(&predicate));
+    pub(crate) fn restore_order(&self) {
+        self.restore(|predicate, _| !EQUALITIES.contains(&predicate));
     }
 
-    /// Undo [`Module::hide_comparisons`].
-    pub(crate) fn show_comparisons(&self) {
-        for function in self.show(|_, _| true) {
+    /// Undo [`Module::replace_comparisons`].
+    pub(crate) fn restore_comparisons(&self) {
+        for function in self.restore(|_, _| true) {
             llvm!(self.api(), LLVMDeleteFunction(function));
         }
     }
@@ -103,7 +103,7 @@ impl Module {
 
     /// Comparisons of which this is said, by predicate and call, are instructions again, or constants. Returns the
     /// functions that stand for comparisons.
-    fn show(&self, pick: impl Fn(i32, InstRef) -> bool) -> Vec<ValueRef> {
+    fn restore(&self, pick: impl Fn(i32, InstRef) -> bool) -> Vec<ValueRef> {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         let named = |function: ValueRef| {
@@ -114,14 +114,14 @@ impl Module {
         let functions: Vec<(ValueRef, i32)> = self.raw_functions().into_iter().filter_map(named).collect();
         for (function, predicate) in &functions {
             for call in self.comparing_calls(*function).into_iter().filter(|call| pick(*predicate, *call)) {
-                self.show_call(call, *predicate, builder);
+                self.restore_call(call, *predicate, builder);
             }
         }
         llvm!(api, LLVMDisposeBuilder(builder));
         functions.into_iter().map(|(function, _)| function).collect()
     }
 
-    fn show_call(&self, call: InstRef, predicate: i32, builder: BuilderRef) {
+    fn restore_call(&self, call: InstRef, predicate: i32, builder: BuilderRef) {
         let api = self.api();
         let [left, right] = [0, 1].map(|i| llvm!(api, LLVMGetOperand(call.value(), i)));
         llvm!(api, LLVMPositionBuilderBefore(builder, call));

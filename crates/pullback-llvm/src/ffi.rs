@@ -375,7 +375,9 @@ table! {
     LLVMBuildMemMove(BuilderRef, ValueRef, c_uint, ValueRef, c_uint, ValueRef) -> InstRef;
     LLVMBuildMemSet(BuilderRef, ValueRef, ValueRef, ValueRef, c_uint) -> InstRef;
     LLVMBuildCall2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char) -> InstRef;
-    LLVMBuildInvoke2(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, *const c_char) -> InstRef;
+    LLVMBuildInvoke2(
+        BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, BlockRef, BlockRef, *const c_char
+    ) -> InstRef;
     LLVMBuildLandingPad(BuilderRef, TypeRef, ValueRef, c_uint, *const c_char) -> InstRef;
     LLVMSetCleanup(InstRef, Bool);
     LLVMBuildResume(BuilderRef, ValueRef) -> InstRef;
@@ -395,7 +397,9 @@ table! {
     LLVMBuildCast(BuilderRef, c_int, ValueRef, TypeRef, *const c_char) -> ValueRef;
     LLVMBuildSelect(BuilderRef, ValueRef, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildFreeze(BuilderRef, ValueRef, *const c_char) -> ValueRef;
-    LLVMBuildGEPWithNoWrapFlags(BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char, c_uint) -> ValueRef;
+    LLVMBuildGEPWithNoWrapFlags(
+        BuilderRef, TypeRef, ValueRef, *mut ValueRef, c_uint, *const c_char, c_uint
+    ) -> ValueRef;
     LLVMBuildExtractValue(BuilderRef, ValueRef, c_uint, *const c_char) -> ValueRef;
     LLVMBuildInsertValue(BuilderRef, ValueRef, ValueRef, c_uint, *const c_char) -> ValueRef;
 }

@@ -1,7 +1,5 @@
 //! The numbers of LLVM-C's enumerations (`llvm-c/Core.h`), stable across releases.
 
-#![allow(dead_code)]
-
 use pullback_ir::{BinOp, CastOp, FloatPred, IntPred};
 
 /// `LLVMTypeKind`.
@@ -9,14 +7,10 @@ pub(crate) mod type_kind {
     pub const VOID: i32 = 0;
     pub const FLOAT: i32 = 2;
     pub const DOUBLE: i32 = 3;
-    pub const LABEL: i32 = 7;
     pub const INTEGER: i32 = 8;
-    pub const FUNCTION: i32 = 9;
     pub const STRUCT: i32 = 10;
     pub const ARRAY: i32 = 11;
     pub const POINTER: i32 = 12;
-    pub const VECTOR: i32 = 13;
-    pub const METADATA: i32 = 14;
     pub const TOKEN: i32 = 16;
 }
 
@@ -93,9 +87,6 @@ pub(crate) mod opcode {
     pub const SHUFFLE_VECTOR: i32 = 52;
     pub const EXTRACT_VALUE: i32 = 53;
     pub const INSERT_VALUE: i32 = 54;
-    pub const FENCE: i32 = 55;
-    pub const CMP_XCHG: i32 = 56;
-    pub const ATOMIC_RMW: i32 = 57;
     pub const RESUME: i32 = 58;
     pub const LANDING_PAD: i32 = 59;
     pub const FNEG: i32 = 66;

@@ -80,12 +80,13 @@ const SIMPLIFY: [Stage; 7] = [
     Stage::Faithful("instcombine<no-verify-fixpoint>"),
 ];
 
-/// The forms the importer and the engine rely on. What comes between the two is for the few functions that have loops with two ways in.
+/// The forms the importer and the engine rely on. What comes between the two is for the few functions that have loops
+/// with two ways in.
 const CANONICAL: [Stage; 2] =
     [Stage::Speculating("dce,adce,simplifycfg,mergereturn"), Stage::Faithful("loop-simplify,lcssa")];
 
-/// Loops get one way in. The pass takes only blocks that end in a branch for ways in, so switches and calls that may unwind get
-/// blocks of their own behind them.
+/// Loops get one way in. The pass takes only blocks that end in a branch for ways in, so switches and calls that may
+/// unwind get blocks of their own behind them.
 const REDUCE: &str = "break-crit-edges,fix-irreducible";
 
 /// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.
@@ -101,7 +102,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
     let guarded = module.take_speculation_from_math(options.free);
     module.take_float_calls();
-    module.hide_comparisons();
+    module.replace_comparisons();
     {
         let machine = module.machine(&options.target)?;
         // What catches panics keeps its landing pads.
@@ -117,13 +118,13 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
         module.run_on(None, INLINE, &machine)?;
         let left = names.iter().filter_map(|name| module.function_named(name));
         left.for_each(|f| module.set_inlining(f, Inlining::Always));
-        module.show_constant_comparisons();
+        module.restore_constant_comparisons();
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
     module.run_stages(&SIMPLIFY, options)?;
     module.erase_calls_of("llvm.assume");
-    module.show_order();
+    module.restore_order();
     module.run_stages(&CANONICAL[..1], options)?;
     {
         let machine = module.machine(&options.target)?;
@@ -133,7 +134,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     }
     module.run_stages(&CANONICAL[1..], options)?;
     module.retain_reachable(roots)?;
-    module.show_comparisons();
+    module.restore_comparisons();
     module.give_float_calls_back();
     module.give_speculation_back(&guarded);
     Ok(())
@@ -154,7 +155,7 @@ impl Module {
         let run = |passes: &str| self.run_on(None, &format!("function({passes})"), &machine);
         stages.iter().try_for_each(|stage| {
             self.give_constant_float_calls_back();
-            self.show_constant_comparisons();
+            self.restore_constant_comparisons();
             match stage {
                 Stage::Faithful(passes) => run(passes),
                 Stage::Speculating(passes) => self.with_guarded_operations(options.free, || run(passes)),

@@ -13,7 +13,7 @@
 //! | `fabs`, `minnum`, `copysign`, `floor`, … | 0, 1 or −1 | free |
 //! | `fdiv`, `frem` | infinite where the divisor is 0 | guarded |
 //! | `fmul`, `fma` | the other factor: infinite or NaN where data is (missing values are often NaN) | guarded |
-//! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded, and so is what the table of rules does not know |
+//! | `sqrt`, `pow`, `log`, `exp`, `sin`, … | singular, or overflow | guarded, as is all that has no rule |
 //! | functions of the C library (`acos`, `cbrt`) | singular | LLVM never speculates on calls |
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
@@ -66,14 +66,14 @@ impl Module {
     /// passes have brought in since [`Module::take_speculation_from_math`]: `pow(x, 0.5)` becomes a root.
     pub(crate) fn with_guarded_operations<T>(&self, free: fn(MathFn) -> bool, action: impl FnOnce() -> T) -> T {
         let math = self.take_speculation_from_math(free);
-        self.hide_arithmetic();
+        self.replace_arithmetic();
         let result = action();
-        self.show_arithmetic();
+        self.restore_arithmetic();
         self.give_speculation_back(&math);
         result
     }
 
-    fn hide_arithmetic(&self) {
+    fn replace_arithmetic(&self) {
         let api = self.api();
         let builder = llvm!(api, LLVMCreateBuilderInContext(self.raw_context()));
         for inst in self.raw_functions().into_iter().flat_map(|f| self.raw_body(f)) {
@@ -89,19 +89,19 @@ impl Module {
         llvm!(api, LLVMDisposeBuilder(builder));
     }
 
-    fn show_arithmetic(&self) {
+    fn restore_arithmetic(&self) {
         let builder = llvm!(self.api(), LLVMCreateBuilderInContext(self.raw_context()));
         let operation =
             |name: &str| ARITHMETIC.iter().find(|(_, prefix)| name.starts_with(prefix)).map(|(opcode, _)| *opcode);
         for function in self.raw_functions() {
             if let Some(opcode) = operation(&self.name_of(function)) {
-                self.show_calls_of(function, opcode, builder);
+                self.restore_calls_of(function, opcode, builder);
             }
         }
         llvm!(self.api(), LLVMDisposeBuilder(builder));
     }
 
-    fn show_calls_of(&self, function: ValueRef, opcode: i32, builder: BuilderRef) {
+    fn restore_calls_of(&self, function: ValueRef, opcode: i32, builder: BuilderRef) {
         let api = self.api();
         while let Some(used) = llvm!(api, LLVMGetFirstUse(function)).some() {
             let call = llvm!(api, LLVMGetUser(used));

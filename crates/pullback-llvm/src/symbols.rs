@@ -122,13 +122,6 @@ impl Module {
         llvm!(self.api(), LLVMSetLinkage(value, linkage.to_raw()));
     }
 
-    /// Change a symbol's visibility.
-    pub fn set_visibility(&mut self, name: &str, visibility: Visibility) -> Result<()> {
-        let value = self.symbol(name)?;
-        self.set_raw_visibility(value, visibility);
-        Ok(())
-    }
-
     pub(crate) fn set_raw_visibility(&self, value: ValueRef, visibility: Visibility) {
         let raw = match visibility {
             Visibility::Default => 0,
@@ -164,18 +157,6 @@ impl Module {
         let zeros = llvm!(self.api(), LLVMConstNull(llvm!(self.api(), LLVMGlobalGetValueType(value))));
         llvm!(self.api(), LLVMSetInitializer(value, zeros));
         Ok(())
-    }
-
-    /// Every definition the predicate picks becomes `available_externally`: a body to optimise with, not to emit.
-    /// Internal symbols are left alone, since nobody else defines them.
-    pub fn make_available_externally(&mut self, mut pick: impl FnMut(&Symbol) -> bool) {
-        for value in self.raw_functions().into_iter().chain(self.raw_globals()) {
-            let symbol = self.describe(value, true);
-            let visible = matches!(symbol.linkage, Linkage::External | Linkage::Mergeable);
-            if visible && !symbol.is_declaration && !symbol.name.starts_with("llvm.") && pick(&symbol) {
-                self.set_raw_linkage(value, Linkage::AvailableExternally);
-            }
-        }
     }
 
     /// Every definition except `keep` becomes internal, so that unused ones can go. Variables that are available

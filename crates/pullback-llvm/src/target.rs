@@ -53,12 +53,8 @@ pub struct TargetOptions {
     pub code_model: CodeModel,
 }
 
-/// What an emitted file holds.
-#[derive(Clone, Copy)]
-pub(crate) enum FileType {
-    Assembly = 0,
-    Object = 1,
-}
+/// `LLVMObjectFile` of `LLVMCodeGenFileType`.
+const OBJECT_FILE: i32 = 1;
 
 /// A target machine, disposed of at the end.
 pub(crate) struct Machine<'m> {
@@ -142,23 +138,13 @@ impl Module {
 
     /// The module as an object file. Run the passes first: this only generates code.
     pub fn emit_object(&mut self, options: &TargetOptions) -> Result<Vec<u8>> {
-        self.emit(options, FileType::Object)
-    }
-
-    /// The module as assembly, or PTX.
-    pub fn emit_assembly(&mut self, options: &TargetOptions) -> Result<String> {
-        let bytes = self.emit(options, FileType::Assembly)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    fn emit(&self, options: &TargetOptions, file: FileType) -> Result<Vec<u8>> {
         let api = self.api();
         let machine = self.machine(options)?;
         let mut message = null_mut();
         let mut buffer = BufferRef::NULL;
         let failed = llvm!(
             api,
-            LLVMTargetMachineEmitToMemoryBuffer(machine.raw, self.raw, file as i32, &mut message, &mut buffer)
+            LLVMTargetMachineEmitToMemoryBuffer(machine.raw, self.raw, OBJECT_FILE, &mut message, &mut buffer)
         ) != 0;
         let errors = self.context.take_errors();
         if failed || !errors.is_empty() {

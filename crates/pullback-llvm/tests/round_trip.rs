@@ -68,7 +68,8 @@ fn main_program() -> String {
     for name in FUNCTIONS {
         text += &format!("    fn {name}_again(x: &[f64], out: &mut [f64]) -> f64;\n");
     }
-    text += "}\nfn main() {\n    std::panic::set_hook(Box::new(|_| {}));\n    let mut failed = false;\n    let x = [0.3, 0.9, 1.7, 0.45, 2.5, 0.61];\n";
+    text += "}\nfn main() {\n    std::panic::set_hook(Box::new(|_| {}));\n    let mut failed = false;\n    let x = \
+             [0.3, 0.9, 1.7, 0.45, 2.5, 0.61];\n";
     for name in FUNCTIONS {
         text += &format!(
             "    let (mut a, mut b) = ([0.0; 6], [0.0; 6]);\n    \

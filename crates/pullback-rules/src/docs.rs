@@ -31,24 +31,37 @@ pub fn markdown() -> String {
 const HEAD: &str = "\
 # Derivative rules of the float functions
 
-Made from the tables in `crates/pullback-rules/src` (`table.rs`: the formulas; `cases.rs`: the singular points); to make it anew,
-run `UPDATE_DOCS=1 cargo test -p pullback-rules`. What is said of a point here is asserted by tests: of the formulas, of derivatives that
-the interpreter runs, and of compiled ones, optimised and not, in both modes, with and without `strong_zero`, for `f64` and `f32`
+Made from the tables in `crates/pullback-rules/src` (`table.rs`: the formulas; `cases.rs`: the singular points); to \
+make it anew,
+run `UPDATE_DOCS=1 cargo test -p pullback-rules`. What is said of a point here is asserted by tests: of the formulas, \
+of derivatives that
+the interpreter runs, and of compiled ones, optimised and not, in both modes, with and without `strong_zero`, for \
+`f64` and `f32`
 (`crates/pullback-ad/tests/singular_points.rs`, `tests/e2e/tests/singular_points.rs`).
 
-`r` is the function's result, `n` an `i32`, *tiny* the smallest number above zero (a subnormal one), *huge* the largest finite one. A partial that
-is not listed is zero. Each formula is computed in the operands' own type, with the fast-math flags the primal had and no others. At
-singular points a derivative is what IEEE arithmetic makes of the formula, unless the formula has a case of its own for it.
+`r` is the function's result, `n` an `i32`, *tiny* the smallest number above zero (a subnormal one), *huge* the \
+largest finite one. A partial that
+is not listed is zero. Each formula is computed in the operands' own type, with the fast-math flags the primal had and \
+no others. At
+singular points a derivative is what IEEE arithmetic makes of the formula, unless the formula has a case of its own \
+for it.
 
-- Forward mode computes `ṙ = Σ pᵢ·ẋᵢ` over the operands that depend on the inputs, reverse mode adds `pᵢ·r̄` to each `x̄ᵢ`.
-- **Zero times infinity** is NaN: where a partial is infinite or NaN, a tangent or cotangent that is zero becomes NaN. With the option `strong_zero` it
-  stays zero, whatever it is multiplied with, in both modes. So it does through a rule that is written in Rust (`scalar_rule!`, `#[rrule]`, `#[frule]`), if
-  the function is one of numbers (in forward mode, if the tangents of all arguments are zero); other rules do not see the option. What is zero
+- Forward mode computes `ṙ = Σ pᵢ·ẋᵢ` over the operands that depend on the inputs, reverse mode adds `pᵢ·r̄` to each \
+`x̄ᵢ`.
+- **Zero times infinity** is NaN: where a partial is infinite or NaN, a tangent or cotangent that is zero becomes NaN. \
+With the option `strong_zero` it
+  stays zero, whatever it is multiplied with, in both modes. So it does through a rule that is written in Rust \
+  (`scalar_rule!`, `#[rrule]`, `#[frule]`), if
+  the function is one of numbers (in forward mode, if the tangents of all arguments are zero); other rules do not see \
+  the option. What is zero
   in between stays zero, too: `1/(1/x)` at 0.
-- **What is chosen is not multiplied.** A minimum, a maximum or a selection passes on the tangent of the operand that was taken as it is, and gives
-  that one the cotangent; the other operand's tangent does not count, also if it is infinite or NaN, and its cotangent is zero. Where a formula
+- **What is chosen is not multiplied.** A minimum, a maximum or a selection passes on the tangent of the operand that \
+was taken as it is, and gives
+  that one the cotangent; the other operand's tangent does not count, also if it is infinite or NaN, and its cotangent \
+  is zero. Where a formula
   says \"0 if …\", the product is zero there, whatever the tangent or cotangent is.
-- In reverse mode the cotangent zero of an operand that was not taken goes on to what that was computed from: `min(1, 1/x)` is NaN at 0 without
+- In reverse mode the cotangent zero of an operand that was not taken goes on to what that was computed from: `min(1, \
+1/x)` is NaN at 0 without
   `strong_zero`, for there 0 is multiplied with −∞. A branch that was not taken has no derivative, in either mode.
 
 ## Functions

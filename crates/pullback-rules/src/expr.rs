@@ -126,10 +126,6 @@ impl Condition {
         Condition { and: Some(Box::leak(Box::new(other))), ..self }
     }
 
-    fn any(&self, test: &impl Fn(&Expr) -> bool) -> bool {
-        self.left.any(test) || self.right.any(test) || self.and.is_some_and(|other| other.any(test))
-    }
-
     /// Whether it holds.
     fn holds(&self, args: &[f64], result: f64) -> bool {
         let [left, right] = [self.left, self.right].map(|side| side.eval(args, result));
@@ -143,35 +139,6 @@ impl Condition {
 }
 
 impl Expr {
-    /// Whether any part of the formula, itself included, is as `test` says.
-    fn any(&self, test: &impl Fn(&Expr) -> bool) -> bool {
-        test(self)
-            || match self {
-                Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => a.any(test) || b.any(test),
-                Expr::Neg(a) => a.any(test),
-                Expr::Math(_, args) => args.iter().any(|a| a.any(test)),
-                Expr::Select(c, a, b) => c.any(test) || a.any(test) || b.any(test),
-                Expr::Arg(_)
-                | Expr::Result
-                | Expr::Const(_)
-                | Expr::Int(_)
-                | Expr::IntMinusOne(_)
-                | Expr::IntToFloat(_) => false,
-            }
-    }
-
-    /// Whether the formula reads the function's result.
-    pub fn uses_result(&self) -> bool {
-        self.any(&|e| matches!(e, Expr::Result))
-    }
-
-    /// Whether the formula reads this operand.
-    pub fn uses_arg(&self, index: usize) -> bool {
-        self.any(
-            &|e| matches!(e, Expr::Arg(i) | Expr::Int(i) | Expr::IntMinusOne(i) | Expr::IntToFloat(i) if *i == index),
-        )
-    }
-
     /// Of a formula that is zero where a condition holds, or where it does not: the condition, what it is where the
     /// formula is not zero, and the formula there.
     pub fn support(&self) -> (Option<(Condition, bool)>, Expr) {

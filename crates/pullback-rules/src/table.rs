@@ -163,7 +163,11 @@ fn rows() -> Vec<Rule> {
             ]),
         // n − 1 wraps where n is the smallest integer; r is not zero or infinite there unless the partial is.
         rule!(Powi,  |x, n, r| [
-                zero_at_zero(n, n * n.cmp(FloatPred::Ogt, f64::from(i32::MIN)).select(math(Powi, [x, Expr::IntMinusOne(1)]), r / x)), Zero
+                zero_at_zero(
+                    n,
+                    n * n.cmp(FloatPred::Ogt, f64::from(i32::MIN)).select(math(Powi, [x, Expr::IntMinusOne(1)]), r / x)
+                ),
+                Zero
             ], "n is no float and has no derivative"),
         rule!(Ldexp, | | [math(Ldexp, [1.0.into(), Expr::Int(1)]), Zero]),
 
@@ -193,7 +197,8 @@ fn rows() -> Vec<Rule> {
         rule!(Tanh,  |r| [(1.0 - r) * (1.0 + r)], "0 where r rounds to ±1"),
         rule!(Asinh, |x| [1.0 / hypot(1.0, x)], "no overflow of x²"),
         rule!(Acosh, |x| [1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))], "no overflow of x²"),
-        rule!(Atanh, |x| [1.0 / ((1.0 - x) * (1.0 + x))], "outside of −1 to 1 the value is NaN, the partial is the formula's"),
+        rule!(Atanh, |x| [1.0 / ((1.0 - x) * (1.0 + x))], "outside of −1 to 1 the value is NaN, the partial is the \
+                                                           formula's"),
 
         // Piecewise linear functions.
         rule!(Fma,     |x, y| [y, x, 1.0]),

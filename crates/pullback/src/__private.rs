@@ -5,7 +5,7 @@ pub use crate::abi::{
     Activity, Arg, Field, Layout, LayoutFn, Mode, Request,
 };
 pub use crate::differentiable::{
-    ActiveResult, Aside, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Mismatch, NoClone, Part, Path,
+    ActiveResult, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Masked, Mismatch, NoClone, Part, Path,
     Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, is_token,
     layout_of, make_zero, part_layout,
 };
@@ -193,7 +193,7 @@ pub fn unknown_layout<T>() -> &'static Layout {
 /// lifetimes differ.)
 pub const fn shadow_of<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P>() {}
 
-/// Panic unless `shadow` fits `primal`, the argument `name`. In reverse mode, note what of it to put aside.
+/// Panic unless `shadow` fits `primal`, the argument `name`. In reverse mode, note what of it to mask.
 ///
 /// # Safety
 /// `S` is `T` with some `&` replaced by `&mut`, and other lifetimes.
@@ -203,15 +203,21 @@ pub unsafe fn check<T: Differentiable, S>(
     name: &'static str,
     primal: &T,
     shadow: &S,
-    aside: Option<&Aside>,
-    (congruence, lane): (&Congruence, usize),
+    masked: Option<&Masked>,
+    (congruence, direction): (&Congruence, usize),
 ) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
     if T::CHECKED {
         // SAFETY: S7, `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
         let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
-        let kind = if aside.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
-        walk_bookkeeping(name, primal, shadow, aside, Some(&Names { congruence, argument: name, lane, shadow: kind }));
+        let kind = if masked.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
+        walk_bookkeeping(
+            name,
+            primal,
+            shadow,
+            masked,
+            Some(&Names { congruence, argument: name, direction, shadow: kind }),
+        );
     }
 }
 
@@ -221,10 +227,10 @@ fn walk_bookkeeping<T: Differentiable>(
     name: &str,
     primal: &T,
     shadow: &T,
-    aside: Option<&Aside>,
+    masked: Option<&Masked>,
     names: Option<&Names<'_>>,
 ) {
-    if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(aside).naming(names)) {
+    if let Err(mismatch) = primal.check_shadow(shadow, &Path::argument(name).noting(masked).naming(names)) {
         panic!("{mismatch}");
     }
 }
@@ -234,19 +240,19 @@ impl<T: Differentiable> LayoutOf<T> {
     #[inline]
     pub fn name(argument: &'static str, value: &T, congruence: &Congruence) {
         if T::CHECKED {
-            let names = Names { congruence, argument, lane: 0, shadow: ShadowKind::Missing };
+            let names = Names { congruence, argument, direction: 0, shadow: ShadowKind::Missing };
             walk_bookkeeping(argument, value, value, None, Some(&names));
         }
     }
 }
 
-/// A shadow that may be written: the bound that a reverse-mode shadow has to meet. If cells of it are put aside, it has
+/// A shadow that may be written: the bound that a reverse-mode shadow has to meet. If cells of it are masked, it has
 /// them to itself, or this panics.
 #[track_caller]
 #[inline]
-pub fn writable<S: Writable>(name: &str, shadow: &mut S, aside: &Aside) -> *mut () {
-    if aside.has_cells() {
-        own_cells_bookkeeping(name, shadow, aside);
+pub fn writable<S: Writable>(name: &str, shadow: &mut S, masked: &Masked) -> *mut () {
+    if masked.has_cells() {
+        own_cells_bookkeeping(name, shadow, masked);
     }
     (&raw mut *shadow).cast()
 }
@@ -254,8 +260,8 @@ pub fn writable<S: Writable>(name: &str, shadow: &mut S, aside: &Aside) -> *mut 
 /// The walk that finds who owns the cells of a shadow.
 #[track_caller]
 #[inline(never)]
-fn own_cells_bookkeeping<S: Writable>(name: &str, shadow: &S, aside: &Aside) {
-    if let Err(mismatch) = shadow.check_shadow(shadow, &Path::argument(name).finding_owners(aside)) {
+fn own_cells_bookkeeping<S: Writable>(name: &str, shadow: &S, masked: &Masked) {
+    if let Err(mismatch) = shadow.check_shadow(shadow, &Path::argument(name).finding_owners(masked)) {
         panic!("{mismatch}");
     }
 }
@@ -267,9 +273,9 @@ impl<T: MakeZero + Copy> FlatResult for T {}
 
 /// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be
 /// another variant, what counts is a float that lies where the result has one, and nothing else.
-pub fn seed<R: FlatResult>(seed: &R, aside: &Aside) {
+pub fn seed<R: FlatResult>(seed: &R, masked: &Masked) {
     if R::CHECKED {
-        walk_bookkeeping("return", seed, seed, Some(aside), None);
+        walk_bookkeeping("return", seed, seed, Some(masked), None);
     }
 }
 
@@ -299,7 +305,7 @@ pub unsafe fn drop_unneeded<R>(out: MaybeUninit<R>) {
 #[track_caller]
 pub fn unstack<'a, T, const N: usize>(name: &str, length: usize, stacked: &'a [T]) -> [&'a [T]; N] {
     check_stacked(name, length, N, stacked.len());
-    std::array::from_fn(|lane| &stacked[lane * length..(lane + 1) * length])
+    std::array::from_fn(|direction| &stacked[direction * length..(direction + 1) * length])
 }
 
 /// [`unstack`] for a mutable slice.
@@ -310,11 +316,11 @@ pub fn unstack_mut<'a, T, const N: usize>(name: &str, length: usize, mut stacked
 }
 
 #[track_caller]
-fn check_stacked(name: &str, length: usize, lanes: usize, stacked: usize) {
+fn check_stacked(name: &str, length: usize, directions: usize, stacked: usize) {
     assert!(
-        length.checked_mul(lanes) == Some(stacked),
-        "shadow of argument `{name}` does not fit: `{name}` has length {length}, so its {lanes} tangents one after the other have \
-         length {}, but the slice has length {stacked}",
-        length * lanes
+        length.checked_mul(directions) == Some(stacked),
+        "shadow of argument `{name}` does not fit: `{name}` has length {length}, so its {directions} tangents one \
+         after the other have length {}, but the slice has length {stacked}",
+        length * directions
     );
 }

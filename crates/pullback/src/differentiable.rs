@@ -5,11 +5,11 @@
 //! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
 //! it.
 
-mod aside;
 mod congruence;
 mod constants;
 mod floats;
 mod inactive;
+mod masked;
 mod owning;
 mod path;
 mod pointers;
@@ -21,12 +21,12 @@ mod values;
 mod tests;
 
 use crate::abi::{Layout, LayoutFn};
-pub use aside::{Aside, Part};
 pub use congruence::Congruence;
 pub(crate) use constants::erased;
 pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_layout};
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
+pub use masked::{Masked, Part};
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
@@ -62,14 +62,15 @@ pub use shared::Sharing;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
-    note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no derivative, or mark the argument `Const`"
+    note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no \
+            derivative, or mark the argument `Const`"
 )]
 pub unsafe trait Differentiable {
     /// What lies where in the type's memory. For a slice: in that of one element.
     const LAYOUT: Layout;
 
-    /// Whether there is anything to check about a shadow: a length, a variant, or behind pointers a cell, which may have
-    /// other names.
+    /// Whether there is anything to check about a shadow: a length, a variant, or behind pointers a cell, which may
+    /// have other names.
     const CHECKED: bool;
 
     /// Whether the type is floats and nothing else, so that memory in which only the floats are written holds a value

@@ -6,7 +6,7 @@
 
 use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker, seed};
 use crate::abi::{Activity, Arg, Mode, Request};
-use crate::differentiable::{Aside, Congruence, Constants, Differentiable, MakeZero, ToZero, layout_of};
+use crate::differentiable::{Congruence, Constants, Differentiable, MakeZero, Masked, ToZero, layout_of};
 use crate::rt::{Mark, Tape};
 use crate::rules::runs::Runs;
 use std::borrow::BorrowMut;
@@ -102,18 +102,18 @@ where
 {
     built_by_driver::<F>();
     let mut gradient = x.to_zero();
-    let mut aside = Aside::default();
+    let mut masked = Masked::default();
     let (mut out, mut cotangent) = (MaybeUninit::<Y>::uninit(), Y::ONE);
-    seed(&cotangent, &aside);
+    seed(&cotangent, &masked);
     let mut tape = Tape::new();
     // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes the value. The
     // shadow has the shape of `x`, and nobody else uses it.
     let y = unsafe {
         let mut shadow: *mut X = gradient.borrow_mut();
-        check("x", &x, &shadow, Some(&aside), (&Congruence::default(), 0));
-        if !aside.is_empty() {
-            Aside::reaches_bookkeeping(shadow.cast());
-            aside.clear();
+        check("x", &x, &shadow, Some(&masked), (&Congruence::default(), 0));
+        if !masked.is_empty() {
+            Masked::reaches_bookkeeping(shadow.cast());
+            masked.clear();
         }
         let derivative =
             transmute::<
@@ -124,7 +124,7 @@ where
         out.assume_init()
     };
     drop(tape);
-    drop(aside);
+    drop(masked);
     (y, gradient)
 }
 
@@ -158,10 +158,11 @@ where
 /// assert_eq!(pullback([0.0, 1.0]), [1.0, 1.0]);
 /// ```
 ///
-/// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the pullback panics
-/// if it has not. Some reverse sweeps can be done once: through a rule whose closure owns memory, through enums that hold a float in one variant
-/// and a pointer in another, and after a panic. Then the function is called again for the next one; if it might do something else by then, for it
-/// uses cells or captures, the pullback panics.
+/// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the
+/// pullback panics if it has not. Some reverse sweeps can be done once: through a rule whose closure owns memory,
+/// through enums that hold a float in one variant and a pointer in another, and after a panic. Then the function is
+/// called again for the next one; if it might do something else by then, for it uses cells or captures, the pullback
+/// panics.
 pub fn vjp<'a, X, Y, F>(f: F, x: &'a X) -> (Y, impl Fn(Y) -> X::Zero + use<'a, X, Y, F>)
 where
     X: ToZero<Zero: BorrowMut<X>> + ?Sized,
@@ -217,7 +218,7 @@ struct Sweep<'a, X: ToZero + ?Sized, Y, F> {
     _result: Pinned<MaybeUninit<Y>>,
     _place: Pinned<*mut X>,
     /// What of the shadow is set to zero as long as it is used; it is put back before that is dropped.
-    _aside: Aside,
+    _masked: Masked,
     /// The shadow of `x`, whose floats are zero between sweeps.
     _shadow: Pinned<X::Zero>,
 }
@@ -238,18 +239,18 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         let shadow = Pinned::new(x.to_zero());
         // SAFETY: S17, nobody else uses it.
         let place = Pinned::new(unsafe { &raw mut *(*shadow.0.as_ptr()).borrow_mut() });
-        let mut aside = Aside::default();
+        let mut masked = Masked::default();
         let mut out = MaybeUninit::<Y>::uninit();
         // Zero, so that what lies beside floats in an enum is not taken for one.
         let result = Pinned::new(MaybeUninit::<Y>::zeroed());
         // SAFETY: S40, the driver puts the forward sweep there, which has this signature and writes the value. The
         // shadow has the shape of `x`, and all places are there as long as the tape.
         let (y, cotangent, gradient, mark) = unsafe {
-            check("x", &x, place.0.as_ref(), Some(&aside), (&Congruence::default(), 0));
+            check("x", &x, place.0.as_ref(), Some(&masked), (&Congruence::default(), 0));
             let gradient = Runs::of(x, *place.0.as_ptr());
-            if !aside.is_empty() {
-                Aside::reaches_bookkeeping((*place.0.as_ptr()).cast());
-                aside.clear();
+            if !masked.is_empty() {
+                Masked::reaches_bookkeeping((*place.0.as_ptr()).cast());
+                masked.clear();
             }
             let forward = transmute::<
                 *const (),
@@ -263,10 +264,10 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             let cotangent = Runs::of(&y, result.0.as_ptr().cast());
             (y, cotangent, gradient, (*tape.0.as_ptr()).mark_bookkeeping())
         };
-        let (_aside, _result, _place) = (aside, result, place);
+        let (_masked, _result, _place) = (masked, result, place);
         let _function = PhantomData;
         let state = State::Fresh;
-        (y, Sweep { x, _function, tape, mark, state, cotangent, gradient, _result, _place, _aside, _shadow: shadow })
+        (y, Sweep { x, _function, tape, mark, state, cotangent, gradient, _result, _place, _masked, _shadow: shadow })
     }
 
     fn tape(&mut self) -> &mut Tape {
@@ -287,8 +288,9 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
     fn assert_reproducible(&mut self) {
         assert!(
             self.tape().is_reproducible(),
-            "the pullback of `vjp` cannot be called again: it can be gone through once, or has panicked, and the function may have another value \
-             by now: it uses cells, or what it captures, or functions that are not looked into\n\
+            "the pullback of `vjp` cannot be called again: it can be gone through once, or has panicked, and the \
+             function may have another value by now: it uses cells, or what it captures, or functions that are not \
+             looked into\n\
              help: call `vjp` again, or let rules return pullbacks that can be called more than once"
         );
     }
@@ -309,8 +311,8 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             unsafe { self.tape.0.as_mut() }.rewind_bookkeeping(mark);
         }
         self.state = State::Broken;
-        // SAFETY: S17 and S40, the driver puts the reverse sweep there. The lists fit; the shadows and what the tape refers to are still
-        // there, and nobody else uses them. The cotangent may have other owners, and is only read.
+        // SAFETY: S17 and S40, the driver puts the reverse sweep there. The lists fit; the shadows and what the tape
+        // refers to are still there, and nobody else uses them. The cotangent may have other owners, and is only read.
         unsafe {
             seed.add_to(&self.cotangent);
             let reverse = transmute::<*const (), unsafe extern "C-unwind" fn(*mut Tape)>(later(

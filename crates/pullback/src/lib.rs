@@ -23,8 +23,8 @@
 //! | `Const` (or `Constant`) | no derivative | no derivative |
 //! | `Active` | passed by value; its gradient is returned. As the result: the seed is 1 | – |
 //! | `ActiveOnly` | a result that is not returned | – |
-//! | `Duplicated` | followed by its shadow, to which the gradient is *added*. As the result: its cotangent is the last argument | as `Dual` |
-//! | `DuplicatedOnly`, `DuplicatedNoNeed` | the same, and nobody looks at the primal afterwards. As the result: as `ActiveOnly` | as `DualOnly` |
+//! | `Duplicated` | a shadow follows; the gradient is *added* to it. A result: its cotangent comes last | as `Dual` |
+//! | `DuplicatedOnly`, `DuplicatedNoNeed` | the same without the primal. A result: as `ActiveOnly` | as `DualOnly` |
 //! | `Dual` | – | followed by its tangent. As the result: primal and tangent are returned |
 //! | `DualOnly` | – | the same, and nobody looks at the primal. As the result: only the tangent is returned |
 //! | `Dualv`, `DualvOnly` | – | with a width N: followed by one slice that holds the N tangents one after the other |

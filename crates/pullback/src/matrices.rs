@@ -80,7 +80,8 @@ where
 /// assert_eq!(j, [[3.0, 2.0, 0.0], [0.0, 0.0, 1.0]]);
 /// ```
 ///
-/// It takes forward mode, a column at a time, where the value has at least as many floats as `x`, else reverse mode, a row at a time.
+/// It takes forward mode, a column at a time, where the value has at least as many floats as `x`, else reverse mode, a
+/// row at a time.
 pub fn jacobian<X, Y, F>(f: F, x: &X) -> Y::Of<X::Zero>
 where
     X: ToZero<Zero: BorrowMut<X>> + ?Sized,

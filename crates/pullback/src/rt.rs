@@ -5,35 +5,18 @@
 //!
 //! The tape is a stack of bytes in chunks that double in size. A push is a bounds check and an addition; a chunk that a
 //! pop empties is kept, so a push and a pop at a boundary do not allocate, and so popped bytes stay readable.
-//!
-//! A thread keeps the chunks of its tapes for the next ones: to touch fresh memory for the first time costs several
-//! times what a derivative does with it.
 
+pub use self::chunk::release_spare;
+pub use self::lanes::{__pullback_adjoint_copy, __pullback_copy_lanes, __pullback_zero_lanes};
 pub use self::saved::{Noted, note_bookkeeping};
 
+use self::chunk::{Chunk, after, out_of_memory, round_up};
 use self::saved::Saved;
-use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::any::Any;
-use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{null, null_mut, without_provenance_mut};
-
-/// Each push starts at a multiple of this.
-const ALIGN: usize = 16;
-/// The size of the first chunk in bytes.
-const FIRST_CHUNK: usize = 64 * 1024;
-/// Chunks do not double in size beyond this.
-const MOST_DOUBLED: usize = 1024 * 1024 * 1024;
-/// From this size on, chunks are aligned to huge pages.
-const HUGE_PAGE: usize = 2 * 1024 * 1024;
-/// How many bytes a thread keeps at most when it has no tape.
-const MOST_SPARE: usize = 256 * 1024 * 1024;
-
-thread_local! {
-    /// Chunks that no tape uses.
-    static SPARE: RefCell<Vec<Chunk>> = const { RefCell::new(Vec::new()) };
-}
 
 /// What a reverse-mode derivative keeps between its two sweeps.
 #[repr(C)]
@@ -79,14 +62,6 @@ struct Value {
 
 /// How a value is dropped. It may panic.
 type Release = unsafe extern "C-unwind" fn(*mut u8);
-
-#[derive(Debug)]
-struct Chunk {
-    start: *mut u8,
-    layout: Layout,
-    /// Where the chunk's pushed bytes end; up to date while the chunk is not the current one.
-    top: *mut u8,
-}
 
 impl Tape {
     /// An empty tape. Nothing is allocated until something is pushed.
@@ -245,14 +220,6 @@ unsafe extern "C" fn pullback_rt_next_chunk(tape: *mut Tape, bytes: usize) -> *m
     unsafe { &mut *tape }.push_into_next_chunk(bytes)
 }
 
-/// The end of a program that cannot have so many bytes for a tape. As for any other allocation, that is no panic.
-#[cold]
-fn out_of_memory(bytes: usize) -> ! {
-    // What is written if there is no memory even for that does not matter.
-    eprintln!("a derivative in reverse mode is out of memory: its tape needs another {bytes} bytes");
-    std::process::abort()
-}
-
 /// A pop from a chunk that is empty.
 ///
 /// # Safety
@@ -264,88 +231,6 @@ unsafe extern "C" fn pullback_rt_previous_chunk(tape: *mut Tape, bytes: usize) -
     // SAFETY: S14, asked of the caller.
     unsafe { &mut *tape }.pop_from_previous_chunk(bytes)
 }
-
-/// Give back the memory that this thread keeps for its next tapes.
-pub fn release_spare() {
-    // Where the thread is ending, it is given back anyway.
-    let _ = SPARE.try_with(|spare| drop(spare.take()));
-}
-
-/// How large the chunk after this one should be.
-fn after(last: Option<&Chunk>) -> usize {
-    last.map_or(FIRST_CHUNK, |chunk| chunk.layout.size().saturating_mul(2)).min(MOST_DOUBLED)
-}
-
-impl Chunk {
-    /// A chunk of `wanted` bytes, or one of at least `needed`.
-    fn of(wanted: usize, needed: usize) -> Self {
-        let wanted = wanted.max(needed);
-        let spare = SPARE.try_with(|spare| {
-            let mut spare = spare.borrow_mut();
-            // The smallest that is large enough, else the largest.
-            let (index, chunk) = spare.iter().enumerate().min_by_key(|(_, chunk)| {
-                let size = chunk.layout.size();
-                if size >= wanted { size } else { usize::MAX - size }
-            })?;
-            (chunk.layout.size() >= needed).then(|| spare.swap_remove(index))
-        });
-        let made = spare.ok().flatten().or_else(|| Chunk::new(wanted)).or_else(|| Chunk::new(needed));
-        made.unwrap_or_else(|| out_of_memory(needed))
-    }
-
-    /// Keep chunks for the next tape, the largest first.
-    fn keep(mut chunks: Vec<Chunk>) {
-        // Where the thread is ending, they are given back.
-        let _ = SPARE.try_with(|spare| {
-            let mut spare = spare.borrow_mut();
-            spare.append(&mut chunks);
-            spare.sort_by_key(|chunk| std::cmp::Reverse(chunk.layout.size()));
-            let mut total = 0_usize;
-            spare.retain_mut(|chunk| {
-                chunk.top = chunk.start;
-                let with = total.saturating_add(chunk.layout.size());
-                let fits = with <= MOST_SPARE;
-                if fits {
-                    total = with;
-                }
-                fits
-            });
-        });
-    }
-
-    /// A new chunk, if there are so many bytes.
-    fn new(bytes: usize) -> Option<Self> {
-        let align = if bytes < HUGE_PAGE { ALIGN } else { HUGE_PAGE };
-        let layout = Layout::from_size_align(bytes, align).ok()?;
-        // SAFETY: S14, a chunk is never empty.
-        let start = unsafe { alloc(layout) };
-        if start.is_null() {
-            return None;
-        }
-        use_huge_pages(start, bytes);
-        Some(Chunk { start, layout, top: start })
-    }
-}
-
-/// Ask the system for large pages in memory that is not used yet. Small ones are made one by one where they are first
-/// touched, which takes longer than what a derivative does with them.
-#[cfg(target_os = "linux")]
-fn use_huge_pages(start: *mut u8, bytes: usize) {
-    /// Linux's advice to use huge pages.
-    const MADV_HUGEPAGE: i32 = 14;
-    unsafe extern "C" {
-        fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
-    }
-    if bytes >= HUGE_PAGE {
-        // SAFETY: S14, the memory is ours, and the advice does not change what is in it. Whether it is taken does not
-        // matter.
-        unsafe { madvise(start, bytes, MADV_HUGEPAGE) };
-    }
-}
-
-/// There is no way to ask for them.
-#[cfg(not(target_os = "linux"))]
-fn use_huge_pages(_: *mut u8, _: usize) {}
 
 impl Drop for Tape {
     /// A tape that was not used is as if it were not there: where a derivative is inlined that needs none, nothing is
@@ -438,17 +323,6 @@ fn forget_panic(panic: Box<dyn Any + Send>) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(another);
     }
-}
-
-impl Drop for Chunk {
-    fn drop(&mut self) {
-        // SAFETY: S14, it was allocated with this layout, and is dropped once.
-        unsafe { dealloc(self.start, self.layout) };
-    }
-}
-
-const fn round_up(bytes: usize) -> usize {
-    (bytes + ALIGN - 1) & !(ALIGN - 1)
 }
 
 /// `bytes` new uninitialised bytes on the tape, aligned to 16.
@@ -544,7 +418,8 @@ const REVERSE_AGAIN: i64 = 1;
 /// The forward sweep does the same when it is done again.
 const FORWARD_AGAIN: i64 = 2;
 
-/// Tell the tape whether the sweeps of what is going to be on it can be done again: bit 0 for the reverse sweep, bit 1 for the forward sweep.
+/// Tell the tape whether the sweeps of what is going to be on it can be done again: bit 0 for the reverse sweep, bit 1
+/// for the forward sweep.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses.
@@ -579,7 +454,8 @@ pub unsafe extern "C" fn __pullback_shadow_alloc(tape: *mut Tape, size: i64, ali
 /// Give `pointer` back to Rust's allocator when the tape is dropped.
 ///
 /// # Safety
-/// `tape` points to a tape that nobody else uses; `pointer` was allocated with `size` and `align`, and nobody else frees it.
+/// `tape` points to a tape that nobody else uses; `pointer` was allocated with `size` and `align`, and nobody else
+/// frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_defer_dealloc(tape: *mut Tape, pointer: *mut u8, size: i64, align: i64) {
     if size != 0 {
@@ -591,142 +467,8 @@ pub unsafe extern "C" fn __pullback_defer_dealloc(tape: *mut Tape, pointer: *mut
     }
 }
 
-/// A float of a lane, by its width in bytes.
-trait Lane: Copy {
-    const ZERO: Self;
-    /// `self + cotangent`. The bits stay as they are if the cotangent is zero: they may be those of a number in an enum.
-    fn add(self, cotangent: Self) -> Self;
-}
-
-impl Lane for f32 {
-    const ZERO: Self = 0.0;
-    fn add(self, cotangent: Self) -> Self {
-        if cotangent == 0.0 { self } else { self + cotangent }
-    }
-}
-
-impl Lane for f64 {
-    const ZERO: Self = 0.0;
-    fn add(self, cotangent: Self) -> Self {
-        if cotangent == 0.0 { self } else { self + cotangent }
-    }
-}
-
-/// The byte offsets of the lanes: `offset + k·stride`, as far as all of their `width` bytes are below `len`.
-fn lanes(len: i64, stride: i64, offset: i64, width: i64) -> impl DoubleEndedIterator<Item = usize> + Clone {
-    let count = if len >= offset + width { (len - offset - width) / stride + 1 } else { 0 };
-    (0..count).map(move |k| (offset + k * stride) as usize)
-}
-
-/// Run `$body` for the lanes' float type, which `$width` says.
-macro_rules! with_lane {
-    ($width:expr, $L:ident => $body:expr) => {
-        if $width == 8 {
-            type $L = f64;
-            $body
-        } else {
-            type $L = f32;
-            $body
-        }
-    };
-}
-
-/// The transpose of a copy of shadows. For each lane: `g = dst; dst = 0; src += g`, as if all of `dst` were read before
-/// anything is written, so the regions may overlap. What a function without derivative has made has no shadow: `src` is null then.
-///
-/// # Safety
-/// All lanes may be read and written in both regions; `width` is 4 or 8, `stride` is positive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pullback_adjoint_copy(
-    dst: *mut u8,
-    src: *mut u8,
-    len: i64,
-    stride: i64,
-    offset: i64,
-    width: i64,
-) {
-    /// # Safety: as of the function around it.
-    unsafe fn lane<L: Lane>(dst: *mut u8, src: *mut u8, at: usize) {
-        // SAFETY: S15, asked of the caller.
-        unsafe {
-            let (dst, src) = (dst.add(at).cast::<L>(), src.add(at).cast::<L>());
-            let cotangent = dst.read_unaligned();
-            dst.write_unaligned(L::ZERO);
-            src.write_unaligned(src.read_unaligned().add(cotangent));
-        }
-    }
-    if src.is_null() {
-        // SAFETY: S15, asked of the caller.
-        return unsafe { zero_lanes(dst, len, stride, offset, width) };
-    }
-    let lanes = lanes(len, stride, offset, width);
-    // A lane of `src` that is also one of `dst` must have been emptied before it is added to: it lies before in `dst` if `dst`
-    // lies behind.
-    with_lane!(width, L => if dst.addr() >= src.addr() {
-        // SAFETY: S15, asked of the caller.
-        lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
-    } else {
-        // SAFETY: S15, asked of the caller.
-        lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
-    })
-}
-
-/// The lanes become zero.
-///
-/// # Safety
-/// All lanes may be written; `width` is 4 or 8, `stride` is positive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pullback_zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
-    // SAFETY: S15, asked of the caller.
-    unsafe { zero_lanes(dst, len, stride, offset, width) }
-}
-
-/// # Safety: as of [`__pullback_zero_lanes`].
-unsafe fn zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
-    with_lane!(width, L => for at in lanes(len, stride, offset, width) {
-        // SAFETY: S15, asked of the caller.
-        unsafe { dst.add(at).cast::<L>().write_unaligned(L::ZERO) }
-    })
-}
-
-/// The lanes are copied; the regions may overlap.
-///
-/// # Safety
-/// All lanes may be read in `src` and written in `dst`; `width` is 4 or 8, `stride` is positive.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __pullback_copy_lanes(
-    dst: *mut u8,
-    src: *const u8,
-    len: i64,
-    stride: i64,
-    offset: i64,
-    width: i64,
-) {
-    // SAFETY: S15, asked of the caller.
-    unsafe { copy_lanes(dst, src, len, stride, offset, width) }
-}
-
-/// # Safety: as of [`__pullback_copy_lanes`].
-unsafe fn copy_lanes(dst: *mut u8, src: *const u8, len: i64, stride: i64, offset: i64, width: i64) {
-    /// # Safety: as of the function around it.
-    unsafe fn lane<L: Lane>(dst: *mut u8, src: *const u8, at: usize) {
-        // SAFETY: S15, asked of the caller.
-        unsafe { dst.add(at).cast::<L>().write_unaligned(src.add(at).cast::<L>().read_unaligned()) }
-    }
-    if src.is_null() {
-        // SAFETY: S15, asked of the caller.
-        return unsafe { zero_lanes(dst, len, stride, offset, width) };
-    }
-    let lanes = lanes(len, stride, offset, width);
-    with_lane!(width, L => if dst.addr() <= src.addr() {
-        // SAFETY: S15, asked of the caller.
-        lanes.for_each(|at| unsafe { lane::<L>(dst, src, at) })
-    } else {
-        // SAFETY: S15, asked of the caller.
-        lanes.rev().for_each(|at| unsafe { lane::<L>(dst, src, at) })
-    })
-}
-
+mod chunk;
+mod lanes;
 mod nested;
 mod saved;
 mod words;

@@ -26,9 +26,16 @@
 //! | [`rrule`](macro@crate::rrule) | a rule for reverse mode |
 //! | [`frule`](macro@crate::frule) | a rule for forward mode |
 //! | [`scalar_rule!`](crate::scalar_rule) | both, for a function of numbers, from its partial derivatives |
-//! | [`has_rrule`](macro@crate::has_rrule), [`has_frule`](macro@crate::has_frule) | the rule of a function that is generic over anything |
-//! | [`non_differentiable`](macro@crate::non_differentiable), [`non_differentiable_fn!`](crate::non_differentiable_fn) | that a function's result carries no derivative |
-//! | [`opt_out`](macro@crate::opt_out), [`opt_out_fn!`](crate::opt_out_fn) | that a function is differentiated although it has a rule |
+//! | [`has_rrule`], [`has_frule`] | the rule of a function that is generic over anything |
+//! | [`non_differentiable`], [`non_differentiable_fn!`] | that a function's result carries no derivative |
+//! | [`opt_out`], [`opt_out_fn!`] | that a function is differentiated although it has a rule |
+//!
+//! [`has_rrule`]: macro@crate::has_rrule
+//! [`has_frule`]: macro@crate::has_frule
+//! [`non_differentiable`]: macro@crate::non_differentiable
+//! [`non_differentiable_fn!`]: crate::non_differentiable_fn
+//! [`opt_out`]: macro@crate::opt_out
+//! [`opt_out_fn!`]: crate::opt_out_fn
 //!
 //! A rule that has a [`Memory`] as its first parameter is told whether its pullback may refer to the arguments.
 //!

@@ -198,8 +198,8 @@ macro_rules! tests {
 }
 
 tests! {
-    in_an_array in_a_vector beside_computed_ones in_boxes chosen exchanged in_single_precision beside_counts beside_hashes
-    beside_random_numbers beside_a_returned_count returned left_behind_a_reference sorted
+    in_an_array in_a_vector beside_computed_ones in_boxes chosen exchanged in_single_precision beside_counts
+    beside_hashes beside_random_numbers beside_a_returned_count returned left_behind_a_reference sorted
 }
 
 #[derive(Differentiable, Debug, PartialEq, Clone, Copy)]

@@ -138,8 +138,8 @@ fn a_panic_leaves_sums_as_they_were() {
     assert_eq!(d, [5.5, 6.0]);
 }
 
-#[autodiff(d_lanes, Reverse(2), Duplicated, Active)]
-fn lanes(mut a: Vec<f64>) -> f64 {
+#[autodiff(d_batched, Reverse(2), Duplicated, Active)]
+fn batched(mut a: Vec<f64>) -> f64 {
     a[0] *= a[1];
     a[0]
 }
@@ -148,7 +148,7 @@ fn lanes(mut a: Vec<f64>) -> f64 {
 fn several_cotangents() {
     let mut d = [vec![1.0, 2.0], vec![10.0, 20.0]];
     let [first, second] = &mut d;
-    d_lanes(vec![3.0, 4.0], [first, second], [1.0, 2.0]);
+    d_batched(vec![3.0, 4.0], [first, second], [1.0, 2.0]);
     assert_eq!(d, [vec![5.0, 5.0], vec![18.0, 26.0]]);
 }
 

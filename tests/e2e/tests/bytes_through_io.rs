@@ -1,5 +1,5 @@
-//! The bytes of a float go through readers and writers of `std::io` that only move what they are given, through text and
-//! paths; values go through what std owns for a while.
+//! The bytes of a float go through readers and writers of `std::io` that only move what they are given, through text
+//! and paths; values go through what std owns for a while.
 
 use pullback::{grad, jvp};
 use pullback_e2e::unwinding::leaves_nothing;
@@ -254,7 +254,8 @@ pullback_e2e::differentiated! {
         std::fs::write("/dev/null", x[0].to_ne_bytes()).unwrap();
         std::fs::write("/dev/null", x[1].to_ne_bytes().to_vec()).unwrap();
         let name = std::fs::read_to_string("/proc/self/comm").unwrap();
-        let lines = BufReader::new(File::open("/proc/self/status").unwrap()).lines().take(2).map(|line| line.unwrap().len());
+        let status = BufReader::new(File::open("/proc/self/status").unwrap());
+        let lines = status.lines().take(2).map(|line| line.unwrap().len());
         let found = Path::new("/proc").join("self").exists();
         let numbers = name.len().min(1) + lines.count() + usize::from(found) + usize::from(timer.header[3]);
         timer.total * numbers as f64

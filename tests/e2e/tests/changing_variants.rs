@@ -226,7 +226,7 @@ fn both(option: &mut Option<f64>, x: f64) {
 }
 
 #[test]
-fn lanes_of_a_batch() {
+fn directions_of_a_batch() {
     for bits in LEFTOVERS {
         let mut option = None;
         let (mut first, mut second) = (none(bits), none(!bits));
@@ -245,7 +245,7 @@ fn panics(readings: &mut [Reading], x: f64) -> f64 {
     readings[2].value()
 }
 
-/// What was put aside is put back when the function panics.
+/// What was masked is put back when the function panics.
 #[test]
 fn a_panic_leaves_the_variants() {
     for bits in LEFTOVERS {

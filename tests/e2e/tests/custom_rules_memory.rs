@@ -449,7 +449,8 @@ thread_local! {
     static KEPT: RefCell<Vec<Forever>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Of a lifetime of an `impl`'s, the compiler does not say that a rule is for all of them, as it does for that of a function.
+/// Of a lifetime of an `impl`'s, the compiler does not say that a rule is for all of them, as it does for that of a
+/// function.
 impl<'a> Window<'a> {
     fn kept(self, x: f64) -> f64 {
         x * self.weights[0] as f64

@@ -308,7 +308,7 @@ fn counted_either(either: Either) -> Rc<Cell<Either>> {
 
 /// Whoever else sees the cell would find an enum of no variant in it, while the derivative runs.
 #[test]
-fn a_cell_that_is_put_aside_is_the_shadows_alone() {
+fn a_masked_cell_is_the_shadows_alone() {
     let primal = counted_either(Either::Number(5));
     let message = told(|| d_either(&primal, &mut primal.clone(), 2.0));
     assert!(

@@ -23,13 +23,22 @@ macro_rules! at_2_and_3 {
 
 at_2_and_3! {
     an_assertion: |x| { assert_eq!(x[0], 2.0); x[0] * x[0] * x[1] } => [12.0, 4.0];
-    an_assertion_with_variables: |x| { let two = [2.0, 5.0]; assert_eq!(x[0], two[(x[1] as usize) - 3]); x[0] * x[0] * x[1] } => [12.0, 4.0];
+    an_assertion_with_variables: |x| {
+        let two = [2.0, 5.0];
+        assert_eq!(x[0], two[(x[1] as usize) - 3]);
+        x[0] * x[0] * x[1]
+    } => [12.0, 4.0];
     a_branch: |x| if x[0] == 2.0 { x[0] * x[0] * x[1] } else { x[1] } => [12.0, 4.0];
     the_other_branch: |x| if x[0] != 2.0 { x[1] } else { x[0] * x[0] * x[1] } => [12.0, 4.0];
     a_selection: |x| (if x[0] == 2.0 { x[0] } else { 5.0 }) * x[1] => [3.0, 2.0];
     a_pattern: |x| match x[0] { 2.0 => x[0] * x[0], _ => x[1] } => [4.0, 0.0];
     a_sum: |x| { let s = x[0] + x[1]; if s != 5.0 { return s } s * s * s } => [75.0, 75.0];
-    what_was_computed_before: |x| { let a = x[0] * x[1]; let r = a * a; if a == 6.0 { return r + a } r } => [39.0, 26.0];
+    what_was_computed_before: |x| {
+        let a = x[0] * x[1];
+        let r = a * a;
+        if a == 6.0 { return r + a }
+        r
+    } => [39.0, 26.0];
     two_bounds: |x| (if x[0] >= 2.0 && x[0] <= 2.0 { x[0] } else { 5.0 }) * x[1] => [3.0, 2.0];
     two_bounds_the_other_way: |x| (if x[0] < 2.0 || x[0] > 2.0 { 5.0 } else { x[0] }) * x[1] => [3.0, 2.0];
     an_option: |x| { let o = Some(x[0]); if o == Some(2.0) { o.unwrap() * x[1] } else { 0.0 } } => [3.0, 2.0];
@@ -37,14 +46,20 @@ at_2_and_3! {
     a_magnitude: |x| if x[0].abs() == 2.0 { x[0].abs() * x[1] } else { 0.0 } => [3.0, 2.0];
     zero: |x| if x[0] - 2.0 == 0.0 { (x[0] - 2.0) * x[1] } else { 0.0 } => [3.0, 0.0];
     another_variable: |x| if x[0] + 1.0 == x[1] { (x[0] + 1.0) * x[1] } else { 0.0 } => [3.0, 3.0];
-    in_single_precision: |x| { let s = x[0] as f32; if s == 2.0 { f64::from(s * s) * x[1] } else { 0.0 } } => [12.0, 4.0];
+    in_single_precision: |x| {
+        let s = x[0] as f32;
+        if s == 2.0 { f64::from(s * s) * x[1] } else { 0.0 }
+    } => [12.0, 4.0];
     a_total_order: |x| if x[0].total_cmp(&2.0).is_eq() { x[0] * x[1] } else { 0.0 } => [3.0, 2.0];
     bits: |x| if x[0].to_bits() == 2f64.to_bits() { f64::from_bits(x[0].to_bits()) * x[1] } else { 0.0 } => [3.0, 2.0];
     bits_in_a_pattern: |x| match x[0].to_bits() { 0x4000_0000_0000_0000 => x[0] * x[1], _ => 0.0 } => [3.0, 2.0];
     a_whole_number: |x| if x[0] as i64 == 2 { x[0] * x[1] } else { 0.0 } => [3.0, 2.0];
     a_remainder: |x| if x[0] % 3.0 == 2.0 { (x[0] % 3.0) * x[1] } else { 0.0 } => [3.0, 2.0];
     until_it_is_met: |x| { let mut y = x[0]; while y != 8.0 { y *= 2.0 } y * x[1] } => [12.0, 8.0];
-    in_a_loop: |x| (0..4).map(|i| { let y = x[0] * f64::from(i); if y == 4.0 { y * y } else { y } }).sum::<f64>() * x[1] => [60.0, 24.0];
+    in_a_loop: |x| (0..4).map(|i| {
+        let y = x[0] * f64::from(i);
+        if y == 4.0 { y * y } else { y }
+    }).sum::<f64>() * x[1] => [60.0, 24.0];
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -31,7 +31,9 @@ macro_rules! math {
 
             #[test]
             fn f32() {
-                $(super::check_f32(single::function, single::reverse, single::forward, double::reverse, &[$($point),+]);)+
+                $(super::check_f32(
+                    single::function, single::reverse, single::forward, double::reverse, &[$($point),+],
+                );)+
             }
         }
     )*};

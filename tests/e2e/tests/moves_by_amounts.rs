@@ -32,7 +32,10 @@ macro_rules! moves {
 
         /// The derivatives of one way to move, with each amount.
         macro_rules! way {
-            ($name:ident, $reverse:ident, $forward:ident, $K:ty, $active:ident, $dual:ident, ($p:ident, $k:ident) $body:block) => {
+            (
+        $name:ident, $reverse:ident, $forward:ident, $K:ty, $active:ident, $dual:ident,
+        ($p:ident, $k:ident) $body:block
+    ) => {
                 #[autodiff($reverse, Reverse, Duplicated, $active)]
                 #[autodiff($forward, Forward, Dual, $dual)]
                 fn $name($p: &mut Elements, $k: $K) $body
@@ -89,7 +92,12 @@ macro_rules! moves {
             std::array::from_fn(|i| of(i) as $T)
         }
 
-        fn check(case: &str, run: impl Fn(&mut Elements), reverse: impl Fn(&mut Elements, &mut Elements), forward: impl Fn(&mut Elements, &mut Elements)) {
+        fn check(
+    case: &str,
+    run: impl Fn(&mut Elements),
+    reverse: impl Fn(&mut Elements, &mut Elements),
+    forward: impl Fn(&mut Elements, &mut Elements),
+) {
             let given = || elements(|i| (i + 1) as f64);
             let seeds = || elements(cotangent);
             let wide = |elements: Elements| elements.map(f64::from);

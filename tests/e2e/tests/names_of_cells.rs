@@ -1,4 +1,5 @@
-//! A cell that is given beside what it lies in has two names. They have one shadow, or there is a panic, wherever it lies.
+//! A cell that is given beside what it lies in has two names. They have one shadow, or there is a panic, wherever it
+//! lies.
 
 use pullback::{Differentiable, autodiff};
 use std::cell::Cell;
@@ -111,7 +112,10 @@ containers! {
     mutable_slice: &'static mut [Cell<f64>], x => lent([Cell::new(0.0), x]), a => &a[1];
     counted_mutable_reference: Rc<&'static mut Cell<f64>>, x => Rc::new(lent(x)), a => a;
     list: Node, x => Node { cells: [x, Cell::new(0.0)], next: None }, a => &a.cells[0];
-    in_a_list: Node, x => Node { cells: Default::default(), next: Some(Box::new(Node { cells: [x, Cell::new(0.0)], next: None })) },
+    in_a_list: Node, x => Node {
+        cells: Default::default(),
+        next: Some(Box::new(Node { cells: [x, Cell::new(0.0)], next: None })),
+    },
         a => &a.next.as_ref().unwrap().cells[0];
     beside_a_cell: Lent, x => Lent { cell: Cell::new(0.0), lent: lent(x) }, a => a.lent;
     that_borrows_others: Lent, x => Lent { cell: x, lent: lent(Cell::new(0.0)) }, a => &a.cell;

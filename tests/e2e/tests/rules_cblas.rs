@@ -6,7 +6,10 @@ use pullback_e2e::{assert_close, differentiated};
 
 /// The functions by their names in C, of a float and a letter.
 macro_rules! blas {
-    ($T:ident, $name:ident, $gemm:ident $gemv:ident $ger:ident $dot:ident $nrm2:ident $axpy:ident $scal:ident $copy:ident) => {
+    (
+        $T:ident, $name:ident,
+        $gemm:ident $gemv:ident $ger:ident $dot:ident $nrm2:ident $axpy:ident $scal:ident $copy:ident
+    ) => {
         #[allow(clippy::missing_safety_doc)]
         pub mod $name {
             use std::hint::black_box;

@@ -74,7 +74,10 @@ fn methods_of_traits() {
     assert_eq!(d.side, 2.0 * 2.0 + 20.0 * 2.0 * 5.0);
 }
 
-scalar_rule!(statrs::function::erf::erf(x: f64) -> f64 => r; d/dx = 10.0 * std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp());
+scalar_rule!(
+    statrs::function::erf::erf(x: f64) -> f64 => r;
+    d/dx = 10.0 * std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp()
+);
 
 #[autodiff(d_normal, Reverse, Active, Active)]
 #[autodiff(f_normal, Forward, Dual, Dual)]

@@ -510,7 +510,9 @@ mod results {
     }
 
     macro_rules! rules {
-        ($($function:ident: $T:ty, $rrule:ident, $frule:ident, $value:expr, $f:ident, $d:ident, $t:ident, $read:expr;)*) => {$(
+        ($(
+        $function:ident: $T:ty, $rrule:ident, $frule:ident, $value:expr, $f:ident, $d:ident, $t:ident, $read:expr;
+    )*) => {$(
             fn $function(c: &$T) -> $T {
                 let value: fn(&$T) -> $T = $value;
                 value(c)
@@ -538,8 +540,10 @@ mod results {
 
     rules! {
         clone: Rc<Cell<f64>>, clone_rrule, clone_frule, |c| c.clone(), of_clone, d_clone, t_clone, |c| c.get();
-        deep: Deep, deep_rrule, deep_frule, |c| Deep { weight: 1.0, ..c.clone() }, of_deep, d_deep, t_deep, |c| c.rows[0].1.get();
-        fixed: Rc<Cell<f64>>, fixed_rrule, fixed_frule, |_| CELL.with(Rc::clone), of_fixed, d_fixed, t_fixed, |c| c.get();
+        deep: Deep, deep_rrule, deep_frule, |c| Deep { weight: 1.0, ..c.clone() },
+        of_deep, d_deep, t_deep, |c| c.rows[0].1.get();
+        fixed: Rc<Cell<f64>>, fixed_rrule, fixed_frule, |_| CELL.with(Rc::clone),
+        of_fixed, d_fixed, t_fixed, |c| c.get();
         weak: Rc<Cell<f64>>, weak_rrule, weak_frule, |c| {
             let own = Rc::new(Cell::new(c.get()));
             WEAK.set(Rc::downgrade(&own));
@@ -606,8 +610,8 @@ mod results {
         x * *other
     }
 
-    /// What several own and nobody can write needs no name of its own in reverse mode. In forward mode owners come and go
-    /// with those of the tangent.
+    /// What several own and nobody can write needs no name of its own in reverse mode. In forward mode owners come and
+    /// go with those of the tangent.
     #[test]
     fn without_cells_are_told_in_forward_mode() {
         assert_eq!(d_plain(3.0, false), (60.0, 90.0));

@@ -34,7 +34,7 @@ fn by_forward(x: f64, y: &[f64], w: &[f64]) -> f64 {
     f_f(x, w[0], y, &w[1..]).1
 }
 
-/// Two lanes of the inner derivative, which are added.
+/// Two batch directions of the inner derivative, which are added.
 #[autodiff(rr2, Reverse, Active, Duplicated, Const, Active)]
 fn by_reverse_twice(x: f64, y: &[f64], w: &[f64]) -> f64 {
     let (mut one, mut two) = (vec![0.0; y.len()], vec![0.0; y.len()]);
@@ -75,8 +75,8 @@ fn batches_inside_and_outside() {
     let mut dy = [0.0; 3];
     let (dx, _) = rr(X, &Y, &mut dy, &W);
     let units: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| f64::from(i == j)));
-    let (_, lanes) = fr3(X, [0.0; 3], &Y, units.each_ref().map(|u| &u[..]), &W);
-    (0..3).for_each(|i| close(lanes[i], dy[i], "fr3"));
+    let (_, tangents) = fr3(X, [0.0; 3], &Y, units.each_ref().map(|u| &u[..]), &W);
+    (0..3).for_each(|i| close(tangents[i], dy[i], "fr3"));
 
     let (mut one, mut two) = ([0.0; 3], [0.0; 3]);
     let ([dx1, dx2], _) = rf2(X, &Y, [&mut one, &mut two], &W, [1.0, 2.0]);

@@ -184,7 +184,8 @@ unsafe fn answered(x: &raw::Raw<'_>) -> f64 {
     x.get(1) * x.get(0)
 }
 
-/// A sound type may have other lengths behind its pointers in each value, and a safe derivative believes nothing of them.
+/// A sound type may have other lengths behind its pointers in each value, and a safe derivative believes nothing of
+/// them.
 #[test]
 fn what_is_behind_raw_pointers_is_not_believed() {
     use raw::Raw;

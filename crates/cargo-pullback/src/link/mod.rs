@@ -60,7 +60,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std_bodies::StdBodies;
 use trace::Trace;
-use work::{Derived, Outcome};
+use work::{Derived, Outcome, Replacements};
 
 /// The first argument of a call that is for a static library and not for a link; its path and the opt-level follow.
 pub const STATIC_LIBRARY: &str = "--pullback-static-library";
@@ -195,52 +195,22 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
         }
     }
     if !failures.is_empty() {
-        // In the order of the source, which rustc does not keep. Several derivatives of one function meet the same
-        // obstacle.
-        failures.sort_by(|a, b| a.place.cmp(&b.place));
-        let mut said: Vec<Rendered> = Vec::new();
-        for failure in failures {
-            if !said.contains(&failure) {
-                trace.sink.put(&Message::Error(failure.clone()));
-                said.push(failure);
-            }
-        }
+        tell(failures, trace);
         return Ok(Finished::Refused);
     }
     let lld = line.uses_lld();
+    let goal = if lld { Goal::Bitcode } else { Goal::Object };
     let effort = native::Effort::of(line);
-    let opened: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
-    let mut calls: HashMap<ModuleId, Vec<_>> = HashMap::new();
-    for (id, replaced) in derived.iter().flat_map(|d| &d.replacements) {
-        calls.entry(*id).or_default().extend(replaced.iter().cloned());
-    }
-    let has_rules = |m: &Member| m.mentions(pullback_abi::ENTRY) || m.mentions(markers::RULE_MARKER);
-    let ruled: Vec<ModuleId> = program.bitcode().iter().filter(|(_, m)| has_rules(m)).map(|(id, _)| *id).collect();
-    for id in ruled {
-        let replaced = rules::replacements(&mut program, id)?;
-        calls.entry(id).or_default().extend(replaced);
-    }
-    // Derivatives join their caller if that is optimised as well as they are to be.
-    let mut joining: HashMap<ModuleId, Vec<Derived>> = HashMap::new();
-    let mut apart: Vec<Apart> = Vec::new();
-    for derived in derived {
-        let optimised = effort.level() >= 2 && program.module(derived.home())?.says_optimised();
-        match derived.caller().filter(|_| optimised) {
-            Some(caller) => joining.entry(caller).or_default().push(derived),
-            None => {
-                let goal = if optimised && lld { Goal::Bitcode } else { Goal::Object };
-                let bytes = derived.module.write_bitcode();
-                apart.push(Apart { home: derived.home(), goal, bytes, subjects: derived.subjects });
-            }
-        }
-    }
+    let calls = replacements(&mut program, &derived)?;
+    let promoted: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
+    let Placed { mut joining, mut apart } = placed(&mut program, derived, effort, goal)?;
     let mut joined: HashMap<ModuleId, Vec<Subject>> = HashMap::new();
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
-    for id in calls.keys().chain(&opened) {
+    for id in calls.keys().chain(&promoted) {
         if changed.contains_key(id) {
             continue;
         }
-        let module = if opened.contains(id) { program.opened(*id)? } else { program.module(*id)?.clone_module() };
+        let module = if promoted.contains(id) { program.promoted(*id)? } else { program.module(*id)?.clone_module() };
         let calls = calls.get(id).map(Vec::as_slice).unwrap_or_default();
         let joining = joining.remove(id).unwrap_or_default();
         let subjects: Vec<Subject> = joining.iter().flat_map(|d| d.subjects.clone()).collect();
@@ -259,10 +229,64 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
     let progress = trace.progress.clone();
     let as_made = trace.debugging.as_made;
     let prelink = Prelink { llvm: &llvm, effort, as_made, cache: cache_directory(".prelink-cache"), progress };
-    let goal = if lld { Goal::Bitcode } else { Goal::Object };
     trace.step("optimise modules", || optimise_all(&program, &prelink, goal, &mut changed, &joined, &mut apart))?;
     put_in_place(line, &program, &changed, &apart, dir)?;
     Ok(Finished::Ready)
+}
+
+/// Write errors to the report, in the order of the source, which rustc does not keep. Several derivatives of one
+/// function meet the same obstacle, which is told once.
+fn tell(mut failures: Vec<Rendered>, trace: &mut Trace) {
+    failures.sort_by(|a, b| a.place.cmp(&b.place));
+    let mut said: Vec<Rendered> = Vec::new();
+    for failure in failures {
+        if !said.contains(&failure) {
+            trace.sink.put(&Message::Error(failure.clone()));
+            said.push(failure);
+        }
+    }
+}
+
+/// What takes the places of the marker calls that ask for these derivatives, and of those in rules.
+fn replacements(program: &mut Program, derived: &[Derived]) -> Result<Replacements> {
+    let mut calls = Replacements::new();
+    for (id, replaced) in derived.iter().flat_map(|d| &d.replacements) {
+        calls.entry(*id).or_default().extend(replaced.iter().cloned());
+    }
+    let has_rules = |m: &Member| m.mentions(pullback_abi::ENTRY) || m.mentions(markers::RULE_MARKER);
+    let ruled: Vec<ModuleId> = program.bitcode().iter().filter(|(_, m)| has_rules(m)).map(|(id, _)| *id).collect();
+    for id in ruled {
+        let replaced = rules::replacements(program, id)?;
+        calls.entry(id).or_default().extend(replaced);
+    }
+    Ok(calls)
+}
+
+/// Where derivatives go.
+struct Placed {
+    /// Into the module of their caller.
+    joining: HashMap<ModuleId, Vec<Derived>>,
+    /// Beside a module.
+    apart: Vec<Apart>,
+}
+
+/// Where derivatives go: into the module of their caller if that is optimised as well as they are to be, else apart.
+/// `goal` is that of the program's modules.
+fn placed(program: &mut Program, derived: Vec<Derived>, effort: native::Effort, goal: Goal) -> Result<Placed> {
+    let mut joining: HashMap<ModuleId, Vec<Derived>> = HashMap::new();
+    let mut apart: Vec<Apart> = Vec::new();
+    for derived in derived {
+        let optimised = effort.level() >= 2 && program.module(derived.home())?.says_optimised();
+        match derived.caller().filter(|_| optimised) {
+            Some(caller) => joining.entry(caller).or_default().push(derived),
+            None => {
+                let goal = if optimised { goal } else { Goal::Object };
+                let bytes = derived.module.write_bitcode();
+                apart.push(Apart { home: derived.home(), goal, bytes, subjects: derived.subjects });
+            }
+        }
+    }
+    Ok(Placed { joining, apart })
 }
 
 /// Derivatives that are a module, or an object, of their own.

@@ -169,7 +169,7 @@ impl Inner {
         d.internalize(&symbols);
         let names = |module: &Module| -> HashSet<String> { module.functions().into_iter().map(|f| f.name).collect() };
         let before = names(w);
-        // What the derivative only declares, since its body was hidden, is what the working copy has.
+        // What the derivative only declares, since its body was taken out, is what the working copy has.
         for declared in d.functions().into_iter().filter(|f| f.is_declaration) {
             if w.find_symbol(&declared.name).is_some_and(|s| !s.is_declaration && s.linkage == Linkage::Internal) {
                 w.set_linkage(&declared.name, Linkage::External)?;

@@ -66,7 +66,7 @@ pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
         }
         for (home, names) in wanted {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let mut part = program.opened(home)?;
+            let mut part = program.promoted(home)?;
             part.retain_reachable(&names)?;
             link_part(copy, part, &names, Callees::Bodies)?;
         }

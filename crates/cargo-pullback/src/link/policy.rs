@@ -7,8 +7,8 @@
 //! thread, say) is never in the list, nor is what moves values that it is given: a derivative would be lost without a
 //! word, and bytes and text may be a float's.
 //!
-//! Functions of the lists are called as they are, with what they are given. Those that [only read](only_reads) it may be
-//! given anything. The others may be given what does not depend on the inputs, see `opaque.rs`.
+//! Functions of the lists are called as they are, with what they are given. Those that [only read](only_reads) it may
+//! be given anything. The others may be given what does not depend on the inputs, see `opaque.rs`.
 
 use super::path::{Home, demangled, is_mangled, names_program};
 use pullback_abi::markers::BOOKKEEPING;
@@ -142,8 +142,8 @@ pub fn keeps(symbol: &str) -> bool {
     is_below_any(path.trim_start_matches(['<', '&']), KEEPS)
 }
 
-/// Whether values of this type stand for something in the world outside: a file, the console. What is written to them is
-/// not in the program's memory.
+/// Whether values of this type stand for something in the world outside: a file, the console. What is written to them
+/// is not in the program's memory.
 pub fn is_outside(ty: &str) -> bool {
     let ty = referred(ty);
     is_below_any(ty, OUTSIDE) && !ty.contains('<') && !may_carry(ty)

@@ -147,7 +147,8 @@ impl Prelink<'_> {
     }
 }
 
-/// A hash of this executable: another driver may make something else of the same module. Where it cannot be read, nothing is the same.
+/// A hash of this executable: another driver may make something else of the same module. Where it cannot be read,
+/// nothing is the same.
 fn driver_hash() -> u64 {
     static HASH: LazyLock<u64> = LazyLock::new(|| {
         let mut hasher = DefaultHasher::new();
@@ -222,7 +223,8 @@ mod tests {
             }}
             !llvm.dbg.cu = !{{!0}}
             !llvm.module.flags = !{{!2}}
-            !0 = distinct !DICompileUnit(language: DW_LANG_Rust, file: !1, isOptimized: {optimised}, emissionKind: LineTablesOnly)
+            !0 = distinct !DICompileUnit(language: DW_LANG_Rust, file: !1, isOptimized: {optimised},
+                                         emissionKind: LineTablesOnly)
             !1 = !DIFile(filename: "f.rs", directory: "")
             !2 = !{{i32 2, !"Debug Info Version", i32 3}}
             "#

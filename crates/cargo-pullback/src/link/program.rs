@@ -37,7 +37,7 @@ pub struct Program {
     /// What of them was asked for so far.
     asked: HashMap<ModuleId, Asked>,
     found: HashMap<String, Option<ModuleId>>,
-    /// The variables of [`Program::opened`] modules, and their functions that ask for derivatives.
+    /// The variables of [`Program::promoted`] modules, and their functions that ask for derivatives.
     owners: HashMap<String, ModuleId>,
 }
 
@@ -149,7 +149,7 @@ impl Program {
     /// A copy of a module of the line in which the variables that only it knows, and its functions that ask for
     /// derivatives, have names by which others can refer to them. What refers to one of them asks for the module to be
     /// replaced by such a copy; see [`Program::owner`].
-    pub fn opened(&mut self, id: ModuleId) -> Result<Module> {
+    pub fn promoted(&mut self, id: ModuleId) -> Result<Module> {
         let mut module = match id {
             // Of a large module one copy is enough: the standard library's are only taken apart.
             ModuleId::Std(_) => self.parse(id)?,
@@ -166,17 +166,17 @@ impl Program {
         Ok(module)
     }
 
-    /// An [`opened`](Program::opened) copy to take derivatives of. Where the module itself is not optimised, the
+    /// A [`promoted`](Program::promoted) copy to take derivatives of. Where the module itself is not optimised, the
     /// run-time library computes its float functions, and so it does in derivatives.
     pub fn working_copy(&mut self, id: ModuleId) -> Result<Module> {
-        let mut module = self.opened(id)?;
+        let mut module = self.promoted(id)?;
         if matches!(id, ModuleId::Line(..)) && !module.says_optimised() {
             module.keep_float_calls();
         }
         Ok(module)
     }
 
-    /// The module that has to be replaced by its [`opened`](Program::opened) copy if this variable is referred to.
+    /// The module that has to be replaced by its [`promoted`](Program::promoted) copy if this variable is referred to.
     pub fn owner(&self, variable: &str) -> Option<ModuleId> {
         self.owners.get(variable).copied()
     }

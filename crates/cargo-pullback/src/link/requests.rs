@@ -87,7 +87,8 @@ impl Reader {
         let version = self.u32(offset)?;
         if version != VERSION {
             bail!(
-                "it has version {version}, and this driver reads version {VERSION}; use `cargo-pullback` and `pullback` of the same release"
+                "it has version {version}, and this driver reads version {VERSION}; use `cargo-pullback` and \
+                 `pullback` of the same release"
             );
         }
         Ok(())

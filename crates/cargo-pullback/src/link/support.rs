@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_library_for_c_exports_the_users_functions() {
-        let script = "{\n  global:\n    slope;\n    __pullback_tape_push;\n    pullback_rt_next_chunk;\n\n  local:\n    *;\n};\n";
+        let script = "{\n  global:\n    slope;\n    __pullback_tape_push;\n    pullback_rt_next_chunk;\n\n  \
+                      local:\n    *;\n};\n";
         let expected = "{\n  global:\n    slope;\n\n  local:\n    *;\n};\n";
         assert_eq!(exported("-Wl,--version-script=", script), expected);
         let apples = "_slope\n___pullback_tape_push\n_pullback_rt_next_chunk\n";

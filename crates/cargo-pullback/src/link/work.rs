@@ -51,10 +51,13 @@ pub enum Outcome {
     Failed(Vec<Rendered>),
 }
 
+/// For each module its marker calls, and the symbols that replace them, or null.
+pub type Replacements = HashMap<ModuleId, Vec<(CallSite, Option<String>)>>;
+
 /// Modules with their derivatives made.
 pub struct Derived {
-    /// For each module its marker calls, and the derivatives' symbols that replace them.
-    pub replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>>,
+    /// The derivatives' symbols, for the marker calls that ask for them.
+    pub replacements: Replacements,
     /// The derivatives and what they need of their own, to be optimised yet.
     pub module: Module,
     /// The names of the derivatives: what is seen of the module from outside.
@@ -126,31 +129,7 @@ pub fn work(
     rules: &Rules,
     trace: &mut Trace,
 ) -> Result<Outcome> {
-    let mut tasks: Vec<Task> = Vec::new();
-    for (id, name) in modules {
-        let module = trace.step("parse", || program.module(*id))?;
-        let tag = tag(name);
-        let asked = trace.step("read requests", || requests(program, *id, &module))?;
-        if !asked.is_empty() {
-            trace.save(&format!("{name}.bc"), || module.write_bitcode());
-        }
-        for (i, asked) in asked.into_iter().enumerate() {
-            // Other modules may have a function of their own of this name.
-            let is_own = module.find_symbol(&asked.shim).is_some_and(|s| s.linkage == Linkage::Internal);
-            let shim = if is_own { format!("{}.{tag}", asked.shim) } else { asked.shim.clone() };
-            let symbol = symbol(&asked, &tag, i);
-            let task = Task::new(*id, &module, asked, shim, symbol);
-            let same = |other: &&mut Task| other.shim == task.shim && other.asked.request == task.asked.request;
-            match tasks.iter_mut().find(same).filter(|_| task.asked.request.split) {
-                // Both sweeps are of one derivative, wherever they are called.
-                Some(same) => {
-                    same.features = same.features.take().filter(|features| task.features.as_ref() == Some(features));
-                    same.calls.extend(task.calls);
-                }
-                None => tasks.push(task),
-            }
-        }
-    }
+    let tasks = tasks(program, modules, trace)?;
     let Some(first) = tasks.first() else { return Ok(Outcome::Unchanged) };
     if trace.debugging.request {
         for task in &tasks {
@@ -167,7 +146,7 @@ pub fn work(
     let name = named.map(|(_, name)| name.clone()).unwrap_or_default();
 
     let (mut whole, mut owners, mut symbols, mut errors) = (None::<Module>, Vec::new(), Vec::new(), Vec::new());
-    let mut replacements: HashMap<ModuleId, Vec<(CallSite, Option<String>)>> = HashMap::new();
+    let mut replacements = Replacements::new();
     let mut groups = Vec::new();
     for tasks in by_features(tasks) {
         groups.extend(make(program, &name, tasks, rules, trace)?);
@@ -201,6 +180,36 @@ pub fn work(
     let module = whole.context("there is no request")?;
     show_optimised(&module, &name, trace)?;
     Ok(Outcome::Derived(Derived { replacements, module, symbols, owners, subjects }))
+}
+
+/// The derivatives that these modules ask for, each once.
+fn tasks(program: &mut Program, modules: &[(ModuleId, String)], trace: &mut Trace) -> Result<Vec<Task>> {
+    let mut tasks: Vec<Task> = Vec::new();
+    for (id, name) in modules {
+        let module = trace.step("parse", || program.module(*id))?;
+        let tag = tag(name);
+        let asked = trace.step("read requests", || requests(program, *id, &module))?;
+        if !asked.is_empty() {
+            trace.save(&format!("{name}.bc"), || module.write_bitcode());
+        }
+        for (i, asked) in asked.into_iter().enumerate() {
+            // Other modules may have a function of their own of this name.
+            let is_own = module.find_symbol(&asked.shim).is_some_and(|s| s.linkage == Linkage::Internal);
+            let shim = if is_own { format!("{}.{tag}", asked.shim) } else { asked.shim.clone() };
+            let symbol = symbol(&asked, &tag, i);
+            let task = Task::new(*id, &module, asked, shim, symbol);
+            let same = |other: &&mut Task| other.shim == task.shim && other.asked.request == task.asked.request;
+            match tasks.iter_mut().find(same).filter(|_| task.asked.request.split) {
+                // Both sweeps are of one derivative, wherever they are called.
+                Some(same) => {
+                    same.features = same.features.take().filter(|features| task.features.as_ref() == Some(features));
+                    same.calls.extend(task.calls);
+                }
+                None => tasks.push(task),
+            }
+        }
+    }
+    Ok(tasks)
 }
 
 /// The requests in groups whose functions have the same target features: in the code of one, a function is inlined if
@@ -293,7 +302,7 @@ fn make(
     trace: &mut Trace,
 ) -> Result<Vec<(Vec<Task>, Attempt)>> {
     let mut inner = Inner::default();
-    let w = trace.step("copy modules", || together(program, &tasks))?;
+    let w = trace.step("copy modules", || working_copy(program, &tasks))?;
     let mut ready = match prepare(program, w, &shims(&tasks), rules, &inner, trace)? {
         Ok(ready) => ready,
         Err(errors) => return Ok(vec![(tasks, Err(errors))]),
@@ -312,7 +321,7 @@ fn make(
         made.push((others, attempt));
     }
     if !asking.is_empty() {
-        let mut w = trace.step("copy modules", || together(program, &asking))?;
+        let mut w = trace.step("copy modules", || working_copy(program, &asking))?;
         let attempt = match inner.make_all(program, &mut w, &shims(&asking), rules, trace)? {
             Ok(()) => match prepare(program, w, &shims(&asking), rules, &inner, trace)? {
                 Ok(ready) => differentiate(ready, name, &asking, trace)?,
@@ -352,7 +361,7 @@ pub fn prepare(
     };
     share_variables(&mut w)?;
     w.internalize(shims);
-    applied.hide(program, &mut w)?;
+    applied.take_bodies(program, &mut w)?;
     w.retain_reachable(shims)?;
     Ok(Ok(Ready { module: w, applied }))
 }
@@ -371,7 +380,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     let modes: Vec<Mode> = tasks.iter().map(|task| task.asked.request.mode).collect();
     trace.step("normalise", || -> Result<()> {
         normalise(&mut w, &shims, &options)?;
-        applied.show(&mut w, &modes, &options)
+        applied.restore_stand_ins(&mut w, &modes, &options)
     })?;
     trace.save(&format!("{name}.normal.ll"), || w.print().into_bytes());
     let mut imported = trace.step("import", || import_functions(w, &shims, &policy_with(&applied)))?;
@@ -432,7 +441,7 @@ fn policy_with(applied: &Applied) -> impl Fn(&str) -> Policy + '_ {
 }
 
 /// One module with the shims of all tasks, under names that are unique, and with what they reach in their own modules.
-fn together(program: &mut Program, tasks: &[Task]) -> Result<Module> {
+fn working_copy(program: &mut Program, tasks: &[Task]) -> Result<Module> {
     let mut parts: BTreeMap<ModuleId, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for task in tasks {
         parts.entry(home(program, task)?).or_default().insert((&task.asked.shim, &task.shim));

@@ -1,4 +1,4 @@
-//! The optimiser takes the payload of an enum apart, byte by byte, since another variant has a number or a bool in its place.
+//! The optimiser takes the payload of an enum apart, byte by byte: another variant has a number or a bool in its place.
 
 use pullback::grad;
 

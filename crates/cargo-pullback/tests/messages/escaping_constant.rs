@@ -1,4 +1,4 @@
-//! A tangent that is a reference to a constant would be a reference to zeros of the derivative's own, which are gone when it returns.
+//! A tangent that refers to a constant would refer to zeros of the derivative's own, which are gone when it returns.
 
 use pullback::{Differentiable, autodiff};
 

@@ -1,9 +1,9 @@
 //! A derivative as a program: what is differentiated again, and checked like any other.
 //!
 //! ```text
-//! primal(a, out)   ─▶   inner(tape, a, a', out, out')   ─▶   outer(a, a', out, out'):  tape = alloca
-//!                                                                                       call inner(tape, a, a', out, out')
-//!                                                                                       call __pullback_tape_drop(tape)
+//! primal(a, out)  ─▶  inner(tape, a, a', out, out')  ─▶  outer(a, a', out, out'):  tape = alloca
+//!                                                                                  call inner(tape, a, a', out, out')
+//!                                                                                  call __pullback_tape_drop(tape)
 //! ```
 //! As with the driver, the engine is told that the inner derivative is to be differentiated, and what that calls of the
 //! run-time support besides its tape is replaced by plain code. The arguments of `outer` are those of the primal and

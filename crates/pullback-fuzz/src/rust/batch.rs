@@ -17,7 +17,8 @@ use std::path::Path;
 pub fn prepare(directory: &Path, pullback: &Path) -> io::Result<()> {
     let package = |name: &str, dependencies: &str| {
         format!(
-            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n[dependencies]\n{dependencies}\n"
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
+             [dependencies]\n{dependencies}\n"
         )
     };
     let workspace = "[workspace]\nmembers = [\"floats\", \"dual\", \"fuzzed\", \"oracle\"]\nresolver = \"3\"\n\n\
@@ -81,7 +82,8 @@ fn main(programs: &[Program], of: &BTreeSet<usize>, side: Side) -> String {
                      let run = |program: usize, seed: u64, check: fn(&floats::Session)| {\n        \
                      if !skip.contains(&program) {\n            ";
             text += &format!(
-                "for point in 0..{POINTS} {{ check(&floats::Session {{ program, seed, point }}); }}\n        }}\n    }};\n"
+                "for point in 0..{POINTS} {{ check(&floats::Session {{ program, seed, point }}); \
+                 }}\n        }}\n    }};\n"
             );
             for number in of {
                 text += &format!("    run({number}, {}, p{number}::check);\n", programs[*number].seed);

@@ -306,8 +306,8 @@ mod tests {
 
     #[test]
     fn errors_name_programs() {
-        let text = "error: cannot differentiate `f_3`: no `f32`\n --> fuzzed/src/p3.rs:8:14\n\nerror: cannot differentiate a closure\n --> \
-                    fuzzed/src/p12.rs:9:1\n\nerror: could not compile `fuzzed`\n";
+        let text = "error: cannot differentiate `f_3`: no `f32`\n --> fuzzed/src/p3.rs:8:14\n\nerror: cannot \
+                    differentiate a closure\n --> fuzzed/src/p12.rs:9:1\n\nerror: could not compile `fuzzed`\n";
         let found = blamed(text, &(0..20).collect());
         assert_eq!(found.iter().map(|(program, _)| *program).collect::<Vec<_>>(), [3, 12]);
         assert!(found[1].1.contains("p12.rs"));

@@ -74,8 +74,8 @@ impl fmt::Display for Report {
                 .map(|kind| self.count(kind));
         write!(
             f,
-            "{} programs: {wrong} wrong, {value} with other values, {panic} with other panics, {crash} crashed, {driver} failures of the \
-             driver, {refused} refused, {invalid} invalid; {} points with panics, {} skipped",
+            "{} programs: {wrong} wrong, {value} with other values, {panic} with other panics, {crash} crashed, \
+             {driver} failures of the driver, {refused} refused, {invalid} invalid; {} points with panics, {} skipped",
             self.checked, self.panics, self.skipped
         )
     }

@@ -63,8 +63,9 @@ impl fmt::Display for Outcome {
         let [values, panics, refusals, _] = self.calls;
         write!(
             f,
-            "{} programs in both profiles: {} ran, {refused} did not build; {values} calls returned, {panics} panicked as the function does, \
-             {refusals} refused; {} invalid, {} speculated; {} faults",
+            "{} programs in both profiles: {} ran, {refused} did not build; \
+             {values} calls returned, {panics} panicked as the function does, {refusals} refused; \
+             {} invalid, {} speculated; {} faults",
             (self.ran + refused as u64) / 2,
             self.ran,
             self.invalid,
@@ -126,7 +127,8 @@ impl Workshop {
         let pullback = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pullback");
         let package = |name: &str, dependencies: &str| {
             format!(
-                "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n[dependencies]\n{dependencies}\n"
+                "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
+                 [dependencies]\n{dependencies}\n"
             )
         };
         let harness = "harness = { path = \"../harness\" }";
@@ -171,7 +173,8 @@ impl Workshop {
         Ok(outcome)
     }
 
-    /// Let the oracle speak. Worlds in which a program is not one that rustc takes are left out; the others are returned.
+    /// Let the oracle speak. Worlds in which a program is not one that rustc takes are left out; the others are
+    /// returned.
     fn ask(&self, mut seeds: BTreeSet<u64>, outcome: &mut Outcome) -> io::Result<BTreeSet<u64>> {
         loop {
             let modules: Vec<(u64, String)> = seeds.iter().map(|seed| (*seed, World::new(*seed).dual())).collect();
@@ -224,7 +227,8 @@ impl Workshop {
                         continue;
                     }
                     progress = true;
-                    // What rustc does not take is a fault as well, of the generator or of the macros; but not where it must not.
+                    // What rustc does not take is a fault as well, of the generator or of the macros; but not where it
+                    // must not.
                     let must_not = || headline.starts_with("error[E0597]") && World::new(seed).is_outlived(number);
                     if headline.contains("bug in Pullback") || headline.starts_with("error[") && !must_not() {
                         outcome.fault(seed, Some(number), profile, error.clone());
@@ -306,8 +310,8 @@ impl Workshop {
         Ok(alone.faults.iter().any(|fault| decides_by_nothing(&fault.text)))
     }
 
-    /// Whether valgrind says so only of what LLVM makes of a derivative. As the engine makes it, in a debug build, every
-    /// decision is one of the program.
+    /// Whether valgrind says so only of what LLVM makes of a derivative. As the engine makes it, in a debug build,
+    /// every decision is one of the program.
     fn is_made_so_by_llvm(&self, seed: u64, number: usize, profile: Profile) -> io::Result<bool> {
         if profile == Profile::Release {
             return Ok(false);
@@ -492,7 +496,8 @@ mod tests {
             (12, String::new()),
             (345, "fn f0() {\n}\nfn form0(\n{\n    grad(f0)\n}\nfn h5() {\n    it\n}\n".to_owned()),
         ];
-        let said = "error: cannot differentiate `f3`: no\n   --> harness/src/lib.rs:1:1\n = note: it is in core/src/ptr.rs, called from programs/src/p12.rs:8:14\n    |\n\
+        let said = "error: cannot differentiate `f3`: no\n   --> harness/src/lib.rs:1:1\n = note: it is in \
+                    core/src/ptr.rs, called from programs/src/p12.rs:8:14\n    |\n\
                     error: cannot differentiate a closure\n --> programs/src/p345.rs:5:1\n\
                     error: it\n --> programs/src/p345.rs:8:1\n";
         let found: Vec<_> = refusals(said, &modules).into_iter().map(|(program, _)| program).collect();

@@ -36,16 +36,20 @@ impl Writer {
             let body = body.replace("(*v)", "v");
             if kind < 2 {
                 self.items += &format!(
-                    "struct Shown{name}<'a>(RefCell<&'a mut Vec<{of}>>);\nimpl std::fmt::Display for Shown{name}<'_> {{\n    \
-                     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\n    let i0 = 0;\n    let _ = i0;\n    let mut r = self.0.borrow_mut();\n    let v: &mut Vec<{of}> = &mut r;\n{body}\
+                    "struct Shown{name}<'a>(RefCell<&'a mut Vec<{of}>>);\nimpl std::fmt::Display for Shown{name}<'_> \
+                     {{\n    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\n    let i0 = \
+                     0;\n    let _ = i0;\n    let mut r = self.0.borrow_mut();\n    let v: &mut Vec<{of}> = &mut r;\n\
+                     {body}\
                      \n    v.extend({value});\n    f.write_str(\"shown\")\n    }}\n}}\n"
                 );
                 return format!("{pad}drop(format!(\"{{}}\", Shown{name}(RefCell::new(&mut {}))));\n", place.text);
             }
             self.items += &format!(
                 "struct Out{name}<'a>(&'a mut Vec<{of}>);\nimpl std::io::Write for Out{name}<'_> {{\n    \
-                 fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {{\n    let i0 = 0;\n    let _ = i0;\n    let v = &mut *self.0;\n{body}\
-                 \n    v.extend({value});\n    Ok(bytes.len())\n    }}\n    fn flush(&mut self) -> std::io::Result<()> {{\n        Ok(())\n    }}\n}}\n"
+                 fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {{\n    let i0 = 0;\n    let _ = i0;\n    \
+                 let v = &mut *self.0;\n{body}\
+                 \n    v.extend({value});\n    Ok(bytes.len())\n    }}\n    fn flush(&mut self) -> std::io::Result<()> \
+                 {{\n        Ok(())\n    }}\n}}\n"
             );
             return format!("{pad}let _ = std::io::Write::write_all(&mut Out{name}(&mut {}), b\"out\");\n", place.text);
         }
@@ -88,23 +92,28 @@ impl Writer {
                 let held = if guarded { "let _ = &guard; " } else { "" };
                 let guard_type = if guarded {
                     format!(
-                        "@real struct Guard{name}<'a>(&'a [F]);\n@real impl Drop for Guard{name}<'_> {{ fn drop(&mut self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
+                        "@real struct Guard{name}<'a>(&'a [F]);\n@real impl Drop for Guard{name}<'_> {{ fn drop(&mut \
+                         self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
                     )
                 } else {
                     String::new()
                 };
                 let memory = if self.rng.chance(30) { "_: Memory, " } else { "" };
                 self.items += &format!(
-                    "fn h{name}(v: &[F], a: F) -> F {{\n    {first}{forward}let mut s = c(0.0);\n    for w in v {{ s += *w * a; }}\n    s\n}}\n{guard_type}\
+                    "fn h{name}(v: &[F], a: F) -> F {{\n    {first}{forward}let mut s = c(0.0);\n    for w in v {{ s \
+                     += *w * a; }}\n    s\n}}\n{guard_type}\
                      @real #[rrule(for = h{name})]\n\
-                     @real fn h{name}_rrule<'a>({memory}v: &'a [F], a: F) -> (F, impl Fn(F, &mut [F]) -> F + use<'a>) {{\n\
+                     @real fn h{name}_rrule<'a>({memory}v: &'a [F], a: F) -> (F, impl Fn(F, \
+                     &mut [F]) -> F + use<'a>) {{\n\
                      @real     {guard_}let value = h{name}(v, a);\n\
-                     @real     (value, move |dy, dv: &mut [F]| {{ {held}{backward}let mut da = 0.0; for (d, w) in dv.iter_mut().zip(v) {{ *d += dy * a; da += dy * *w; }} da }})\n@real }}\n",
+                     @real     (value, move |dy, dv: &mut [F]| {{ {held}{backward}let mut da = 0.0; \
+                     for (d, w) in dv.iter_mut().zip(v) {{ *d += dy * a; da += dy * *w; }} da }})\n@real }}\n",
                     guard_ = guard.replace("\n    ", " "),
                 );
                 if self.rng.chance(40) {
                     self.items += &format!(
-                        "@real #[frule(for = h{name})]\n@real fn h{name}_frule(v: &[F], dv: &[F], a: F, da: F) -> (F, F) {{ (h{name}(v, a), v.iter().zip(dv).map(|(v, dv)| *dv * a + *v * da).sum()) }}\n"
+                        "@real #[frule(for = h{name})]\n@real fn h{name}_frule(v: &[F], dv: &[F], a: F, da: F) -> (F, \
+                         F) {{ (h{name}(v, a), v.iter().zip(dv).map(|(v, dv)| *dv * a + *v * da).sum()) }}\n"
                     );
                 }
                 format!("{pad}let t{name} = {scale};\n{pad}acc += h{name}(&{}[..], t{name});\n", vector.text)
@@ -112,7 +121,8 @@ impl Writer {
             _ => {
                 let guard_type = if guarded {
                     format!(
-                        "@real struct Guard{name}(Vec<usize>);\n@real impl Drop for Guard{name} {{ fn drop(&mut self) {{ eye(&[&self.0]); {on_drop} }} }}\n"
+                        "@real struct Guard{name}(Vec<usize>);\n@real impl Drop for Guard{name} {{ fn drop(&mut self) \
+                         {{ eye(&[&self.0]); {on_drop} }} }}\n"
                     )
                 } else {
                     String::new()
@@ -123,11 +133,13 @@ impl Writer {
                     (String::new(), "")
                 };
                 self.items += &format!(
-                    "fn h{name}(a: F, n: usize) -> F {{\n    {first}{forward}a * a * c((n % 3) as f64)\n}}\n{guard_type}\
+                    "fn h{name}(a: F, n: usize) -> F {{\n    {first}{forward}a * a * c((n % 3) as f64)\n}}\n\
+                     {guard_type}\
                      @real #[rrule(for = h{name})]\n\
                      @real fn h{name}_rrule(a: F, n: usize) -> (F, impl Fn(F) -> (F, NoTangent)) {{\n\
                      @real     {guard}let value = h{name}(a, n);\n\
-                     @real     (value, move |dy| {{ {held}{backward}(dy * 2.0 * a * c((n % 3) as f64), NoTangent) }})\n@real }}\n"
+                     @real     (value, move |dy| {{ {held}{backward}(dy * 2.0 * a * c((n % 3) as f64), \
+                     NoTangent) }})\n@real }}\n"
                 );
                 let number = self.number();
                 format!("{pad}let t{name} = ({scale}, {number});\n{pad}acc += h{name}(t{name}.0, t{name}.1);\n")

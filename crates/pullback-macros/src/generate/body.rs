@@ -2,21 +2,23 @@
 //! return.
 //!
 //! ```text
-//! let shim: fn(*const _, *mut _) = |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
-//! let [mut d0_0] = [d_y];                                     // one binding for each lane of each shadow
-//! let (mut aside, mut congruence) = (Aside::default(), Congruence::default());
-//! check("y", &y, &d0_0, Some(&aside), (&congruence, 0));      // panics if a shadow does not fit; nothing is written yet
-//! let s0_0 = writable("y", &mut d0_0, &aside);                // its place
-//! aside.assert_alone();                                       // panics if something else sees what is put aside
-//! let mut d1_0 = zero(&x);                                    // the gradient of an `Active` argument, checked as the others are
-//! congruence.assert_congruent();                              // panics if shared memory has other names in the shadows
-//! if disowns(…) { congruence.assert_owned() }                 // forward mode: panics if owners may go behind the back of a shadow
-//! let a0 = ManuallyDrop::new(y);                              // from here on the arguments belong to the primal
+//! let shim: fn(*const _, *mut _) =
+//!     |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
+//! let [mut d0_0] = [d_y];                                   // one binding for each batch direction of each shadow
+//! let (mut masked, mut congruence) = (Masked::default(), Congruence::default());
+//! check("y", &y, &d0_0, Some(&masked), (&congruence, 0));   // panics if a shadow does not fit, before all writes
+//! let s0_0 = writable("y", &mut d0_0, &masked);             // its place
+//! masked.assert_alone();                                    // panics if something else sees what is masked
+//! let mut d1_0 = zero(&x);                                  // the gradient of an `Active` argument, checked as well
+//! congruence.assert_congruent();                            // panics if the shadows have other names of memory
+//! if disowns(…) { congruence.assert_owned() }               // forward mode: panics if owners without shadow may go
+//! let a0 = ManuallyDrop::new(y);                            // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! let mut tape = Tape::new();
-//! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) }  // it may have to be put back, see `rt::saved`
-//! if !aside.is_empty() { Aside::reaches(…); aside.clear() }   // see `Aside`: what a shadow's enums hold beside floats
-//! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))(&mut tape, &a0, &mut d0_0, &mut out, …);
+//! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) } // it may have to be put back, see `rt::saved`
+//! if !masked.is_empty() { Masked::reaches(…); masked.clear() } // what a shadow's enums hold beside floats
+//! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))
+//!     (&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
 //! The shim is a closure because a nested function could use neither the generics around it nor `Self`. It captures
 //! nothing, so it is a plain function to the driver.
@@ -40,12 +42,12 @@ struct Body<'a> {
     result: Type,
     /// The places of the arguments.
     arguments: Vec<Ident>,
-    /// For each argument and then the result, its shadow places, one for each lane.
-    lanes: Vec<Vec<Ident>>,
+    /// For each argument and then the result, its shadow places, one for each batch direction.
+    shadows: Vec<Vec<Ident>>,
     /// The place of the result.
     out: Ident,
     tape: Ident,
-    aside: Ident,
+    masked: Ident,
     congruence: Ident,
     constants: Ident,
     shim: Ident,
@@ -53,16 +55,17 @@ struct Body<'a> {
 
 pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
     let count = plan.function.arguments.len();
-    let lanes = plan.attribute.width.lanes();
+    let directions = plan.attribute.width.directions();
+    let shadows = |index| (0..directions).map(|number| local(&format!("d{index}_{number}"))).collect();
     let body = Body {
         plan,
         signature,
         result: plan.function.result.clone().unwrap_or_else(|| parse_quote!(())),
         arguments: (0..count).map(|index| local(&format!("a{index}"))).collect(),
-        lanes: (0..=count).map(|index| (0..lanes).map(|lane| local(&format!("d{index}_{lane}"))).collect()).collect(),
+        shadows: (0..=count).map(shadows).collect(),
         out: local("out"),
         tape: local("tape"),
-        aside: local("aside"),
+        masked: local("masked"),
         congruence: local("congruence"),
         constants: local("constants"),
         shim: local("shim"),
@@ -81,23 +84,40 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
     }
 }
 
+/// What the derivative is called with.
+#[derive(Default)]
+struct Passed {
+    /// The arguments of the call.
+    values: Vec<TokenStream>,
+    /// Those of them that are shadows.
+    reached: Vec<TokenStream>,
+    /// In reverse mode, the places of notes of the shadows, and what writes these.
+    places: Vec<TokenStream>,
+    notes: Vec<TokenStream>,
+}
+
+impl Passed {
+    fn shadow(&mut self, pointer: TokenStream) {
+        self.values.push(pointer.clone());
+        self.reached.push(pointer);
+    }
+}
+
 /// A name that cannot collide with the user's.
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
 impl Body<'_> {
-    /// The shadows as one binding for each lane, each checked against its primal.
+    /// The shadows as one binding for each batch direction, each checked against its primal, and all else that is
+    /// checked before anything is written.
     fn checks(&self) -> TokenStream {
-        let aside = &self.aside;
-        let (mut tokens, noting) = match self.plan.attribute.mode {
-            Mode::Forward => (quote!(), quote!(::core::option::Option::None)),
-            Mode::Reverse => (
-                quote!(let mut #aside = ::pullback::__private::Aside::default();),
-                quote!(::core::option::Option::Some(&#aside)),
-            ),
-        };
-        let congruence = &self.congruence;
+        let Body { masked, congruence, .. } = self;
+        let mode = self.plan.attribute.mode;
+        let mut tokens = TokenStream::new();
+        if mode == Mode::Reverse {
+            tokens.extend(quote!(let mut #masked = ::pullback::__private::Masked::default();));
+        }
         if self.has_shadows() {
             // SAFETY: S41, the derivative is `unsafe`: its caller answers for what is behind raw pointers.
             tokens.extend(if self.signature.is_unsafe {
@@ -106,56 +126,11 @@ impl Body<'_> {
                 quote!(let mut #congruence = ::pullback::__private::Congruence::default();)
             });
         }
-        let lanes = self.plan.attribute.width.lanes();
-        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
-            let Some(Shadow { parameters, passing, ty, change }) = &self.signature.shadows[index] else { continue };
-            let (name, bindings) = (&argument.name, &self.lanes[index]);
-            let label = &argument.label;
-            tokens.extend(match (&parameters[..], passing) {
-                ([stacked], Passing::Stacked) => {
-                    let split = match as_reference(&argument.ty) {
-                        Some(reference) if reference.mutability.is_some() => quote!(unstack_mut),
-                        _ => quote!(unstack),
-                    };
-                    quote!(let [#(mut #bindings),*] = ::pullback::__private::#split::<_, #lanes>(#label, #name.len(), #stacked);)
-                }
-                ([one], _) if matches!(self.plan.attribute.width, Width::Batch(_)) => {
-                    quote!(let [#(mut #bindings),*] = #one;)
-                }
-                (each, _) => quote!(#(let mut #bindings = #each;)*),
-            });
-            let shadow = match passing {
-                Passing::Reference => quote!(*),
-                Passing::Value | Passing::Stacked => quote!(),
-            };
-            let span = argument.ty.span();
-            if let Some(change) = change {
-                let primal = &argument.ty;
-                tokens.extend(quote_spanned!(span=> ::pullback::__private::shadow_of::<#primal, #ty, #change>();));
-            }
-            // SAFETY: S7, the shadow's type is the argument's, but for references that were made mutable, and types in
-            // which they were: of those it is said above.
-            for (lane, binding) in bindings.iter().enumerate() {
-                let check = quote_spanned! {span=>
-                    ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #lane))
-                };
-                // Not with the user's span: the block is not the user's, who may forbid them.
-                tokens.extend(quote!(unsafe { #check };));
-            }
+        for index in 0..self.arguments.len() {
+            tokens.extend(self.checked(index));
         }
-        for (argument, _) in
-            self.plan.function.arguments.iter().zip(&self.plan.roles).filter(|(_, r)| **r == Role::Const)
-        {
-            let (label, name, ty) = (&argument.label, &argument.name, &argument.ty);
-            if self.has_shadows() {
-                tokens.extend(quote! {{
-                    #[allow(unused_imports)]
-                    use ::pullback::__private::AnyLayout as _;
-                    ::pullback::__private::LayoutOf::<#ty>::name(#label, &#name, &#congruence);
-                }});
-            }
-        }
-        match self.plan.attribute.mode {
+        tokens.extend(self.named());
+        match mode {
             Mode::Reverse => {
                 tokens.extend(self.written());
                 tokens.extend(self.zeros());
@@ -165,7 +140,7 @@ impl Body<'_> {
         if self.has_shadows() {
             tokens.extend(quote!(#congruence.assert_congruent();));
         }
-        if self.has_shadows() && self.plan.attribute.mode == Mode::Forward {
+        if self.has_shadows() && mode == Mode::Forward {
             let (shim, request) = (&self.shim, self.request());
             // SAFETY: S40, the driver puts an address in the place of the marker.
             tokens.extend(quote! {
@@ -177,15 +152,82 @@ impl Body<'_> {
         tokens
     }
 
+    /// The shadows of an argument, bound and checked.
+    fn checked(&self, index: usize) -> TokenStream {
+        let Some(Shadow { parameters, passing, ty, change }) = &self.signature.shadows[index] else {
+            return TokenStream::new();
+        };
+        let Body { masked, congruence, .. } = self;
+        let (argument, bindings) = (&self.plan.function.arguments[index], &self.shadows[index]);
+        let (name, label, span) = (&argument.name, &argument.label, argument.ty.span());
+        let noting = match self.plan.attribute.mode {
+            Mode::Forward => quote!(::core::option::Option::None),
+            Mode::Reverse => quote!(::core::option::Option::Some(&#masked)),
+        };
+        let mut tokens = match (&parameters[..], passing) {
+            ([stacked], Passing::Stacked) => {
+                let split = match as_reference(&argument.ty) {
+                    Some(reference) if reference.mutability.is_some() => quote!(unstack_mut),
+                    _ => quote!(unstack),
+                };
+                let directions = self.plan.attribute.width.directions();
+                quote! {
+                    let [#(mut #bindings),*] =
+                        ::pullback::__private::#split::<_, #directions>(#label, #name.len(), #stacked);
+                }
+            }
+            ([one], _) if matches!(self.plan.attribute.width, Width::Batch(_)) => {
+                quote!(let [#(mut #bindings),*] = #one;)
+            }
+            (each, _) => quote!(#(let mut #bindings = #each;)*),
+        };
+        let shadow = match passing {
+            Passing::Reference => quote!(*),
+            Passing::Value | Passing::Stacked => quote!(),
+        };
+        if let Some(change) = change {
+            let primal = &argument.ty;
+            tokens.extend(quote_spanned!(span=> ::pullback::__private::shadow_of::<#primal, #ty, #change>();));
+        }
+        // SAFETY: S7, the shadow's type is the argument's, but for references that were made mutable, and types in
+        // which they were: of those it is said above.
+        for (direction, binding) in bindings.iter().enumerate() {
+            let check = quote_spanned! {span=>
+                ::pullback::__private::check(#label, &#name, & #shadow #binding, #noting, (&#congruence, #direction))
+            };
+            // Not with the user's span: the block is not the user's, who may forbid them.
+            tokens.extend(quote!(unsafe { #check };));
+        }
+        tokens
+    }
+
+    /// The names of shared memory that `Const` arguments reach.
+    fn named(&self) -> TokenStream {
+        if !self.has_shadows() {
+            return TokenStream::new();
+        }
+        let congruence = &self.congruence;
+        let arguments = self.plan.function.arguments.iter().zip(&self.plan.roles);
+        let constants = arguments.filter(|(_, role)| **role == Role::Const).map(|(argument, _)| {
+            let (label, name, ty) = (&argument.label, &argument.name, &argument.ty);
+            quote! {{
+                #[allow(unused_imports)]
+                use ::pullback::__private::AnyLayout as _;
+                ::pullback::__private::LayoutOf::<#ty>::name(#label, &#name, &#congruence);
+            }}
+        });
+        constants.collect()
+    }
+
     /// Whether all that carries no derivative can be taken out of the tangents.
     fn examined(&self) -> TokenStream {
         let (mut tokens, congruence) = (TokenStream::new(), &self.congruence);
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             if self.signature.shadows[index].is_some() {
-                let (label, name, lanes) = (&argument.label, &argument.name, &self.lanes[index]);
+                let (label, name, shadows) = (&argument.label, &argument.name, &self.shadows[index]);
                 // SAFETY: S1 and S7, the shadow was checked.
                 let examined = quote_spanned! {argument.ty.span()=>
-                    #(::pullback::__private::Constants::examine(#label, &#name, &raw mut #lanes, &#congruence);)*
+                    #(::pullback::__private::Constants::examine(#label, &#name, &raw mut #shadows, &#congruence);)*
                 };
                 tokens.extend(quote!(unsafe { #examined }));
             }
@@ -205,21 +247,21 @@ impl Body<'_> {
 
     /// The places of the shadows that are written, which nothing but the derivative sees.
     fn written(&self) -> TokenStream {
-        let aside = &self.aside;
+        let masked = &self.masked;
         let mut tokens = TokenStream::new();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             let Some(Shadow { passing, .. }) = &self.signature.shadows[index] else { continue };
             let (label, span) = (&argument.label, argument.ty.span());
             let by_reference = matches!(passing, Passing::Reference).then(|| quote!(*));
-            for (number, lane) in self.lanes[index].iter().enumerate() {
-                let shadow = local(&format!("s{index}_{number}"));
+            for (direction, shadow) in self.shadows[index].iter().enumerate() {
+                let place = local(&format!("s{index}_{direction}"));
                 tokens.extend(quote_spanned! {span=>
-                    let #shadow = ::pullback::__private::writable(#label, &mut #by_reference #lane, &#aside);
+                    let #place = ::pullback::__private::writable(#label, &mut #by_reference #shadow, &#masked);
                 });
             }
         }
         if !tokens.is_empty() {
-            tokens.extend(quote!(#aside.assert_alone();));
+            tokens.extend(quote!(#masked.assert_alone();));
         }
         tokens
     }
@@ -227,17 +269,18 @@ impl Body<'_> {
     /// The gradients of `Active` arguments, which are zeros: whoever makes one may panic, so the arguments still belong
     /// to the derivative, which drops them then.
     fn zeros(&self) -> TokenStream {
-        let (mut tokens, Body { aside, congruence, .. }) = (TokenStream::new(), self);
+        let (mut tokens, Body { masked, congruence, .. }) = (TokenStream::new(), self);
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             if self.plan.roles[index] != Role::Active {
                 continue;
             }
-            let (label, name, lanes, span) = (&argument.label, &argument.name, &self.lanes[index], argument.ty.span());
-            tokens.extend(quote_spanned!(span=> #(let mut #lanes = ::pullback::__private::zero(&#name);)*));
+            let (label, name, span) = (&argument.label, &argument.name, argument.ty.span());
+            let shadows = &self.shadows[index];
+            tokens.extend(quote_spanned!(span=> #(let mut #shadows = ::pullback::__private::zero(&#name);)*));
             // SAFETY: S7, a zero has the type of its value.
-            for (number, lane) in lanes.iter().enumerate() {
+            for (direction, shadow) in shadows.iter().enumerate() {
                 let check = quote_spanned! {span=> ::pullback::__private::check(
-                    #label, &#name, &#lane, ::core::option::Option::Some(&#aside), (&#congruence, #number),
+                    #label, &#name, &#shadow, ::core::option::Option::Some(&#masked), (&#congruence, #direction),
                 )};
                 tokens.extend(quote!(unsafe { #check };));
             }
@@ -251,13 +294,13 @@ impl Body<'_> {
         let Body { congruence, constants, .. } = self;
         let mut taken = TokenStream::new();
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
-            let (name, place, lanes) = (&argument.name, &self.arguments[index], &self.lanes[index]);
+            let (name, place, shadows) = (&argument.name, &self.arguments[index], &self.shadows[index]);
             tokens.extend(quote!(let #place = ::core::mem::ManuallyDrop::new(#name);));
             // A tangent that is passed by value is moved into the derivative, as its primal is.
             if self.plan.attribute.mode == Mode::Forward && self.plan.roles[index] != Role::Const {
-                tokens.extend(quote!(#(let mut #lanes = ::core::mem::ManuallyDrop::new(#lanes);)*));
+                tokens.extend(quote!(#(let mut #shadows = ::core::mem::ManuallyDrop::new(#shadows);)*));
                 taken.extend(quote_spanned! {argument.ty.span()=>
-                    #(#constants.take(&*#place, &raw mut *#lanes, &#congruence);)*
+                    #(#constants.take(&*#place, &raw mut *#shadows, &#congruence);)*
                 });
             }
         }
@@ -274,32 +317,32 @@ impl Body<'_> {
 
     /// The place of the result, and of its shadows.
     fn result_places(&self) -> TokenStream {
-        let Body { out, result, aside, .. } = self;
-        let lanes = &self.lanes[self.arguments.len()];
+        let Body { out, result, masked, .. } = self;
+        let shadows = &self.shadows[self.arguments.len()];
         let span = result.span();
-        let shadows = match self.plan.result {
+        let made = match self.plan.result {
             ResultRole::Const => quote!(),
             ResultRole::One(_) => {
                 quote_spanned! {span=>
-                    #(let mut #lanes = <#result as ::pullback::ActiveResult>::ONE;)*
-                    #(::pullback::__private::seed(&#lanes, &#aside);)*
+                    #(let mut #shadows = <#result as ::pullback::ActiveResult>::ONE;)*
+                    #(::pullback::__private::seed(&#shadows, &#masked);)*
                 }
             }
             ResultRole::Seeded(_) => {
                 let seed = &self.signature.seed;
                 let pattern = match self.plan.attribute.width {
-                    Width::Single => quote!(#(mut #lanes)*),
-                    Width::Batch(_) => quote!([#(mut #lanes),*]),
+                    Width::Single => quote!(#(mut #shadows)*),
+                    Width::Batch(_) => quote!([#(mut #shadows),*]),
                 };
-                quote_spanned!(span=> let #pattern = #seed; #(::pullback::__private::seed(&#lanes, &#aside);)*)
+                quote_spanned!(span=> let #pattern = #seed; #(::pullback::__private::seed(&#shadows, &#masked);)*)
             }
             ResultRole::Tangent(_) => quote! {
-                #(let mut #lanes = ::core::mem::MaybeUninit::<#result>::uninit();)*
+                #(let mut #shadows = ::core::mem::MaybeUninit::<#result>::uninit();)*
             },
         };
         quote! {
             let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
-            #shadows
+            #made
         }
     }
 
@@ -335,18 +378,18 @@ impl Body<'_> {
     }
 
     /// A call of the shim that never happens gives its arguments their types, lifetimes included. So do calls of the
-    /// function with the shadows, one for each lane, for the tangents of its result: a tangent lives as long as the
-    /// result that the function would have of the shadows.
+    /// function with the shadows, one for each batch direction, for the tangents of its result: a tangent lives as long
+    /// as the result that the function would have of the shadows.
     fn types(&self) -> TokenStream {
         let Body { arguments, out, shim, .. } = self;
         let path = self.path();
         let tangents = matches!(self.plan.result, ResultRole::Tangent(_)).then(|| {
-            let lanes = 0..self.plan.attribute.width.lanes();
-            let calls = lanes.map(|lane| {
+            let directions = 0..self.plan.attribute.width.directions();
+            let calls = directions.map(|direction| {
                 let places = arguments.iter().enumerate().map(|(index, argument)| {
-                    if self.plan.roles[index] == Role::Const { argument } else { &self.lanes[index][lane] }
+                    if self.plan.roles[index] == Role::Const { argument } else { &self.shadows[index][direction] }
                 });
-                let tangent = &self.lanes[arguments.len()][lane];
+                let tangent = &self.shadows[arguments.len()][direction];
                 quote!(#tangent.write(#path(#(::core::ptr::read(&raw const *#places)),*));)
             });
             // SAFETY: S21, this is never executed.
@@ -362,57 +405,22 @@ impl Body<'_> {
 
     /// The request, and the call of the derivative.
     fn call(&self) -> TokenStream {
-        let Body { arguments, out, tape, aside, shim, .. } = self;
+        let Body { out, tape, masked, shim, constants, congruence, .. } = self;
         let request = self.request();
         let derivative = local("derivative");
-        let mut values = Vec::new();
-        let tape_binding = (self.plan.attribute.mode == Mode::Reverse).then(|| {
-            values.push(quote!((&raw mut #tape).cast::<()>()));
-            quote!(let mut #tape = ::pullback::__private::Tape::new();)
-        });
-        let place_of = |lane: &Ident| quote!((&raw mut #lane).cast::<()>());
-        let (mut places, mut notes, mut reached) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, place) in arguments.iter().enumerate() {
-            values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
-            let lanes = self.lanes[index].iter();
-            let span = self.plan.function.arguments[index].ty.span();
-            match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
-                (Role::Const, _, _) => {}
-                (_, Mode::Reverse, Some(_)) => {
-                    for (number, _) in lanes.enumerate() {
-                        let (shadow, note) =
-                            (local(&format!("s{index}_{number}")), local(&format!("n{index}_{number}")));
-                        places.push(quote!(let mut #note = ::core::mem::MaybeUninit::uninit();));
-                        notes.push(quote_spanned!(span=> ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);));
-                        values.push(quote!(#shadow));
-                        reached.push(quote!(#shadow));
-                    }
-                }
-                _ => {
-                    let shadows: Vec<TokenStream> = lanes.map(place_of).collect();
-                    values.extend(shadows.iter().cloned());
-                    reached.extend(shadows);
-                }
-            }
-        }
-        values.push(quote!(#out.as_mut_ptr().cast::<()>()));
-        if self.plan.result != ResultRole::Const {
-            let lanes = self.lanes[arguments.len()].iter();
-            let places: Vec<TokenStream> = lanes.map(place_of).collect();
-            values.extend(places.iter().cloned());
-            reached.extend(places);
-        }
+        let Passed { values, reached, places, notes } = self.passed();
         let pointers = values.iter().map(|_| quote!(*mut ()));
-        let (clear, done) = match self.plan.attribute.mode {
-            Mode::Forward => (quote!(), quote!()),
+        let (made, clear, done) = match self.plan.attribute.mode {
+            Mode::Forward => (quote!(), quote!(), quote!()),
             Mode::Reverse => (
+                quote!(let mut #tape = ::pullback::__private::Tape::new();),
                 quote! {
-                    if !#aside.is_empty() {
-                        #(::pullback::__private::Aside::reaches_bookkeeping(#reached);)*
-                        #aside.clear();
+                    if !#masked.is_empty() {
+                        #(::pullback::__private::Masked::reaches_bookkeeping(#reached);)*
+                        #masked.clear();
                     }
                 },
-                quote!(::core::mem::drop(#tape); ::core::mem::drop(#aside);),
+                quote!(::core::mem::drop(#tape); ::core::mem::drop(#masked);),
             ),
         };
         let notes = (!notes.is_empty()).then(|| {
@@ -423,15 +431,14 @@ impl Body<'_> {
             }
         });
         let completed = matches!(self.plan.result, ResultRole::Tangent(_)).then(|| {
-            let (lanes, constants) = (&self.lanes[arguments.len()], &self.constants);
-            let congruence = &self.congruence;
-            quote!(#(#constants.complete(#out.as_ptr(), #lanes.as_mut_ptr(), &#congruence);)*)
+            let shadows = &self.shadows[self.arguments.len()];
+            quote!(#(#constants.complete(#out.as_ptr(), #shadows.as_mut_ptr(), &#congruence);)*)
         });
         // SAFETY: S40, the driver puts a function with this signature in the place of the marker. All shadows were
-        // checked (S1, S3 to S6); they and the notes stay where they are until the tape and what is put aside are
+        // checked (S1, S3 to S6); they and the notes stay where they are until the tape and what is masked are
         // dropped below (S12, S23).
         quote! {
-            #tape_binding
+            #made
             unsafe {
                 #(#places)*
                 #clear
@@ -446,10 +453,44 @@ impl Body<'_> {
         }
     }
 
+    /// What the derivative is called with.
+    fn passed(&self) -> Passed {
+        let Body { arguments, out, tape, .. } = self;
+        let mut passed = Passed::default();
+        if self.plan.attribute.mode == Mode::Reverse {
+            passed.values.push(quote!((&raw mut #tape).cast::<()>()));
+        }
+        let place_of = |shadow: &Ident| quote!((&raw mut #shadow).cast::<()>());
+        for (index, place) in arguments.iter().enumerate() {
+            passed.values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
+            let (shadows, span) = (&self.shadows[index], self.plan.function.arguments[index].ty.span());
+            match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
+                (Role::Const, _, _) => {}
+                (_, Mode::Reverse, Some(_)) => {
+                    for direction in 0..shadows.len() {
+                        let shadow = local(&format!("s{index}_{direction}"));
+                        let note = local(&format!("n{index}_{direction}"));
+                        passed.places.push(quote!(let mut #note = ::core::mem::MaybeUninit::uninit();));
+                        passed.notes.push(quote_spanned! {span=>
+                            ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);
+                        });
+                        passed.shadow(quote!(#shadow));
+                    }
+                }
+                _ => shadows.iter().map(place_of).for_each(|place| passed.shadow(place)),
+            }
+        }
+        passed.values.push(quote!(#out.as_mut_ptr().cast::<()>()));
+        if self.plan.result != ResultRole::Const {
+            self.shadows[arguments.len()].iter().map(place_of).for_each(|place| passed.shadow(place));
+        }
+        passed
+    }
+
     fn request(&self) -> TokenStream {
         let Plan { attribute, function, .. } = self.plan;
         let mode = abi::mode(attribute.mode);
-        let width = attribute.width.lanes() as u32;
+        let width = attribute.width.directions() as u32;
         let flags = if attribute.options.strong_zero { Request::STRONG_ZERO } else { 0 };
         let name = function.name.to_string();
         let arguments = function.arguments.iter().zip(&self.plan.roles).map(|(argument, role)| {
@@ -506,17 +547,19 @@ impl Body<'_> {
     /// What the derivative returns.
     fn returned(&self) -> TokenStream {
         let Body { out, signature, .. } = self;
-        let result_lanes = &self.lanes[self.arguments.len()];
+        let result_shadows = &self.shadows[self.arguments.len()];
         let batch = matches!(self.plan.attribute.width, Width::Batch(_));
-        let in_lanes = |values: Vec<TokenStream>| if batch { quote!([#(#values),*]) } else { quote!(#(#values)*) };
-        let tangents: Vec<TokenStream> = result_lanes.iter().map(|lane| quote!(#lane.assume_init())).collect();
+        let by_direction = |values: Vec<TokenStream>| if batch { quote!([#(#values),*]) } else { quote!(#(#values)*) };
+        let tangents: Vec<TokenStream> = result_shadows.iter().map(|shadow| quote!(#shadow.assume_init())).collect();
         let values: Vec<TokenStream> = signature
             .returned
             .iter()
             .map(|value| match value {
-                Returned::Gradient(index) => in_lanes(self.lanes[*index].iter().map(|lane| quote!(#lane)).collect()),
+                Returned::Gradient(index) => {
+                    by_direction(self.shadows[*index].iter().map(|shadow| quote!(#shadow)).collect())
+                }
                 Returned::Primal => quote!(#out.assume_init()),
-                Returned::Tangent => in_lanes(tangents.clone()),
+                Returned::Tangent => by_direction(tangents.clone()),
                 Returned::PrimalAndTangents => quote!([#out.assume_init(), #(#tangents),*]),
             })
             .collect();

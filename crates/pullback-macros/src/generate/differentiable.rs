@@ -77,7 +77,11 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
             }
 
             #[allow(unused_variables, clippy::all)]
-            unsafe fn floats<__Visitor: ::pullback::__private::VisitFloats>(&self, shadow: *mut Self, visit: &mut __Visitor) {
+            unsafe fn floats<__Visitor: ::pullback::__private::VisitFloats>(
+                &self,
+                shadow: *mut Self,
+                visit: &mut __Visitor,
+            ) {
                 // SAFETY: S36, asked of the caller.
                 unsafe { #floats }
             }
@@ -229,7 +233,10 @@ fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type, definition: &Ty
         #[allow(unused_imports)]
         use ::pullback::__private::NoClone as _;
         ::pullback::__private::Field::unknown(#offset, #bytes)
-            .with_clone(::pullback::__private::CloneOf::<#ty>::CLONE.is_some() && !::pullback::__private::is_token::<#ty>())
+            .with_clone(
+                    ::pullback::__private::CloneOf::<#ty>::CLONE.is_some()
+                        && !::pullback::__private::is_token::<#ty>()
+                )
             .with_drop(::core::mem::needs_drop::<#ty>())
             #of
     }}
@@ -265,8 +272,8 @@ fn check(definition: &TypeDef) -> TokenStream {
                     quote_spanned!(ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
                 },
             );
-            // All fields there are, of the types that were seen: an attribute below the derive may have changed them. (A
-            // reference would be coerced.)
+            // All fields there are, of the types that were seen: an attribute below the derive may have changed them.
+            // (A reference would be coerced.)
             let members = fields.iter().map(|field| &field.member);
             let types = fields.iter().map(|Field { member, ty, .. }| {
                 let place = quote!(&raw const self.#member);

@@ -12,7 +12,7 @@ pub fn describe(plan: &Plan, signature: &Signature) -> String {
     let mode = attribute.mode.word();
     let batch = match attribute.width {
         Width::Single => String::new(),
-        Width::Batch(lanes) => format!(", {lanes} at a time"),
+        Width::Batch(directions) => format!(", {directions} at a time"),
     };
     let name = &function.name;
     let mut text = format!("The derivative of `{name}` in {mode} mode{batch}.\n\n");

@@ -3,7 +3,7 @@
 //! ```text
 //! enum dot_rrule {}                                            // in the namespace of types: a place for the record
 //! const _: () = {
-//!     unsafe extern "C-unwind" fn augmented<Rule, Closure>(…)  // the rule with everything by pointer; see `reverse`, `forward`
+//!     unsafe extern "C-unwind" fn augmented<Rule, Closure>(…)  // with everything by pointer; see `reverse`, `forward`
 //!     …
 //!     const fn record<Rule, Closure>(_: Rule) -> &'static Rule // generic, since nobody can name the type of a closure
 //!     where Rule: Fn(&[f64], &[f64]) -> (f64, Closure) …
@@ -174,7 +174,9 @@ impl Frame<'_> {
             for leaf in found {
                 let written = lifetimes_in(leaf);
                 let used = lifetimes_used(leaf).into_iter().map(|(apart, together)| {
-                    quote!(::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);)
+                    quote! {
+                        ::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);
+                    }
                 });
                 // One for each time that it stands there.
                 let unlisted = self.unlisted().flat_map(|name| vec![name; occurrences(quote!(#leaf), name)]);
@@ -441,8 +443,8 @@ pub fn activity_of(access: Access) -> TokenStream {
     })
 }
 
-/// What is done before and after a call of a rule, about an argument that is no `&mut`: the cells that it leads to are not
-/// written, unless the rule is given their shadow and the function returns nothing with a derivative.
+/// What is done before and after a call of a rule, about an argument that is no `&mut`: the cells that it leads to are
+/// not written, unless the rule is given their shadow and the function returns nothing with a derivative.
 pub fn watched(index: usize, place: &Ident, ty: &Type, has_shadow: bool, frame: &Frame<'_>) -> [TokenStream; 2] {
     if as_reference(ty).is_some_and(|reference| reference.mutability.is_some()) {
         return [TokenStream::new(), TokenStream::new()];
@@ -474,7 +476,8 @@ pub fn activity_without_shadow(ty: &Type, result: &Type) -> TokenStream {
     written_if(&quote!(CELLS), ty, result, &abi::activity(Activity::Const))
 }
 
-/// The activity of a shared reference that is written if `condition` holds of it and nothing else comes out of the function.
+/// The activity of a shared reference that is written if `condition` holds of it and nothing else comes out of the
+/// function.
 fn written_if(condition: &TokenStream, ty: &Type, result: &Type, otherwise: &TokenStream) -> TokenStream {
     let written = activity_of(Access::Exclusive);
     quote!({

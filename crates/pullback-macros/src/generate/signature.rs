@@ -28,7 +28,7 @@ pub struct Signature {
 
 /// How a shadow is passed.
 pub struct Shadow {
-    /// Its parameters: one, or one for each lane.
+    /// Its parameters: one, or one for each batch direction.
     pub parameters: Vec<Ident>,
     pub passing: Passing,
     /// The type of its place.
@@ -44,7 +44,7 @@ pub enum Passing {
     Value,
     /// The parameter, or an element of it, refers to the place.
     Reference,
-    /// The parameter is one slice that holds all lanes.
+    /// The parameter is one slice that holds all batch directions.
     Stacked,
 }
 
@@ -90,24 +90,24 @@ impl Signature {
                     Passing::Value | Passing::Stacked => place.to_token_stream(),
                     Passing::Reference => quote!(&mut #place),
                 };
-                let lanes = attribute.width.lanes();
+                let directions = attribute.width.directions();
                 let parameters: Vec<Ident> = match (attribute.family, attribute.width, passing) {
                     (Family::Pullback, _, _) | (_, Width::Single, _) | (_, _, Passing::Stacked) => {
                         vec![fresh(format_ident!("d_{name}"), &mut names)]
                     }
-                    _ => (0..lanes).map(|lane| fresh(format_ident!("d_{name}_{lane}"), &mut names)).collect(),
+                    _ => (0..directions).map(|number| fresh(format_ident!("d_{name}_{number}"), &mut names)).collect(),
                 };
                 let is_array = attribute.family == Family::Pullback
                     && attribute.width != Width::Single
                     && passing != Passing::Stacked;
-                let parameter_type = if is_array { quote!([#one; #lanes]) } else { one };
+                let parameter_type = if is_array { quote!([#one; #directions]) } else { one };
                 inputs.extend(parameters.iter().map(|parameter| quote!(#parameter: #parameter_type)));
                 Shadow { parameters, passing, ty: place, change }
             }));
         }
         let seed = matches!(plan.result, ResultRole::Seeded(_)).then(|| {
             let seed = fresh(format_ident!("d_return"), &mut names);
-            let ty = in_lanes(function.result.as_ref(), attribute.width);
+            let ty = by_direction(function.result.as_ref(), attribute.width);
             inputs.push(quote!(#seed: #ty));
             seed
         });
@@ -158,11 +158,11 @@ fn fresh(mut name: Ident, names: &mut Vec<Ident>) -> Ident {
     name
 }
 
-/// The type of a value for each lane.
-fn in_lanes(ty: Option<&Type>, width: Width) -> TokenStream {
+/// The type of a value for each batch direction.
+fn by_direction(ty: Option<&Type>, width: Width) -> TokenStream {
     match width {
         Width::Single => quote!(#ty),
-        Width::Batch(lanes) => quote!([#ty; #lanes]),
+        Width::Batch(directions) => quote!([#ty; #directions]),
     }
 }
 
@@ -201,12 +201,12 @@ fn output(plan: &Plan, returned: &[Returned], borrow: Option<&Borrow>) -> Option
             Returned::Gradient(index) => {
                 let argument = &function.arguments[*index];
                 let ty = borrow.map_or_else(|| argument.ty.clone(), |borrow| borrow.argument(*index, argument));
-                in_lanes(Some(&ty), attribute.width)
+                by_direction(Some(&ty), attribute.width)
             }
             Returned::Primal => quote!(#result),
-            Returned::Tangent => in_lanes(tangent.as_ref(), attribute.width),
+            Returned::Tangent => by_direction(tangent.as_ref(), attribute.width),
             Returned::PrimalAndTangents => {
-                let length = attribute.width.lanes() + 1;
+                let length = attribute.width.directions() + 1;
                 quote!([#tangent; #length])
             }
         })

@@ -104,16 +104,20 @@ fn the_seeds_example() {
                 let result = f(a0, a1);
                 unsafe { ::core::ptr::write(out, result) }
             };
-            let mut aside = ::pullback::__private::Aside::default();
+            let mut masked = ::pullback::__private::Masked::default();
             let mut congruence = ::pullback::__private::Congruence::default();
             let mut d1_0 = d_y;
-            unsafe { ::pullback::__private::check("y", &y, &d1_0, ::core::option::Option::Some(&aside), (&congruence, 0usize)) };
-            let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &aside);
-            aside.assert_alone();
+            unsafe {
+                ::pullback::__private::check(
+                    "y", &y, &d1_0, ::core::option::Option::Some(&masked), (&congruence, 0usize)
+                )
+            };
+            let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &masked);
+            masked.assert_alone();
             let mut d0_0 = ::pullback::__private::zero(&x);
             unsafe {
                 ::pullback::__private::check(
-                    "x", &x, &d0_0, ::core::option::Option::Some(&aside), (&congruence, 0usize),
+                    "x", &x, &d0_0, ::core::option::Option::Some(&masked), (&congruence, 0usize),
                 )
             };
             congruence.assert_congruent();
@@ -121,18 +125,18 @@ fn the_seeds_example() {
             let a1 = ::core::mem::ManuallyDrop::new(y);
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
-            ::pullback::__private::seed(&d2_0, &aside);
+            ::pullback::__private::seed(&d2_0, &masked);
             if false {
                 shim(&raw const *a0, &raw const *a1, out.as_mut_ptr());
             }
             let mut tape = ::pullback::__private::Tape::new();
             unsafe {
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
-                if !aside.is_empty() {
-                    ::pullback::__private::Aside::reaches_bookkeeping((&raw mut d0_0).cast::<()>());
-                    ::pullback::__private::Aside::reaches_bookkeeping(s1_0);
-                    ::pullback::__private::Aside::reaches_bookkeeping((&raw mut d2_0).cast::<()>());
-                    aside.clear();
+                if !masked.is_empty() {
+                    ::pullback::__private::Masked::reaches_bookkeeping((&raw mut d0_0).cast::<()>());
+                    ::pullback::__private::Masked::reaches_bookkeeping(s1_0);
+                    ::pullback::__private::Masked::reaches_bookkeeping((&raw mut d2_0).cast::<()>());
+                    masked.clear();
                 }
                 if !::pullback::__private::saves(shim as *const (), const { #request }).is_null() {
                     ::pullback::__private::note(&mut tape, &mut n1_0, &*a1, s1_0);
@@ -154,7 +158,7 @@ fn the_seeds_example() {
                 );
             }
             ::core::mem::drop(tape);
-            ::core::mem::drop(aside);
+            ::core::mem::drop(masked);
             unsafe { (d0_0, out.assume_init()) }
         }
     };
@@ -201,8 +205,12 @@ fn a_scalar_rule() {
                 let function: fn(f64, f64) -> f64 = f64::atan2;
                 let r: f64 = function(y, x);
                 (r, move |d: f64| (
-                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (x / (x * x + y * y)) }),
-                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 { d * (-y / (x * x + y * y)) })
+                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 {
+                        d * (x / (x * x + y * y))
+                    }),
+                    ::pullback::rules::Thunk::new((d, y, x), |(d, y, x): (f64, f64, f64)| -> f64 {
+                        d * (-y / (x * x + y * y))
+                    })
                 ))
             }
             #[allow(unused_variables, unused_mut, unused_parens, clippy::all)]

@@ -30,10 +30,10 @@ pub enum Width {
 }
 
 impl Width {
-    pub fn lanes(self) -> usize {
+    pub fn directions(self) -> usize {
         match self {
             Width::Single => 1,
-            Width::Batch(lanes) => lanes,
+            Width::Batch(directions) => directions,
         }
     }
 }
@@ -224,7 +224,7 @@ fn parse_std_width(input: ParseStream<'_>) -> syn::Result<Width> {
     comma(input)?;
     Ok(match parse_width(input)? {
         1 => Width::Single,
-        lanes => Width::Batch(lanes),
+        directions => Width::Batch(directions),
     })
 }
 

@@ -40,8 +40,8 @@ struct Noted {
 pub(super) struct Met {
     pub value: usize,
     pub shadow: usize,
-    /// The number of the direction.
-    pub lane: usize,
+    /// The number of the batch direction.
+    pub direction: usize,
     /// What the walk knows of the way there: what is found behind it depends on that.
     pub way: [bool; 4],
 }
@@ -66,8 +66,8 @@ pub(super) struct Owner {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub argument: &'static str,
-    /// The number of the direction that the shadow is for.
-    pub lane: usize,
+    /// The number of the batch direction that the shadow is for.
+    pub direction: usize,
     pub primal: usize,
     /// `None`: it is constant.
     pub shadow: Option<usize>,
@@ -149,8 +149,8 @@ impl Congruence {
         }
     }
 
-    /// Whether names and shadows correspond, and all owners of what was noted were noted, with no weak references. Of an
-    /// `Arc` nobody knows.
+    /// Whether names and shadows correspond, and all owners of what was noted were noted, with no weak references. Of
+    /// an `Arc` nobody knows.
     pub(crate) fn is_closed(&mut self) -> bool {
         let Some(noted) = self.noted.get_mut().as_mut() else { return true };
         let known: HashSet<usize> = noted.owners.iter().map(|owner| owner.value).collect();
@@ -264,9 +264,10 @@ fn hidden_owner(owners: &mut [Owner]) -> Option<String> {
         let Owner { argument, counts: [strong, weak], .. } = owners.iter().find(|owner| owner.can_end)?;
         (*strong != known || *weak != 0).then(|| {
             format!(
-                "argument `{argument}` leads to an `Rc` with {strong} owners and {weak} weak references, of which {known} have a shadow, \
-                 and the function may drop the others\n\
-                 help: let the function borrow the `Rc`, or let nothing else own it when it is differentiated in forward mode"
+                "argument `{argument}` leads to an `Rc` with {strong} owners and {weak} weak references, of which \
+                 {known} have a shadow, and the function may drop the others\n\
+                 help: let the function borrow the `Rc`, or let nothing else own it when it is differentiated in \
+                 forward mode"
             )
         })
     })
@@ -278,17 +279,17 @@ fn mismatch(pieces: &[Piece]) -> Option<String> {
     let mut shadows: Vec<Span> = pieces.iter().filter_map(|piece| Some((piece.shadow?, piece.bytes, piece))).collect();
     primals.sort_by_key(|span| span.0);
     shadows.sort_by_key(|span| span.0);
-    let same = |a: &Piece, b: &Piece| a.lane != b.lane || a.distance() == b.distance();
+    let same = |a: &Piece, b: &Piece| a.direction != b.direction || a.distance() == b.distance();
     if let Some((a, b)) =
         overlapping(&primals, &primals, |a, b| !same(a, b) || a.shadow.is_none() != b.shadow.is_none())
     {
         let (a, b) = in_order(a, b);
         return Some(format!(
-            "arguments `{a}` and `{b}` share memory that may be written, but their shadows do not: one is `Const`, or the shadows are \
-             different ones\nhelp: what is one value in the arguments is one value in their shadows"
+            "arguments `{a}` and `{b}` share memory that may be written, but their shadows do not: one is `Const`, or \
+             the shadows are different ones\nhelp: what is one value in the arguments is one value in their shadows"
         ));
     }
-    let differ = |a: &Piece, b: &Piece| a.lane != b.lane || a.distance() != b.distance();
+    let differ = |a: &Piece, b: &Piece| a.direction != b.direction || a.distance() != b.distance();
     if let Some((a, b)) = overlapping(&shadows, &shadows, differ) {
         let (a, b) = in_order(a, b);
         return Some(format!(
@@ -331,7 +332,9 @@ fn overlapping<'a>(
         }
         // One that is as the last, and ends no later, adds nothing.
         let is_new = open.last().is_none_or(|last| {
-            last.0 + last.1 < next.0 + next.1 || last.2.distance() != next.2.distance() || last.2.lane != next.2.lane
+            last.0 + last.1 < next.0 + next.1
+                || last.2.distance() != next.2.distance()
+                || last.2.direction != next.2.direction
         });
         if is_new {
             open.push(next);
@@ -344,7 +347,7 @@ mod tests {
     use super::*;
 
     fn piece(argument: &'static str, primal: usize, shadow: impl Into<Option<usize>>, bytes: usize) -> Piece {
-        Piece { argument, lane: 0, primal, shadow: shadow.into(), bytes, is_counted: false }
+        Piece { argument, direction: 0, primal, shadow: shadow.into(), bytes, is_counted: false }
     }
 
     #[test]
@@ -372,9 +375,9 @@ mod tests {
 
     #[test]
     fn each_direction_has_shadows_of_its_own() {
-        let second = Piece { lane: 1, ..piece("a", 100, 700, 32) };
+        let second = Piece { direction: 1, ..piece("a", 100, 700, 32) };
         assert_eq!(mismatch(&[piece("a", 100, 500, 32), second]), None);
-        let second = Piece { lane: 1, ..piece("a", 100, 500, 32) };
+        let second = Piece { direction: 1, ..piece("a", 100, 500, 32) };
         assert!(mismatch(&[piece("a", 100, 500, 32), second]).is_some());
     }
 

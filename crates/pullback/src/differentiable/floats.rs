@@ -99,8 +99,8 @@ pub trait VisitFloats: Sized {
         unsafe { self.pointer(place, false) && self.is_new(address) }
     }
 
-    /// A counted pointer of the shadow at `place`, to memory in which the shadow of `primal` lies at `offset`. There are
-    /// so many owners of `primal`.
+    /// A counted pointer of the shadow at `place`, to memory in which the shadow of `primal` lies at `offset`. There
+    /// are so many owners of `primal`.
     ///
     /// # Safety
     /// As asked by [`Differentiable::floats`], where `place` holds the pointer.

@@ -74,8 +74,9 @@ unsafe impl<T: Writable + ?Sized> Writable for Box<T> {}
 // SAFETY: S38, as the content.
 unsafe impl<T: SharedWritable + ?Sized> SharedWritable for Box<T> {}
 
-/// The fields of a `Vec<T>`: three words, of which one is the pointer. Which one is seen in an empty vector, where length and
-/// capacity are zero and the pointer is not. (A capacity of zero-sized elements is zero too: its field, not its value.)
+/// The fields of a `Vec<T>`: three words, of which one is the pointer. Which one is seen in an empty vector, where
+/// length and capacity are zero and the pointer is not. (A capacity of zero-sized elements is zero too: its field, not
+/// its value.)
 const fn vec_fields<T>(pointer: Field, at: usize) -> [Field; 3] {
     assert!(size_of::<Vec<T>>() == 3 * WORD, "a `Vec` is pointer, capacity and length");
     let others = match at {
@@ -89,7 +90,8 @@ const fn vec_fields<T>(pointer: Field, at: usize) -> [Field; 3] {
 /// Which word of a `Vec<T>` is its pointer.
 const fn vec_pointer_word<T>() -> usize {
     let empty = ManuallyDrop::new(Vec::<T>::new());
-    // SAFETY: S2, three initialised words, as asserted in `vec_fields`; the pointer dangles without provenance, so it is an integer.
+    // SAFETY: S2, three initialised words, as asserted in `vec_fields`; the pointer dangles without provenance, so it
+    // is an integer.
     let words: [usize; 3] = unsafe { (&raw const empty).cast::<[usize; 3]>().read() };
     match words {
         [0, 0, _] => 2,
@@ -99,7 +101,8 @@ const fn vec_pointer_word<T>() -> usize {
     }
 }
 
-// SAFETY: S36, three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in its shadow.
+// SAFETY: S36, three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in
+// its shadow.
 unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const LAYOUT: Layout = Layout::new::<Self>(
         "Vec",
@@ -120,8 +123,9 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
         if path.access() == Access::Exclusive && size_of::<T>() > 0 && !path.is_constant() {
             path.fitting_capacity(self.capacity(), shadow.capacity())?;
             let spare = self.capacity() - self.len();
-            // SAFETY: S3, the capacity of the shadow reaches that far; nobody looks at spare capacity, so nobody sees it written.
-            // A derivative that lets the vector grow into it reads these bytes as the shadow of what is pushed.
+            // SAFETY: S3, the capacity of the shadow reaches that far; nobody looks at spare capacity, so nobody sees
+            // it written. A derivative that lets the vector grow into it reads these bytes as the shadow of what is
+            // pushed.
             unsafe { shadow.as_ptr().cast_mut().add(self.len()).write_bytes(0, spare) };
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Where the check of a shadow stands, and what it says when the shadow does not fit.
 
 use super::Differentiable;
-use super::aside::{Aside, Part};
 use super::congruence::{Congruence, Met, Owner, Piece};
+use super::masked::{Masked, Part};
 use std::fmt;
 
 /// Whether the primal function may change the shape of what the check looks at.
@@ -41,8 +41,8 @@ pub struct Path<'a> {
 pub(crate) struct Names<'a> {
     pub congruence: &'a Congruence,
     pub argument: &'static str,
-    /// The number of the direction.
-    pub lane: usize,
+    /// The number of the batch direction.
+    pub direction: usize,
     pub shadow: ShadowKind,
 }
 
@@ -63,9 +63,10 @@ pub(crate) enum ShadowKind {
 enum Task<'a> {
     Nothing,
     /// Note the enums that may be overwritten.
-    Note(&'a Aside),
-    /// Find out who owns the cells, and the shared values, of which something is put aside. The shadow is compared with itself.
-    FindOwners(&'a Aside),
+    Note(&'a Masked),
+    /// Find out who owns the cells, and the shared values, of which something is masked. The shadow is compared with
+    /// itself.
+    FindOwners(&'a Masked),
     /// Find out whether a rule's result has memory in common with anything else. The value is compared with itself.
     FindOthers(&'a Others<'a>),
 }
@@ -77,7 +78,7 @@ pub(crate) struct Others<'a> {
     /// Whether it matters of all shared values, and not only of those in which there are cells.
     pub counted: bool,
     /// The owners that were met.
-    pub aside: Aside,
+    pub masked: Masked,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -170,7 +171,7 @@ impl<'a> Path<'a> {
     pub(super) fn has_cells(&self) {
         let Task::FindOthers(others) = self.task else { return };
         if let (Some(owner), _) = self.owner_of_it() {
-            others.aside.guard(owner, || self.not_own(others.rule));
+            others.masked.guard(owner, || self.not_own(others.rule));
         }
     }
 
@@ -181,9 +182,9 @@ impl<'a> Path<'a> {
 
     /// Note so many bytes that others may have names of; whether owners of them are counted.
     pub(super) fn piece_of<T>(&self, primal: *const T, shadow: *const T, bytes: usize, is_counted: bool) {
-        if let Some(&Names { congruence, argument, lane, shadow: kind }) = self.names {
+        if let Some(&Names { congruence, argument, direction, shadow: kind }) = self.names {
             let shadow = (kind != ShadowKind::Missing).then_some(shadow.addr());
-            congruence.note(Piece { argument, lane, primal: primal.addr(), shadow, bytes, is_counted });
+            congruence.note(Piece { argument, direction, primal: primal.addr(), shadow, bytes, is_counted });
         }
     }
 
@@ -236,7 +237,8 @@ impl<'a> Path<'a> {
             return Ok(());
         }
         let message = format!(
-            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has skipped fields, or refers to constants\n\
+            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has skipped \
+             fields, or refers to constants\n\
              help: put such fields beside the cell",
             self.argument_name(),
             std::any::type_name::<T>()
@@ -247,9 +249,10 @@ impl<'a> Path<'a> {
     #[cold]
     fn unanswered(&self) -> Mismatch {
         let message = format!(
-            "argument `{}` cannot be differentiated by a safe function: `{self}` is a raw pointer, and what is behind that of its shadow \
-             cannot be checked\n\
-             help: put `#[pullback(skip)]` on the field, or make the function `unsafe`, and its derivative will be, too",
+            "argument `{}` cannot be differentiated by a safe function: `{self}` is a raw pointer, and what is behind \
+             that of its shadow cannot be checked\n\
+             help: put `#[pullback(skip)]` on the field, or make the function `unsafe`, and its derivative will be, \
+             too",
             self.argument_name()
         );
         Mismatch(message.into_boxed_str())
@@ -264,17 +267,18 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The same way, on which the check notes in `aside` what a reverse derivative must not find.
-    pub(crate) const fn noting(self, aside: Option<&'a Aside>) -> Self {
-        match aside {
-            Some(aside) => Path { task: Task::Note(aside), ..self },
+    /// The same way, on which the check notes in `masked` what a reverse derivative must not find.
+    pub(crate) const fn noting(self, masked: Option<&'a Masked>) -> Self {
+        match masked {
+            Some(masked) => Path { task: Task::Note(masked), ..self },
             None => self,
         }
     }
 
-    /// The same way, on which the walk finds out who owns what `aside` has noted something of. Nothing is written but spare capacity.
-    pub(crate) const fn finding_owners(self, aside: &'a Aside) -> Self {
-        Path { task: Task::FindOwners(aside), ..self }
+    /// The same way, on which the walk finds out who owns what `masked` has noted something of. Nothing is written but
+    /// spare capacity.
+    pub(crate) const fn finding_owners(self, masked: &'a Masked) -> Self {
+        Path { task: Task::FindOwners(masked), ..self }
     }
 
     /// The same way, on which the walk looks for other owners. Nothing is written.
@@ -297,8 +301,9 @@ impl<'a> Path<'a> {
         self.step(Step::Borrowed, Access::Shared)
     }
 
-    /// The shared value at `address` that the `Rc` or `Arc` `owner` of the shadow, to which `self` leads, points to; the primal's is at `value`. There are `owners` of
-    /// it, or it cannot be told. `can_end`: the primal can find out that it has the only one. `None` if the walk has been there.
+    /// The shared value at `address` that the `Rc` or `Arc` `owner` of the shadow, to which `self` leads, points to;
+    /// the primal's is at `value`. There are `owners` of it, or it cannot be told. `can_end`: the primal can find out
+    /// that it has the only one. `None` if the walk has been there.
     pub(super) fn counted(
         &'a self,
         owner: *const (),
@@ -308,19 +313,24 @@ impl<'a> Path<'a> {
         can_end: bool,
     ) -> Option<Self> {
         match (self.task, self.names) {
-            (Task::FindOwners(aside), _) if !aside.meet(address, owner, owners, self) => return None,
+            (Task::FindOwners(masked), _) if !masked.meet(address, owner, owners, self) => return None,
             (Task::FindOthers(others), _) => {
-                if !others.aside.meet(address, owner, owners, self) {
+                if !others.masked.meet(address, owner, owners, self) {
                     return None;
                 }
                 if others.counted {
-                    others.aside.guard(address, || self.not_own(others.rule));
+                    others.masked.guard(address, || self.not_own(others.rule));
                 }
             }
             // A value may have more owners than memory has room for the ways to it.
             (Task::Nothing, Some(names)) => {
                 let way = [self.access == Access::Exclusive, self.in_cell, self.in_variant, self.is_noted];
-                if !names.congruence.meet(Met { value: value.addr(), shadow: address.addr(), lane: names.lane, way }) {
+                if !names.congruence.meet(Met {
+                    value: value.addr(),
+                    shadow: address.addr(),
+                    direction: names.direction,
+                    way,
+                }) {
                     return None;
                 }
             }
@@ -331,27 +341,27 @@ impl<'a> Path<'a> {
         Some(Path { in_counted: true, ..self.step(Step::Counted(address, value.addr()), access) })
     }
 
-    /// What the cell that `self` leads to holds. Fails if `variants`, which an enum in it may have, are put aside, and something else
-    /// than the shadow refers to the cell: it would see an enum of no variant.
+    /// What the cell that `self` leads to holds. Fails if `variants`, which an enum in it may have, are masked, and
+    /// something else than the shadow refers to the cell: it would see an enum of no variant.
     pub(super) fn cell(&'a self, variants: bool) -> Result<Self, Mismatch> {
-        if let Task::FindOwners(aside) = self.task
+        if let Task::FindOwners(masked) = self.task
             && variants
         {
-            self.guard(aside)?;
+            self.guard(masked)?;
         }
         self.has_cells();
         Ok(Path { in_cell: true, ..self.step(Step::Deref, Access::Exclusive) })
     }
 
-    /// The shadow has what `self` leads to for itself: no reference is on the way, from the shared value around it, which nobody else
-    /// owns.
-    fn guard(&self, aside: &Aside) -> Result<(), Mismatch> {
+    /// The shadow has what `self` leads to for itself: no reference is on the way, from the shared value around it,
+    /// which nobody else owns.
+    fn guard(&self, masked: &Masked) -> Result<(), Mismatch> {
         let (owner, is_lent) = self.owner_of_it();
         if is_lent {
             return Err(self.not_alone("cell"));
         }
         if let Some(owner) = owner {
-            aside.guard(owner, || self.not_alone("cell"));
+            masked.guard(owner, || self.not_alone("cell"));
         }
         Ok(())
     }
@@ -378,10 +388,10 @@ impl<'a> Path<'a> {
     pub fn variant<T: Differentiable>(&self, shadow: &T, parts: &[Part]) {
         match self.task {
             Task::Nothing | Task::FindOthers(_) => {}
-            Task::Note(aside) => aside.note(shadow, parts, self.access, self.in_cell || self.in_counted),
-            Task::FindOwners(aside) if self.access == Access::Exclusive && !self.in_cell => {
+            Task::Note(masked) => masked.note(shadow, parts, self.access, self.in_cell || self.in_counted),
+            Task::FindOwners(masked) if self.access == Access::Exclusive && !self.in_cell => {
                 if let (Some(owner), _) = self.owner_of_it() {
-                    aside.guard(owner, || self.not_alone("`Rc`"));
+                    masked.guard(owner, || self.not_alone("`Rc`"));
                 }
             }
             Task::FindOwners(_) => {}
@@ -406,7 +416,8 @@ impl<'a> Path<'a> {
         if primal == shadow { Ok(()) } else { Err(self.mismatch("has length", primal, shadow)) }
     }
 
-    /// Fails unless the shadow's capacity reaches that of the primal. In forward mode memory is given back with the primal's capacity.
+    /// Fails unless the shadow's capacity reaches that of the primal. In forward mode memory is given back with the
+    /// primal's capacity.
     pub(super) fn fitting_capacity(&self, primal: usize, shadow: usize) -> Result<(), Mismatch> {
         let fits = if self.is_mirrored() { primal == shadow } else { primal <= shadow };
         if fits { Ok(()) } else { Err(self.mismatch("has capacity", primal, shadow)) }
@@ -421,8 +432,10 @@ impl<'a> Path<'a> {
     #[cold]
     fn not_alone(&self, what: &str) -> Mismatch {
         let message = format!(
-            "shadow of argument `{}` does not fit: the {} `{self}` holds an enum, and something that is no shadow may refer to it\n\
-             help: let the shadow own its cells, with no `&` on the way and no further owner of an `Rc`; `pullback::make_zero` makes one",
+            "shadow of argument `{}` does not fit: the {} `{self}` holds an enum, and something that is no shadow may \
+             refer to it\n\
+             help: let the shadow own its cells, with no `&` on the way and no further owner of an `Rc`; \
+             `pullback::make_zero` makes one",
             self.argument_name(),
             what,
         );
@@ -433,8 +446,8 @@ impl<'a> Path<'a> {
     #[cold]
     fn not_own(&self, rule: &str) -> Mismatch {
         let message = format!(
-            "rule `{rule}` returns memory that is not its own: something else may refer to `{self}`, too, by an `Rc`, an `Arc` or a weak \
-             reference, and one value cannot have two shadows\n\
+            "rule `{rule}` returns memory that is not its own: something else may refer to `{self}`, too, by an `Rc`, \
+             an `Arc` or a weak reference, and one value cannot have two shadows\n\
              help: return a copy, or give the function no rule"
         );
         Mismatch(message.into_boxed_str())
@@ -465,8 +478,8 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A shadow that does not have the shape of its primal: which argument, where in it, and both sizes. Two words, so that a check
-/// of each node of a long list hands its result on in registers.
+/// A shadow that does not have the shape of its primal: which argument, where in it, and both sizes. Two words, so that
+/// a check of each node of a long list hands its result on in registers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch(Box<str>);
 

@@ -123,7 +123,8 @@ unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &mut T {}
 
 macro_rules! raw_pointers {
     ($($P:ty, $name:literal;)*) => {$(
-        // SAFETY: S36, a pointer. What it points to cannot be checked: where nobody answers for it, the check fails (S41).
+        // SAFETY: S36, a pointer. What it points to cannot be checked: where nobody answers for it, the check fails
+        // (S41).
         unsafe impl<T: Differentiable> Differentiable for $P {
             const LAYOUT: Layout = pointer_layout::<Self, T>($name);
             const CHECKED: bool = true;

@@ -121,7 +121,8 @@ macro_rules! counted {
                     // The engine makes no memory for the tangent there, and nobody else can make a value of the type.
                     assert!(
                         !counted.is_null(),
-                        "a shared value that a function without derivative has made is part of a result, and has no tangent\n\
+                        "a shared value that a function without derivative has made is part of a result, and has no \
+                         tangent\n\
                          help: return the value itself"
                     );
                     if visit.counted(counted.cast_const().cast()) {
@@ -138,8 +139,8 @@ macro_rules! counted {
                 let primal = $P::as_ptr(self).cast::<()>();
                 if let Some(copy) = sharing.copies.as_ref().and_then(|copies| copies.get(&primal)) {
                     let shadow = copy.shadow.cast::<T>();
-                    // SAFETY: S37, the value that is walked through is borrowed, so one address has one owner type. This came from
-                    // `into_raw` below, and its count is still held.
+                    // SAFETY: S37, the value that is walked through is borrowed, so one address has one owner type.
+                    // This came from `into_raw` below, and its count is still held.
                     return unsafe {
                         $P::increment_strong_count(shadow);
                         $P::from_raw(shadow)

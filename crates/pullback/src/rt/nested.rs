@@ -5,7 +5,8 @@
 //! is plain code, which is differentiated like any: the driver puts these functions in the place of those they are
 //! named after.
 
-use super::{__pullback_defer_dealloc, Lane, Tape, lanes};
+use super::lanes::{Lane, copy_lanes, lanes, with_lane, zero_lanes};
+use super::{__pullback_defer_dealloc, Tape};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr::without_provenance_mut;
 
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn __pullback_nested_adjoint_copy(
     }
     if src.is_null() {
         // SAFETY: S15, asked of the caller.
-        return unsafe { super::zero_lanes(dst, len, stride, offset, width) };
+        return unsafe { zero_lanes(dst, len, stride, offset, width) };
     }
     let lanes = lanes(len, stride, offset, width);
     with_lane!(width, L => if dst.addr() >= src.addr() {
@@ -128,7 +129,7 @@ pub unsafe extern "C" fn __pullback_nested_adjoint_copy(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_nested_zero_lanes(dst: *mut u8, len: i64, stride: i64, offset: i64, width: i64) {
     // SAFETY: S15, asked of the caller.
-    unsafe { super::zero_lanes(dst, len, stride, offset, width) }
+    unsafe { zero_lanes(dst, len, stride, offset, width) }
 }
 
 /// As [`__pullback_copy_lanes`](super::__pullback_copy_lanes).
@@ -145,5 +146,5 @@ pub unsafe extern "C" fn __pullback_nested_copy_lanes(
     width: i64,
 ) {
     // SAFETY: S15, asked of the caller.
-    unsafe { super::copy_lanes(dst, src, len, stride, offset, width) }
+    unsafe { copy_lanes(dst, src, len, stride, offset, width) }
 }

@@ -2,11 +2,10 @@
 //! in them.
 //!
 //! Most derivatives add to the shadows of inputs only when the primal is through, and then nothing panics. Where one
-//! disturbs them earlier (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are put aside first, and
+//! disturbs them earlier (see `Disturbs` in `pullback-ad`), floats and pointers of all shadows are saved first, and
 //! all that lies beside pointers: where the engine cannot tell a pointer from the length beside it, it moves both. Of
-//! enums `Aside` takes care. The
-//! wrapper of a derivative notes where its shadows are; the derivative has them saved, and forgets that when it is
-//! through. What is saved when the tape is dropped is put back.
+//! enums `Masked` takes care. The wrapper of a derivative notes where its shadows are; the derivative has them saved,
+//! and forgets that when it is through. What is saved when the tape is dropped is put back.
 //!
 //! Where a function overwrites pointers in what it was given by reference, the cotangents in the shadow are not where
 //! the forward sweep leaves the values they belong to: after `mem::swap(&mut s.now, &mut s.next)`, that of `s.now[0]`
@@ -294,7 +293,8 @@ impl Tape {
         owned.floats.retain(|run| !run.is_zero());
         assert!(
             owned.floats.is_empty() || !nested,
-            "in a derivative that is differentiated itself, a function changes memory of an argument by value whose shadow is not zero\n\
+            "in a derivative that is differentiated itself, a function changes memory of an argument by value whose \
+             shadow is not zero\n\
              help: give a shadow of zeros, and add it to yours afterwards"
         );
         for run in &owned.floats {
@@ -311,7 +311,8 @@ impl Tape {
         self.saved.as_ref().is_some_and(|saved| !saved.through)
     }
 
-    /// The derivative is through, and nothing has panicked: what was saved is forgotten, and what was set aside is added.
+    /// The derivative is through, and nothing has panicked: what was saved is forgotten, and what was set aside is
+    /// added.
     pub(super) fn forget_saved(&mut self) {
         for run in self.saved.take().map(|saved| saved.sums).unwrap_or_default() {
             // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there.
@@ -335,7 +336,8 @@ impl Tape {
         if saved.floats.iter().all(|run| !run.in_lent || run.is_zero()) {
             return;
         }
-        // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is where it was.
+        // What was lent is a value of its type again, and the forward sweep has made its shadow follow. It is where it
+        // was.
         let mut now = Saved { in_lent: true, stays: true, ..Saved::default() };
         for lent in &saved.lent {
             (lent.visit)(&mut now);
@@ -349,7 +351,8 @@ impl Tape {
         moves.retain(|moved| !unsafe { moved.is_restored(&overwritten) });
         assert!(
             moves.is_empty() || !nested,
-            "a derivative that is differentiated itself is given a cotangent of something that the function exchanges for something else\n\
+            "a derivative that is differentiated itself is given a cotangent of something that the function exchanges \
+             for something else\n\
              help: give zero, and add what is left in the argument to the result of the function"
         );
         // All are taken before one is put where it belongs: that may be where another one was.
@@ -371,7 +374,8 @@ impl Tape {
     pub(super) fn put_back(&mut self) {
         let Some(saved) = self.saved.take() else { return };
         for Block { place, bytes } in saved.blocks {
-            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there, and it is no shared memory.
+            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there, and it is no shared
+            // memory.
             unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
         // What is as it was is not written: it may lie where nothing can be.
@@ -394,7 +398,8 @@ impl Tape {
     }
 }
 
-/// Save the caller's shadows; or, if `keep` is zero, note that the derivative is through, so that they are not put back.
+/// Save the caller's shadows; or, if `keep` is zero, note that the derivative is through, so that they are not put
+/// back.
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses. What was asked by [`note_bookkeeping`] holds; if `keep` is not zero,
@@ -412,8 +417,8 @@ pub unsafe extern "C" fn __pullback_save_shadows(tape: *mut Tape, keep: i64) {
     }
 }
 
-/// Make the floats zero in shadows of what arguments own, until the derivative is through, which adds what was there. Panics if there is something and
-/// the derivative is differentiated itself (`nested` is not zero).
+/// Make the floats zero in shadows of what arguments own, until the derivative is through, which adds what was there.
+/// Panics if there is something and the derivative is differentiated itself (`nested` is not zero).
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses, what was asked by [`note_bookkeeping`] holds, and the primal has not
@@ -424,8 +429,8 @@ pub unsafe extern "C-unwind" fn __pullback_set_sums_aside(tape: *mut Tape, neste
     unsafe { (*tape).set_sums_aside(nested != 0) }
 }
 
-/// Between the sweeps of a derivative: bring the cotangents in the caller's shadows to the values they belong to, where pointers have changed.
-/// Panics if there are any and the derivative is differentiated itself (`nested` is not zero).
+/// Between the sweeps of a derivative: bring the cotangents in the caller's shadows to the values they belong to, where
+/// pointers have changed. Panics if there are any and the derivative is differentiated itself (`nested` is not zero).
 ///
 /// # Safety
 /// `tape` points to a tape that nobody else uses, and what was asked by [`note_bookkeeping`] holds. The primal is

@@ -1,5 +1,6 @@
 //! Tests of the run-time functions, called as generated code calls them.
 
+use super::chunk::{ALIGN, FIRST_CHUNK, HUGE_PAGE, MOST_SPARE, SPARE};
 use super::saved::__pullback_save_shadows;
 use super::*;
 use std::mem::MaybeUninit;

@@ -4,7 +4,8 @@
 //! on the tape what was moved and what was overwritten. The reverse puts the latter back and adds cotangents to the
 //! source where the former was zero: there the word was a float.
 
-use super::{Lane, Tape, lanes};
+use super::Tape;
+use super::lanes::{Lane, lanes};
 
 /// A word as wide as a float, and the float.
 trait Word: Copy + PartialEq {

@@ -6,8 +6,8 @@
 //!
 //! | function | | reverse mode | forward mode |
 //! |---|---|---|---|
-//! | `gemm` | `C := α A B + β C` | `A' α C' Bᵀ`, `B' α Aᵀ C'`, `α' ⟨C', A B⟩`, `β' ⟨C', C⟩`, `C' := β C'` | `C' := β C' + α A' B + α A B' + α' A B + β' C` |
-//! | `gemv` | `y := α A x + β y` | `A' α y' xᵀ`, `x' α Aᵀ y'`, `α' ⟨y', A x⟩`, `β' ⟨y', y⟩`, `y' := β y'` | `y' := β y' + α A' x + α A x' + α' A x + β' y` |
+//! | `gemm` | `C := α A B + β C` | `A' α C' Bᵀ`, `B' α Aᵀ C'`, `α' ⟨C', A B⟩`, … | `C' := β C' + α A' B + α A B' + …` |
+//! | `gemv` | `y := α A x + β y` | `A' α y' xᵀ`, `x' α Aᵀ y'`, `α' ⟨y', A x⟩`, … | `y' := β y' + α A' x + α A x' + …` |
 //! | `ger` | `A := A + α x yᵀ` | `x' α A' y`, `y' α A'ᵀ x`, `α' ⟨A' y, x⟩` | `A' α x' yᵀ + α x y'ᵀ + α' x yᵀ` |
 //! | `dot` | `r = ⟨x, y⟩` | `x' r' y`, `y' r' x` | `r' = ⟨x', y⟩ + ⟨x, y'⟩` |
 //! | `nrm2` | `r = ‖x‖` | `x' (r' / r) x` | `r' = ⟨x, x'⟩ / r` |
@@ -15,9 +15,10 @@
 //! | `scal` | `x := α x` | `α' ⟨x', x⟩`, `x' := α x'` | `x' := α x' + α' x` |
 //! | `copy` | `y := x` | `x' y'`, `y' := 0` | `y' := x'` |
 //!
-//! For `β = 0` the functions do not read C or y, so the cotangent of β is NaN there, and so is its contribution to a
-//! tangent. `nrm2` has a NaN at the origin. What a pullback needs and the program overwrites before it runs, it has a
-//! copy of.
+//! In reverse mode `gemm` has `β' ⟨C', C⟩` and `C' := β C'` as well, and in forward mode it adds `α' A B + β' C`;
+//! `gemv` the same with `y` and `A x`. For `β = 0` the functions do not read C or y, so the cotangent of β is NaN
+//! there, and so is its contribution to a tangent. `nrm2` has a NaN at the origin. What a pullback needs and the
+//! program overwrites before it runs, it has a copy of.
 
 mod declared;
 mod matrices;

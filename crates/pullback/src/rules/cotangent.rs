@@ -6,13 +6,15 @@ use crate::differentiable::{Differentiable, Float, MakeZero, VisitFloats};
 
 /// What a pullback may return for an argument of type `A` that is passed by value.
 ///
-/// That is an `A`, a [`NoTangent`], a [`ZeroTangent`], or a [`Thunk`] that computes an `A`. It cannot be implemented for others.
+/// That is an `A`, a [`NoTangent`], a [`ZeroTangent`], or a [`Thunk`] that computes an `A`. It cannot be implemented
+/// for others.
 #[diagnostic::on_unimplemented(
     message = "the pullback returns `{Self}` for an argument of type `{A}`",
     label = "not a cotangent of `{A}`",
-    note = "for an argument that is passed by value, a pullback returns a value of the argument's type, `NoTangent`, `ZeroTangent` or a \
-            `Thunk`",
-    note = "the argument's type owns its floats, which `#[derive(Differentiable)]` says of a type, and the bound `MakeZero` of a type parameter"
+    note = "for an argument that is passed by value, a pullback returns a value of the argument's type, `NoTangent`, \
+            `ZeroTangent` or a `Thunk`",
+    note = "the argument's type owns its floats, which `#[derive(Differentiable)]` says of a type, and the bound \
+            `MakeZero` of a type parameter"
 )]
 pub trait Cotangent<A>: sealed::Cotangent<A> {
     /// Whether the argument has a tangent at all.
@@ -44,7 +46,8 @@ impl<A: MakeZero> Cotangent<A> for A {
     #[inline(always)]
     unsafe fn add_to(self, shadow: *mut A) {
         if !shadow.is_null() {
-            // SAFETY: S34, asked of the caller; a value that is passed by value owns no memory, so there are no pointers.
+            // SAFETY: S34, asked of the caller; a value that is passed by value owns no memory, so there are no
+            // pointers.
             unsafe { self.floats(shadow, &mut Add) }
         }
     }
@@ -66,8 +69,8 @@ impl<A: MakeZero> Cotangent<A> for ZeroTangent {
 
 /// A cotangent that is computed only if somebody asks for it.
 ///
-/// It holds what it is computed from, and a function. (Not a closure: the type of a closure cannot be named in the type of
-/// the pullback.)
+/// It holds what it is computed from, and a function. (Not a closure: the type of a closure cannot be named in the type
+/// of the pullback.)
 ///
 /// ```
 /// use pullback::rrule;

@@ -4,9 +4,14 @@
 //!
 //! | functions | |
 //! |---|---|
-//! | `sin` `cos` `exp` `exp2` `ln` `log2` `log10` `sqrt` `powf` `powi` `mul_add` `abs` `copysign` `min` `max` `floor` `ceil` `round` … | instructions of LLVM, in the engine's own table of partial derivatives, `docs/rules.md` |
-//! | `tan` `asin` `acos` `atan` `atan2` `sinh` `cosh` `tanh` `exp_m1` `ln_1p` `cbrt` `hypot` `abs_sub` | the standard library calls C's functions for them (`exp_m1` is `expm1`). They are in the engine's table, too: see below |
-//! | `erf` `erfc` `tgamma` `lgamma` `lgamma_r` `exp10` `j0` `j1` `jn` `y0` `y1` `yn` `fmod` `remainder` `scalbn` `frexp` `modf` `sincos` | here |
+//! | `sin` `cos` `exp` `exp2` `ln` `log2` `log10` `sqrt` `powf` `powi` `mul_add` | instructions of LLVM (1) |
+//! | `abs` `copysign` `min` `max` `floor` `ceil` `round` … | the same |
+//! | `tan` `asin` `acos` `atan` `atan2` `sinh` `cosh` `tanh` | functions of C that the standard library calls (2) |
+//! | `exp_m1` `ln_1p` `cbrt` `hypot` `abs_sub` | the same (`exp_m1` is `expm1`) |
+//! | `erf` `erfc` `tgamma` `lgamma` `lgamma_r` `exp10` `j0` `j1` `jn` `y0` `y1` `yn` | here |
+//! | `fmod` `remainder` `scalbn` `frexp` `modf` `sincos` | here |
+//!
+//! (1) They are in the engine's own table of partial derivatives, `docs/rules.md`. (2) So are these: see below.
 //!
 //! All have a form for `f32` as well, whose name ends in `f`. A rule for C's function (`scalar_rule!(extern "C" tan(x)
 //! => …)`) holds for the method of the standard library that calls it, one for the method (`scalar_rule!(f64::tan(x) =>
@@ -54,8 +59,9 @@ fn digamma(x: f64) -> f64 {
 macro_rules! rules_for {
     (
         $T:ident, $module:ident,
-        $erf:ident $erfc:ident $tgamma:ident $lgamma:ident $lgamma_r:ident $exp10:ident $j0:ident $j1:ident $jn:ident $y0:ident $y1:ident
-        $yn:ident $fmod:ident $remainder:ident $scalbn:ident $frexp:ident $modf:ident $sincos:ident
+        $erf:ident $erfc:ident $tgamma:ident $lgamma:ident $lgamma_r:ident $exp10:ident
+        $j0:ident $j1:ident $jn:ident $y0:ident $y1:ident $yn:ident
+        $fmod:ident $remainder:ident $scalbn:ident $frexp:ident $modf:ident $sincos:ident
     ) => {
         mod $module {
             use super::*;

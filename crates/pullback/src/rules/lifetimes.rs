@@ -48,7 +48,10 @@ impl<F> UnsafeFunction for &Target<F> {}
 macro_rules! safe_functions {
     () => {};
     ($first:ident $($rest:ident)*) => {
-        impl<F: Fn($first, $($rest),*) -> R, R, $first, $($rest),*> SafeFunction<(R, ($first, $($rest,)*))> for Target<F> {}
+        impl<F: Fn($first, $($rest),*) -> R, R, $first, $($rest),*> SafeFunction<(R, ($first, $($rest,)*))>
+            for Target<F>
+        {
+        }
         safe_functions!($($rest)*);
     };
 }

@@ -5,7 +5,7 @@
 //! the derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
 
 use super::runs::Runs;
-use crate::differentiable::{Aside, Congruence, Differentiable, MakeZero, Names, Others, Path, ShadowKind, make_zero};
+use crate::differentiable::{Congruence, Differentiable, MakeZero, Masked, Names, Others, Path, ShadowKind, make_zero};
 use crate::rt::Tape;
 use std::borrow::Borrow;
 
@@ -28,8 +28,8 @@ impl<R: MakeZero + Borrow<D>, D: ?Sized> Lend<D> for R {
     }
 }
 
-/// Panic if the result of a rule for reverse mode has cells in common with anything else: the result has a shadow of its
-/// own, and the cells would have two.
+/// Panic if the result of a rule for reverse mode has cells in common with anything else: the result has a shadow of
+/// its own, and the cells would have two.
 #[inline(always)]
 pub fn assert_own<R: Differentiable>(rule: &str, value: &R) {
     if R::CHECKED {
@@ -37,28 +37,28 @@ pub fn assert_own<R: Differentiable>(rule: &str, value: &R) {
     }
 }
 
-/// Panic if a result has cells in common with anything else, or anything that is `counted`. A derivative of a derivative
-/// calls this as it is.
+/// Panic if a result has cells in common with anything else, or anything that is `counted`. A derivative of a
+/// derivative calls this as it is.
 #[inline(never)]
 fn find_others_bookkeeping<R: Differentiable>(rule: &str, value: &R, counted: bool) {
-    let others = Others { rule, counted, aside: Aside::default() };
+    let others = Others { rule, counted, masked: Masked::default() };
     if let Err(mismatch) = value.check_shadow(value, &Path::argument("return").finding_others(&others)) {
         panic!("internal error in Pullback: {mismatch}");
     }
-    others.aside.assert_alone();
+    others.masked.assert_alone();
 }
 
-/// A shadow of a result. As long as the derivative uses it, its enums hold floats and pointers only (see [`Aside`]).
+/// A shadow of a result. As long as the derivative uses it, its enums hold floats and pointers only (see [`Masked`]).
 #[repr(C)]
 struct Owned<R> {
     zero: R,
-    aside: Aside,
+    masked: Masked,
 }
 
 impl<R> Drop for Owned<R> {
     fn drop(&mut self) {
         // Before it is dropped.
-        self.aside.put_back();
+        self.masked.put_back();
     }
 }
 
@@ -70,16 +70,16 @@ impl<R> Drop for Owned<R> {
 pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *mut R) -> *mut R {
     // SAFETY: S34, asked of the caller. The bits at `shadow` own nothing.
     unsafe {
-        let owned = (*tape).own(Owned { zero: make_zero(&*out), aside: Aside::default() });
+        let owned = (*tape).own(Owned { zero: make_zero(&*out), masked: Masked::default() });
         if R::CHECKED {
             // The shadow has room for what the result may grow to, and zeros in it.
-            let path = Path::argument("return").noting(Some(&(*owned).aside));
+            let path = Path::argument("return").noting(Some(&(*owned).masked));
             if let Err(mismatch) = (*out).check_shadow(&(*owned).zero, &path) {
                 panic!("internal error in Pullback: {mismatch}");
             }
-            if !(*owned).aside.is_empty() {
-                Aside::reaches_bookkeeping((&raw mut (*owned).zero).cast());
-                (*owned).aside.clear();
+            if !(*owned).masked.is_empty() {
+                Masked::reaches_bookkeeping((&raw mut (*owned).zero).cast());
+                (*owned).masked.clear();
             }
         }
         let zero = &raw mut (*owned).zero;
@@ -107,7 +107,7 @@ impl<R: MakeZero> Cotangents<R> {
         // SAFETY: S34, asked of the caller. By now other pointers may lie in the place, but the floats in it are those
         // of this call.
         unsafe {
-            (*zero.cast::<Owned<R>>()).aside.put_back();
+            (*zero.cast::<Owned<R>>()).masked.put_back();
             let runs = Runs::of_value(&mut *zero);
             runs.take_inline(zero, shadow);
             let copy = runs.has_counted().then(|| {
@@ -142,9 +142,9 @@ impl<R: MakeZero> Cotangents<R> {
         unsafe {
             self.runs.clear();
             let owned = self.zero.cast::<Owned<R>>();
-            if !(*owned).aside.is_empty() {
-                Aside::reaches_bookkeeping((&raw mut (*owned).zero).cast());
-                (*owned).aside.clear();
+            if !(*owned).masked.is_empty() {
+                Masked::reaches_bookkeeping((&raw mut (*owned).zero).cast());
+                (*owned).masked.clear();
             }
         }
     }
@@ -168,7 +168,7 @@ pub fn fitting_tangent<R: MakeZero>(rule: &str, value: &R, tangent: R) -> R {
 #[inline(never)]
 fn fits_bookkeeping<R: MakeZero>(value: &R, tangent: &R) -> bool {
     let mut congruence = Congruence::default();
-    let names = Names { congruence: &congruence, argument: "return", lane: 0, shadow: ShadowKind::Tangent };
+    let names = Names { congruence: &congruence, argument: "return", direction: 0, shadow: ShadowKind::Tangent };
     let path = Path::argument("return").naming(Some(&names));
     value.check_shadow(tangent, &path).is_ok() && congruence.is_closed()
 }

@@ -168,9 +168,9 @@ impl Runs {
         self.shape = (self.shape ^ (number as u64 + 1)).wrapping_mul(0x100_0000_01b3);
     }
 
-    /// Whether the pointer of a shadow at `place`, to memory in which the shadow of `primal` lies at `offset`, leads to no shadow:
-    /// what it owns is constant. In reverse mode it is null then. In forward mode it is the primal's own, which the shadow
-    /// of another place cannot own; or null, if a function without derivative has made it.
+    /// Whether the pointer of a shadow at `place`, to memory in which the shadow of `primal` lies at `offset`, leads to
+    /// no shadow: what it owns is constant. In reverse mode it is null then. In forward mode it is the primal's own,
+    /// which the shadow of another place cannot own; or null, if a function without derivative has made it.
     ///
     /// # Safety
     /// `place` may be read.

@@ -3,8 +3,8 @@
 //! While a reverse derivative runs, memory that the primal made itself has shadows in which only floats and pointers
 //! can be relied on. So when the rule runs, a *view* of the shadow is made: its address with the length that the primal
 //! has. When the pullback runs, the view becomes a `&mut`: of the shadow itself, or of zeros that are added to it
-//! afterwards or thrown away. Where the floats are in cells, others may have the shadow as a `&Cell`, and it is a `&mut` of
-//! a copy, which is copied back afterwards.
+//! afterwards or thrown away. Where the floats are in cells, others may have the shadow as a `&Cell`, and it is a
+//! `&mut` of a copy, which is copied back afterwards.
 //!
 //! If there is more than floats behind the reference, the view is a zero shadow of its own, which the tape owns, with a
 //! list of where the floats of the shadow lie. The pullback is given that one, and what it adds is added to the shadow

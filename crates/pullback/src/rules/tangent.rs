@@ -31,7 +31,8 @@ mod sealed {
 #[diagnostic::on_unimplemented(
     message = "an argument of type `{A}` is followed by a `{Self}`",
     label = "not a tangent of `{A}`",
-    note = "in a rule for forward mode each argument is followed by its tangent: a value of the argument's type, an `Option` of one, or `NoTangent`"
+    note = "in a rule for forward mode each argument is followed by its tangent: a value of the argument's type, an \
+            `Option` of one, or `NoTangent`"
 )]
 pub trait Tangent<A>: sealed::Tangent<A> + Sized {
     /// Whether the argument has a tangent at all.
@@ -169,7 +170,8 @@ impl<T: Reached + ?Sized> TangentPlace<T> {
 #[diagnostic::on_unimplemented(
     message = "an argument that refers to `{T}` is followed by a `{Self}`",
     label = "not a tangent of a reference to `{T}`",
-    note = "in a rule for forward mode a `&T` is followed by its tangent, a `&T`, an `Option<&T>`, or `NoTangent`; and a `&mut T` by a `&mut T`"
+    note = "in a rule for forward mode a `&T` is followed by its tangent, a `&T`, an `Option<&T>`, or `NoTangent`; and \
+            a `&mut T` by a `&mut T`"
 )]
 pub trait ReferenceTangent<T: Reached + ?Sized>: sealed::ReferenceTangent<T> {
     /// The tangent.

@@ -1,9 +1,9 @@
 //! Cells that a rule must not write.
 //!
-//! A function that returns nothing with a derivative and takes a `&Cell`, or a reference to several, may write them: its
-//! rule is called as if they were behind a `&mut`. Elsewhere a rule has no part in what the shadow of a cell holds, and what
-//! it writes there would keep the derivative of what was there before. So the floats there are compared when the rule has
-//! run.
+//! A function that returns nothing with a derivative and takes a `&Cell`, or a reference to several, may write them:
+//! its rule is called as if they were behind a `&mut`. Elsewhere a rule has no part in what the shadow of a cell holds,
+//! and what it writes there would keep the derivative of what was there before. So the floats there are compared when
+//! the rule has run.
 
 use super::runs::{Place, Runs};
 use crate::abi::{Kind, Layout};
@@ -23,8 +23,8 @@ impl<'a, T: Differentiable + ?Sized> Behind<&'a T> {
     /// Whether there may be cells anywhere behind it.
     pub const MAY_REACH_CELLS: bool = T::CELLS || !T::PLAIN;
 
-    /// Watch what the argument at `place` refers to. `lent`: the rule is given the shadow of cells that have nothing beside
-    /// their floats, and may write it.
+    /// Watch what the argument at `place` refers to. `lent`: the rule is given the shadow of cells that have nothing
+    /// beside their floats, and may write it.
     ///
     /// # Safety
     /// `place` holds the argument, and what that refers to is there as long as it is watched.

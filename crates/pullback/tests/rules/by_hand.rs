@@ -45,7 +45,9 @@ macro_rules! call {
     ($function:expr, $pointers:expr; $($count:literal: $($P:ident)*;)*) => {
         match $pointers[..] {
             // SAFETY: so many pointers is what the function takes.
-            $([$($P),*] => unsafe { transmute::<*const (), unsafe extern "C-unwind" fn($(call!(@ $P)),*)>($function)($($P),*) },)*
+            $([$($P),*] => unsafe {
+                transmute::<*const (), unsafe extern "C-unwind" fn($(call!(@ $P)),*)>($function)($($P),*)
+            },)*
             _ => panic!("too many pointers"),
         }
     };

@@ -92,7 +92,7 @@ fn a_struct_with_memory_as_the_result() {
         let mut call = Call::forward_sweep(fit_rrule::record(), &places);
         assert_eq!(*out, fit(5.0));
         let shadow = &mut *d_out.as_mut_ptr();
-        // What is not a float or a pointer in an enum is put aside as long as the derivative uses it: also the tag.
+        // What is not a float or a pointer in an enum is masked as long as the derivative uses it: also the tag.
         assert_eq!(*shadow, Fit { mean: None, ..make_zero(&*out) });
         shadow.slope = 1.0;
         shadow.residuals.copy_from_slice(&[10.0, 100.0]);

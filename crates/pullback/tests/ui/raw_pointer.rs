@@ -1,4 +1,4 @@
-//! What lies behind a raw pointer cannot be checked: who calls the derivative answers for it, also if the function only looks at addresses.
+//! Memory behind a raw pointer cannot be checked: the caller answers for it, also if only addresses are looked at.
 
 use pullback::autodiff;
 

@@ -1,4 +1,4 @@
-//! A reference that an alias hides, and that seems to live forever: the rule is called with what its function is called with.
+//! A reference that an alias hides, and that seems to live forever: the rule gets the arguments of its function.
 
 use pullback::rules::NoTangent;
 use pullback::{frule, rrule};

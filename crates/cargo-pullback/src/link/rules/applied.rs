@@ -1,5 +1,5 @@
-//! The rules of a working copy: which calls they take the place of, what is hidden from the optimiser meanwhile, and
-//! what comes to the derivatives at the end.
+//! The rules of a working copy: which calls they take the place of, which bodies the optimiser does not see meanwhile,
+//! and what comes to the derivatives at the end.
 
 use super::super::nested::Inner;
 use super::super::opaque;
@@ -28,7 +28,7 @@ pub struct Applied {
     targets: HashMap<String, String>,
     /// Functions that carry no derivative.
     inactive: HashSet<String>,
-    /// The bodies of functions that are hidden or only looked at, as they were before the optimiser came.
+    /// The bodies of functions that were taken out or are only looked at, as they were before the optimiser came.
     bodies: Option<Module>,
     /// What is known of the parameters of functions without derivative that are std's own.
     parameters: HashMap<String, Vec<Parameter>>,
@@ -42,7 +42,7 @@ impl Applied {
     }
 
     /// Take the bodies of stand-ins, and of functions without derivative, out of a working copy.
-    pub fn hide(&mut self, program: &mut Program, w: &mut Module) -> Result<()> {
+    pub fn take_bodies(&mut self, program: &mut Program, w: &mut Module) -> Result<()> {
         let runs_program = w.functions().iter().any(|f| opaque::runs_program(&f.name));
         if self.unknown().next().is_some() || runs_program {
             let mut bodies = w.clone_module();
@@ -69,7 +69,7 @@ impl Applied {
 
     /// Bring back the stand-ins that have no rule for one of these modes, each prepared for import by itself: their
     /// bodies are differentiated.
-    pub fn show(&self, w: &mut Module, modes: &[Mode], options: &NormaliseOptions) -> Result<()> {
+    pub fn restore_stand_ins(&self, w: &mut Module, modes: &[Mode], options: &NormaliseOptions) -> Result<()> {
         for (name, rules) in &self.stand_ins {
             let has =
                 |mode: &Mode| rules.iter().any(|rule| (rule.kind == RuleKind::Forward) == (*mode == Mode::Forward));
@@ -88,7 +88,7 @@ impl Applied {
         Ok(())
     }
 
-    /// The bodies as they were of functions that are hidden or only looked at, if there are any.
+    /// The bodies as they were of functions that were taken out or are only looked at, if there are any.
     pub fn bodies(&self) -> Option<&Module> {
         self.bodies.as_ref()
     }
@@ -100,7 +100,7 @@ impl Applied {
 
     /// A module with these bodies as they were.
     fn bodies_of(&self, names: &[&str]) -> Result<Module> {
-        let mut part = self.bodies.as_ref().context("nothing was hidden")?.clone_module();
+        let mut part = self.bodies.as_ref().context("no body was taken out")?.clone_module();
         part.retain_reachable(names)?;
         for name in names {
             part.set_linkage(name, Linkage::External)?;
@@ -127,15 +127,15 @@ impl Applied {
         all
     }
 
-    /// Bring the bodies of the rules' functions to the derivatives that call them, and those that were hidden.
+    /// Bring the bodies of the rules' functions to the derivatives that call them, and those that were taken out.
     pub fn complete(&self, program: &mut Program, d: &mut Module) -> Result<()> {
-        // A body may call others. One that is not here, because it was hidden for an inner derivative already, is in
+        // A body may call others. One that is not here, because it was taken out for an inner derivative already, is in
         // the program.
         let mut brought: HashSet<&String> = HashSet::new();
         loop {
-            let hidden = |name: &String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
+            let is_missing = |name: &String| d.find_symbol(name).is_some_and(|s| s.is_declaration);
             let wanted: Vec<&str> =
-                self.unknown().filter(|name| hidden(name) && brought.insert(name)).map(String::as_str).collect();
+                self.unknown().filter(|name| is_missing(name) && brought.insert(name)).map(String::as_str).collect();
             if wanted.is_empty() {
                 break;
             }

@@ -91,10 +91,12 @@ impl Writer {
             0 => format!("for {item} in {slice}.iter().copied() {{ let ({i}, {second}) = (1usize, {item});"),
             1 => format!("for ({i}, &{item}) in {slice}.iter().enumerate() {{ let {second} = {item} * §0.5§;"),
             2 => format!(
-                "for (&{item}, {second}) in {slice}.iter().zip({other}.iter()) {{ let ({i}, {second}) = (2usize, *{second});"
+                "for (&{item}, {second}) in {slice}.iter().zip({other}.iter()) {{ let ({i}, {second}) = (2usize, \
+                 *{second});"
             ),
             3 => format!(
-                "for {item} in {slice}.chunks(2).rev() {{ let ({i}, {second}, {item}) = ({item}.len(), {item}[0], {item}[{item}.len() - 1]);"
+                "for {item} in {slice}.chunks(2).rev() {{ let ({i}, {second}, {item}) = ({item}.len(), {item}[0], \
+                 {item}[{item}.len() - 1]);"
             ),
             _ => format!(
                 "for {item} in {slice}.windows(2) {{ let ({i}, {second}, {item}) = (0usize, {item}[0], {item}[1]);"

@@ -40,7 +40,10 @@ impl Writer {
                 self.line(format!("let mut {other} = P {{ a: {x}, ..{name}.clone() }};"));
                 self.scope.enter_struct(&other);
             }
-            _ => self.line(format!("let t = if *{name}.g > §0.3§ {{ {name}.b[1] }} else {{ {name}.a }}; {name}.b[0] *= t.sin(); {name}.b.swap(0, 1);")),
+            _ => self.line(format!(
+                "let t = if *{name}.g > §0.3§ {{ {name}.b[1] }} else {{ {name}.a }}; \
+                 {name}.b[0] *= t.sin(); {name}.b.swap(0, 1);"
+            )),
         }
     }
 
@@ -56,8 +59,14 @@ impl Writer {
             }
             1 => {
                 let (cond, other) = (self.condition(), self.condition());
-                self.line(format!("let {name} = if {cond} {{ E::One({a}) }} else if {other} {{ E::Tagged({b}, {int} % 9) }} else {{ E::Count({int} % 4) }};"));
-                self.bind(&format!("match {name} {{ E::One(s) => s * s, E::Tagged(s, k) => s * (k §as_float), E::Count(k) => (k §as_float), _ => {t} }}"));
+                self.line(format!(
+                    "let {name} = if {cond} {{ E::One({a}) }} else if {other} {{ E::Tagged({b}, \
+                     {int} % 9) }} else {{ E::Count({int} % 4) }};"
+                ));
+                self.bind(&format!(
+                    "match {name} {{ E::One(s) => s * s, E::Tagged(s, k) => s * (k §as_float), \
+                     E::Count(k) => (k §as_float), _ => {t} }}"
+                ));
             }
             2 => {
                 self.line(format!(
@@ -98,7 +107,10 @@ impl Writer {
                 self.bind(&format!("settled({name}, {t})"));
             }
             7 => {
-                self.line(format!("let mut {name}: Vec<Result<F, u32>> = (0..4).map(|i| checked({a} * (i §as_float) - {b}, i as u32)).collect();"));
+                self.line(format!(
+                    "let mut {name}: Vec<Result<F, u32>> = (0..4).map(|i| checked({a} * (i §as_float) - \
+                     {b}, i as u32)).collect();"
+                ));
                 let line = match self.rng.below(3) {
                     0 => format!("{name}.swap(0, 2);"),
                     1 => format!("{name}.rotate_left({int} % 4);"),
@@ -144,7 +156,10 @@ impl Writer {
                 )),
                 2 => self.line(format!("{name}.sort_by(|l, r| l[0].total_cmp(&r[0]));")),
                 3 => self.line(format!("{{ let t = {t}; for row in {name}.iter_mut() {{ row[0] *= t; }} }}")),
-                _ => self.line(format!("for row in {name}.iter_mut() {{ let old = std::mem::take(&mut **row); **row = old.into_iter().rev().collect(); }}")),
+                _ => self.line(format!(
+                    "for row in {name}.iter_mut() {{ let old = std::mem::take(&mut **row); \
+                     **row = old.into_iter().rev().collect(); }}"
+                )),
             };
         }
         if self.scope.fixed.is_empty() {

@@ -243,7 +243,8 @@ impl Writer {
             14 => format!("{slice}.iter().fold(({a}, {b}), |(s, r), t| (r, s * §0.5§ + t)).1"),
             15 => format!("{slice}.iter().flat_map(|t| [*t, t * {a}]).skip(1).sum::<F>()"),
             16 => format!(
-                "{{ let (p, q): (Vec<F>, Vec<F>) = {slice}.iter().copied().partition(|t| *t > {a}); p.iter().sum::<F>() * {b} + (q.len() §as_float) }}"
+                "{{ let (p, q): (Vec<F>, Vec<F>) = {slice}.iter().copied().partition(|t| *t > {a}); \
+                 p.iter().sum::<F>() * {b} + (q.len() §as_float) }}"
             ),
             17 => format!("{slice}.iter().zip({other}.iter().rev()).map(|(s, t)| (s - t).powi(2)).sum::<F>().sqrt()"),
             18 => format!("{slice}.iter().skip_while(|t| **t < {a}).map(|t| t.tanh()).sum::<F>()"),
@@ -266,7 +267,8 @@ impl Writer {
                 2 => format!("(if {cond} {{ Ok({b}) }} else {{ Err({a}) }}).unwrap_or_else(|e: F| e + {c})"),
                 3 => format!("Some({b}).filter(|t| *t > {a}).or(Some({c})).unwrap()"),
                 _ => format!(
-                    "(|| -> Option<F> {{ let t = (if {cond} {{ Some({b}) }} else {{ None }})?; Some(t * t) }})().unwrap_or({a})"
+                    "(|| -> Option<F> {{ let t = (if {cond} {{ Some({b}) }} else {{ None }})?; \
+                     Some(t * t) }})().unwrap_or({a})"
                 ),
             };
         }
@@ -279,17 +281,20 @@ impl Writer {
             3 => format!("{slice}.iter().max_by(|s, t| s.total_cmp(t)).map_or({a}, |t| t * {b})"),
             4 => format!("{slice}.iter().position(|t| *t > {a}).map_or({b}, |i| {slice}[i])"),
             5 => format!(
-                "{slice}.iter().copied().find(|t| *t < {a}).and_then(|t| if t > {c} {{ Some(t * t) }} else {{ None }}).unwrap_or({b})"
+                "{slice}.iter().copied().find(|t| *t < {a}).and_then(|t| if t > {c} {{ Some(t * t) }} else {{ None \
+                 }}).unwrap_or({b})"
             ),
             6 => format!("usize::checked_sub({int} % 7, 1).map(|i| {slice}[i % {slice}.len()]).unwrap_or({a})"),
             7 => format!("{slice}.iter().nth({int} % 4).copied().unwrap_or({a}) * {b}"),
             8 => format!("if let Some(t) = {slice}.get({int} % 5) {{ t * {a} }} else {{ {b} }}"),
             9 => format!(
-                "match {slice}.split_last() {{ Some((t, r)) if r.len() > 1 => t * r[0], Some((t, _)) => *t, None => {a} }}"
+                "match {slice}.split_last() {{ Some((t, r)) if r.len() > 1 => t * r[0], Some((t, _)) => *t, \
+                 None => {a} }}"
             ),
             10 => format!("{slice}.iter().min_by(|s, t| s.partial_cmp(t).unwrap()).copied().unwrap_or({a})"),
             _ => format!(
-                "{slice}.iter().rev().map(|t| if *t > {a} {{ Some(*t) }} else {{ None }}).flatten().next().unwrap_or({b})"
+                "{slice}.iter().rev().map(|t| if *t > {a} {{ Some(*t) }} else {{ None \
+                 }}).flatten().next().unwrap_or({b})"
             ),
         }
     }

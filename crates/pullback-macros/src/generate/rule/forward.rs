@@ -63,15 +63,7 @@ fn tangent_types(rule: &ForwardRule) -> impl Iterator<Item = &Type> {
 fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     let generics = rule.rule.generics().params.iter();
     let (rule_type, bound, predicates) = (rule_parameter(), rule_bound(rule), frame.predicates());
-    // What the types of tangents imply (`T: 'a` for a `&'a [T]`), which are not in the signature.
-    let implied = tangent_types(rule).flat_map(|ty| {
-        let reference = as_reference(ty).or_else(|| inside_option(ty).and_then(as_reference))?;
-        let (lifetime, elem) = (reference.lifetime.as_ref()?, &reference.elem);
-        let words = quote!(#elem);
-        let named = rule.rule.generics().type_params().map(|parameter| &parameter.ident);
-        let named = named.filter(|name| super::scalar::mentions(words.clone(), name));
-        Some(quote!(#(#named: #lifetime,)*))
-    });
+    let implied = implied(rule);
     let (primals, shadows) = places(frame.arguments.len());
     let types: Vec<&Type> = frame.arguments.iter().map(|(_, ty)| *ty).collect();
     let result = frame.result;
@@ -88,35 +80,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
     } else {
         (quote!((#value, #tangent)), quote!(#result_shadow.write(#fitting); #out.write(#value);))
     };
-    let guests: Vec<Ident> =
-        tangent_types(rule).enumerate().map(|(index, ty)| local_at(&format!("tangent{index}"), ty.span())).collect();
-    let made = rule.tangents.iter().enumerate().map(|(index, way)| {
-        let (guest, primal, shadow) = (&guests[index], &primals[index], &shadows[index]);
-        match way {
-            TangentWay::Reference(ty) => quote_spanned! {ty.span()=>
-                let mut #guest =
-                    ::pullback::__private::rules::TangentPlace::<#ty>::new(#primal.cast(), #shadow.cast());
-            },
-            TangentWay::Value | TangentWay::Raw(_) | TangentWay::Nothing => TokenStream::new(),
-        }
-    });
-    let passed = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
-        let span = tangent.span();
-        let (primal, shadow, ty) = (&primals[index], &shadows[index], types[index]);
-        match way {
-            TangentWay::Nothing => quote!(::pullback::rules::NoTangent),
-            TangentWay::Value => {
-                quote_spanned!(span=> <#tangent as ::pullback::rules::Tangent<#ty>>::read(#primal, #shadow))
-            }
-            TangentWay::Raw(_) => quote!(::pullback::__private::rules::raw_shadow(#shadow)),
-            TangentWay::Reference(referred) => {
-                let guest = &guests[index];
-                quote_spanned! {span=>
-                    <#tangent as ::pullback::rules::ReferenceTangent<#referred>>::lend(&mut #guest)
-                }
-            }
-        }
-    });
+    let (made, passed) = lent(rule, frame, &primals, &shadows);
     let arguments_and_ways = frame.arguments.iter().zip(&rule.tangents).enumerate();
     let (before, after): (Vec<_>, Vec<_>) = arguments_and_ways
         .map(|(index, (&(_, ty), way))| {
@@ -135,7 +99,7 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
         where
             #bound
             #predicates
-            #(#implied)*
+            #implied
         {
             #lifetimes_checked
             // SAFETY: S18 and S30, the arguments are those of a call of the target, and their shadows fit.
@@ -149,6 +113,58 @@ fn tangent(rule: &ForwardRule, frame: &Frame<'_>) -> TokenStream {
             }
         }
     }
+}
+
+/// What the types of tangents imply (`T: 'a` for a `&'a [T]`), which are not in the signature.
+fn implied(rule: &ForwardRule) -> TokenStream {
+    let implied = tangent_types(rule).filter_map(|ty| {
+        let reference = as_reference(ty).or_else(|| inside_option(ty).and_then(as_reference))?;
+        let (lifetime, elem) = (reference.lifetime.as_ref()?, &reference.elem);
+        let words = quote!(#elem);
+        let named = rule.rule.generics().type_params().map(|parameter| &parameter.ident);
+        let named = named.filter(|name| super::scalar::mentions(words.clone(), name));
+        Some(quote!(#(#named: #lifetime,)*))
+    });
+    implied.collect()
+}
+
+/// What makes the places of tangents that are lent, and the tangents that are passed.
+fn lent(
+    rule: &ForwardRule,
+    frame: &Frame<'_>,
+    primals: &[Ident],
+    shadows: &[Ident],
+) -> (Vec<TokenStream>, Vec<TokenStream>) {
+    let guests: Vec<Ident> =
+        tangent_types(rule).enumerate().map(|(index, ty)| local_at(&format!("tangent{index}"), ty.span())).collect();
+    let made = rule.tangents.iter().enumerate().map(|(index, way)| {
+        let (guest, primal, shadow) = (&guests[index], &primals[index], &shadows[index]);
+        match way {
+            TangentWay::Reference(ty) => quote_spanned! {ty.span()=>
+                let mut #guest =
+                    ::pullback::__private::rules::TangentPlace::<#ty>::new(#primal.cast(), #shadow.cast());
+            },
+            TangentWay::Value | TangentWay::Raw(_) | TangentWay::Nothing => TokenStream::new(),
+        }
+    });
+    let passed = rule.tangents.iter().zip(tangent_types(rule)).enumerate().map(|(index, (way, tangent))| {
+        let span = tangent.span();
+        let (primal, shadow, ty) = (&primals[index], &shadows[index], frame.arguments[index].1);
+        match way {
+            TangentWay::Nothing => quote!(::pullback::rules::NoTangent),
+            TangentWay::Value => {
+                quote_spanned!(span=> <#tangent as ::pullback::rules::Tangent<#ty>>::read(#primal, #shadow))
+            }
+            TangentWay::Raw(_) => quote!(::pullback::__private::rules::raw_shadow(#shadow)),
+            TangentWay::Reference(referred) => {
+                let guest = &guests[index];
+                quote_spanned! {span=>
+                    <#tangent as ::pullback::rules::ReferenceTangent<#referred>>::lend(&mut #guest)
+                }
+            }
+        }
+    });
+    (made.collect(), passed.collect())
 }
 
 /// What an argument that is a reference or a raw pointer lets the function do.

@@ -1,10 +1,10 @@
 //! The functions of a rule for reverse mode.
 //!
 //! ```text
-//! augmented(tape, closure, a0, a1, out)              runs the rule: writes the value, and keeps the pullback; in two forms for a rule that
-//!                                                    asks whether memory stays as it is
-//! view(tape, view, a0, a0', a1, a1', out, out')      right after that: writes down what the pullback needs of the shadows
-//! pullback(closure, view, a0', a1', out')            in the reverse sweep: calls the pullback, and adds to the shadows
+//! augmented(tape, closure, a0, a1, out)           runs the rule: writes the value, and keeps the pullback; in two
+//!                                                 forms for a rule that asks whether memory stays as it is
+//! view(tape, view, a0, a0', a1, a1', out, out')   right after that: writes down what the pullback needs of the shadows
+//! pullback(closure, view, a0', a1', out')         in the reverse sweep: calls the pullback, and adds to the shadows
 //! ```
 
 use super::scalar::mentions;
@@ -225,7 +225,8 @@ impl Reverse<'_> {
                 // that is said.
                 unsafe {
                     #(#before)*
-                    let (#value, #pullback) = ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
+                    let (#value, #pullback) =
+                        ::pullback::__private::rules::function::<#rule>()(#memory #(#arguments),*);
                     #(#after)*
                     ::pullback::__private::rules::assert_own(#name, &#value);
                     #out.write(#value);
@@ -298,41 +299,17 @@ impl Reverse<'_> {
         let zero = local("zero");
         let (result_view, result_taken, result_finished) = match self.lent_result() {
             None => (quote!(), quote!(), quote!()),
-            Some(ty) => (
-                quote!(#zero,),
-                {
-                    let cotangents = local_at("cotangents", ty.span());
-                    quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);)
-                },
-                {
-                    let cotangents = local_at("cotangents", ty.span());
-                    quote!(#cotangents.finish();)
-                },
-            ),
+            Some(ty) => {
+                let cotangents = local_at("cotangents", ty.span());
+                (
+                    quote!(#zero,),
+                    quote!(let #cotangents = ::pullback::__private::rules::Cotangents::take(#zero, #out);),
+                    quote!(#cotangents.finish();),
+                )
+            }
         };
         let call = self.call(&place, &out);
-        let components: Vec<Ident> = (0..self.rule.arguments.len()).map(|index| local(&format!("c{index}"))).collect();
-        let returned: Vec<(usize, &Type)> = (self.rule.arguments.iter().enumerate())
-            .filter_map(|(index, way)| if let Way::Returned(ty) = way { Some((index, ty)) } else { None })
-            .collect();
-        let pattern = match &returned[..] {
-            [] => quote!(()),
-            [(one, _)] => {
-                let one = &components[*one];
-                quote!(#one)
-            }
-            several => {
-                let names = several.iter().map(|(index, _)| &components[*index]);
-                quote!((#(#names),*))
-            }
-        };
-        let added = returned.iter().map(|(index, ty)| {
-            let (component, shadow, argument) =
-                (&components[*index], &shadows[*index], &self.frame.arguments[*index].1);
-            quote_spanned! {ty.span()=>
-                <#ty as ::pullback::rules::Cotangent<#argument>>::add_to(#component, #shadow);
-            }
-        });
+        let (pattern, added) = self.gradients();
         quote! {
             #[allow(unused_variables)]
             unsafe extern "C-unwind" fn __pullback_pullback<#(#generics,)* #closure, #(#referred),*>(
@@ -353,12 +330,39 @@ impl Reverse<'_> {
                     #(#made)*
                     #result_taken
                     let #pattern = #call;
-                    #(#added)*
+                    #added
                     #(#finished)*
                     #result_finished
                 }
             }
         }
+    }
+
+    /// A pattern for the gradients that the pullback returns, and what adds them to the shadows.
+    fn gradients(&self) -> (TokenStream, TokenStream) {
+        let components: Vec<Ident> = (0..self.rule.arguments.len()).map(|index| local(&format!("c{index}"))).collect();
+        let returned: Vec<(usize, &Type)> = (self.rule.arguments.iter().enumerate())
+            .filter_map(|(index, way)| if let Way::Returned(ty) = way { Some((index, ty)) } else { None })
+            .collect();
+        let pattern = match &returned[..] {
+            [] => quote!(()),
+            [(one, _)] => {
+                let one = &components[*one];
+                quote!(#one)
+            }
+            several => {
+                let names = several.iter().map(|(index, _)| &components[*index]);
+                quote!((#(#names),*))
+            }
+        };
+        let added = returned.iter().map(|(index, ty)| {
+            let (component, shadow, argument) =
+                (&components[*index], &self.shadows[*index], &self.frame.arguments[*index].1);
+            quote_spanned! {ty.span()=>
+                <#ty as ::pullback::rules::Cotangent<#argument>>::add_to(#component, #shadow);
+            }
+        });
+        (pattern, added.collect())
     }
 
     /// The call of the pullback.
@@ -422,7 +426,8 @@ impl Reverse<'_> {
         };
         quote! {
             #assertions
-            let borrows = if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
+            let borrows =
+                if #borrows && ::core::mem::size_of::<#closure>() > 0 { ::pullback::abi::Rule::BORROWS } else { 0 };
             let once = if #once && ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::ONCE } else { 0 };
             let drops = if ::core::mem::needs_drop::<#closure>() { ::pullback::abi::Rule::DROPS } else { 0 };
             &::pullback::abi::Rule::reverse(

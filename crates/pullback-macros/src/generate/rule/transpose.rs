@@ -23,8 +23,8 @@ use crate::parse::rule::forward::{ForwardRule, TangentWay};
 use crate::parse::rule::{inside_option, is_no_tangent};
 use crate::parse::types::path_name;
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
-use syn::{GenericParam, Type};
+use quote::{ToTokens, quote};
+use syn::{GenericParam, Generics, Type};
 
 /// How an argument of the target takes part.
 struct Part<'a> {
@@ -74,103 +74,28 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
     let abi = abi.as_ref().map(|abi| quote!(, abi = #abi));
     let default = rule.attribute.default.then(|| quote!(, default));
     let instances = rule.attribute.instances.iter().map(|(name, types)| quote!(, #name = [#(#types),*]));
-    let (parts, result, name) = (parts(rule), &rule.result, rule.rule.name());
+    let (transposed, result, name) = (Transposed { parts: parts(rule) }, &rule.result, rule.rule.name());
     let generics = rule.rule.generics();
-    let (all, where_clause) = (&generics.params, &generics.where_clause);
-    let captured = all.iter().map(|parameter| match parameter {
-        GenericParam::Lifetime(lifetime) => {
-            let lifetime = &lifetime.lifetime;
-            quote!(#lifetime)
-        }
-        GenericParam::Type(parameter) => {
-            let name = &parameter.ident;
-            quote!(#name)
-        }
-        GenericParam::Const(parameter) => {
-            let name = &parameter.ident;
-            quote!(#name)
-        }
-    });
-    let captured = quote!(use<#(#captured),*>);
+    let (all, where_clause, captured) = (&generics.params, &generics.where_clause, captured(generics));
     let turbofish = &rule.rule.function.turbofish;
     let (memory, value, cotangent) = (local("memory"), local("value"), local("cotangent"));
     let (tangents, gradient, zero) = (local("tangents"), local("gradient"), local("zero"));
-    let names: Vec<&Ident> = parts.iter().map(|part| &part.name).collect();
-    let types = parts.iter().map(|part| part.ty);
-    let kept = parts.iter().filter(|part| part.referred.is_some()).map(|part| {
+    let names: Vec<&Ident> = transposed.parts.iter().map(|part| &part.name).collect();
+    let types = transposed.parts.iter().map(|part| part.ty);
+    let kept = transposed.references().map(|part| {
         let name = &part.name;
         quote!(let #name = #memory.keep(#name);)
     });
-
-    // The tangents of all arguments that have one, as nested pairs.
-    let active: Vec<&Part<'_>> = parts.iter().filter(|part| part.zero.is_some()).collect();
-    let zero_types = active.iter().rev().fold(quote!(()), |rest, part| {
-        let zero = &part.zero;
-        quote!((#zero, #rest))
-    });
-    let zeros = active.iter().rev().fold(quote!(()), |rest, part| {
-        let name = &part.name;
-        let zero = if part.referred.is_some() { quote!(&*#name) } else { quote!(&#name) };
-        quote!((::pullback::make_zero(#zero), #rest))
-    });
-    let within = |whole: &Ident, part: &Part<'_>| {
-        let position = active.iter().position(|other| other.name == part.name).expect("it has a tangent");
-        (0..position).fold(quote!(#whole), |pair, _| quote!(#pair.1))
-    };
-    let passed = parts.iter().map(|part| {
-        let name = &part.name;
-        let primal = if part.referred.is_some() { quote!(&*#name) } else { quote!(#name) };
-        let tangent = match (&part.zero, &part.referred) {
-            (None, _) => quote!(::pullback::rules::NoTangent),
-            (Some(_), referred) => {
-                let pair = within(&tangents, part);
-                let tangent = match referred {
-                    None => quote!(#pair.0),
-                    Some(elem) => quote!(::core::borrow::Borrow::<#elem>::borrow(&#pair.0)),
-                };
-                if part.optional { quote!(::core::option::Option::Some(#tangent)) } else { tangent }
-            }
-        };
-        quote!(#primal, #tangent)
-    });
+    let (zero_types, zeros) = transposed.zeros();
+    let passed = transposed.passed(&tangents);
 
     // What the pullback takes and returns.
     let by_value = is_plain(result);
     let cotangent_type = if by_value { quote!(#result) } else { quote!(&#result) };
     let seed = if by_value { quote!(#cotangent) } else { quote!(::core::clone::Clone::clone(#cotangent)) };
-    let shadow = |part: &Part<'_>| local(&format!("d{}", part.name));
-    let references: Vec<&Part<'_>> = parts.iter().filter(|part| part.referred.is_some()).collect();
-    let shadow_types: Vec<TokenStream> = references
-        .iter()
-        .map(|part| match (&part.zero, &part.referred) {
-            (Some(_), Some(elem)) => quote!(&mut #elem),
-            _ => quote!(::pullback::rules::NoTangent),
-        })
-        .collect();
-    let shadows: Vec<Ident> = references.iter().map(|part| shadow(part)).collect();
-    let added = references.iter().filter(|part| part.zero.is_some()).map(|part| {
-        let (elem, pair, shadow) = (&part.referred, within(&gradient, part), shadow(part));
-        quote!(::pullback::__private::rules::add_floats::<#elem>(::core::borrow::Borrow::borrow(&#pair.0), #shadow);)
-    });
-    let values: Vec<&Part<'_>> = parts.iter().filter(|part| part.referred.is_none()).collect();
-    let returned_types = values.iter().map(|part| match part.zero {
-        Some(_) => {
-            let ty = part.ty;
-            quote!(#ty)
-        }
-        None => quote!(::pullback::rules::NoTangent),
-    });
-    let returned = values.iter().map(|part| match part.zero {
-        Some(_) => {
-            let pair = within(&gradient, part);
-            quote!(#pair.0)
-        }
-        None => quote!(::pullback::rules::NoTangent),
-    });
-    let (returned_types, returned) = match values.len() {
-        1 => (quote!(#(#returned_types)*), quote!(#(#returned)*)),
-        _ => (quote!((#(#returned_types),*)), quote!((#(#returned),*))),
-    };
+    let (shadows, shadow_types) = transposed.shadows();
+    let added = transposed.added(&gradient);
+    let (returned_types, returned) = transposed.returned(&gradient);
     let text = name.to_string();
     quote! {
         const _: () = {
@@ -192,14 +117,124 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
                     let _inside = ::pullback::__private::rules::Inside::enter(&INSIDE, #text);
                     let #zero = #zeros;
                     let (_, pullback) = ::pullback::vjp(
-                        |#tangents: &#zero_types| #name::<#(#turbofish),*>(#(#passed),*).1,
+                        |#tangents: &#zero_types| #name::<#(#turbofish),*>(#passed).1,
                         &#zero,
                     );
                     let #gradient = pullback(#seed);
-                    #(#added)*
+                    #added
                     #returned
                 })
             }
         };
     }
+}
+
+/// What the pullback's type may use: everything that the rule is generic over.
+fn captured(generics: &Generics) -> TokenStream {
+    let names = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Lifetime(lifetime) => {
+            let lifetime = &lifetime.lifetime;
+            quote!(#lifetime)
+        }
+        GenericParam::Type(parameter) => {
+            let name = &parameter.ident;
+            quote!(#name)
+        }
+        GenericParam::Const(parameter) => {
+            let name = &parameter.ident;
+            quote!(#name)
+        }
+    });
+    quote!(use<#(#names),*>)
+}
+
+/// The rule that is written. In its pullback the tangents of all arguments that have one are nested pairs.
+struct Transposed<'a> {
+    parts: Vec<Part<'a>>,
+}
+
+impl Transposed<'_> {
+    /// The arguments that have a tangent.
+    fn active(&self) -> impl DoubleEndedIterator<Item = &Part<'_>> {
+        self.parts.iter().filter(|part| part.zero.is_some())
+    }
+
+    fn references(&self) -> impl Iterator<Item = &Part<'_>> {
+        self.parts.iter().filter(|part| part.referred.is_some())
+    }
+
+    /// The part of the pairs that belongs to an argument.
+    fn within(&self, whole: &Ident, part: &Part<'_>) -> TokenStream {
+        let position = self.active().position(|other| other.name == part.name).expect("it has a tangent");
+        let pair = (0..position).fold(quote!(#whole), |pair, _| quote!(#pair.1));
+        quote!(#pair.0)
+    }
+
+    /// The type of the pairs, and zeros.
+    fn zeros(&self) -> (TokenStream, TokenStream) {
+        self.active().rev().fold((quote!(()), quote!(())), |(types, values), part| {
+            let (ty, name) = (&part.zero, &part.name);
+            let primal = if part.referred.is_some() { quote!(&*#name) } else { quote!(&#name) };
+            (quote!((#ty, #types)), quote!((::pullback::make_zero(#primal), #values)))
+        })
+    }
+
+    /// What the rule is called with.
+    fn passed(&self, tangents: &Ident) -> TokenStream {
+        let passed = self.parts.iter().map(|part| {
+            let name = &part.name;
+            let primal = if part.referred.is_some() { quote!(&*#name) } else { quote!(#name) };
+            if part.zero.is_none() {
+                return quote!(#primal, ::pullback::rules::NoTangent);
+            }
+            let tangent = self.within(tangents, part);
+            let tangent = match &part.referred {
+                None => tangent,
+                Some(elem) => quote!(::core::borrow::Borrow::<#elem>::borrow(&#tangent)),
+            };
+            if part.optional {
+                quote!(#primal, ::core::option::Option::Some(#tangent))
+            } else {
+                quote!(#primal, #tangent)
+            }
+        });
+        quote!(#(#passed),*)
+    }
+
+    /// The shadows that the pullback takes, and their types.
+    fn shadows(&self) -> (Vec<Ident>, Vec<TokenStream>) {
+        let ty = |part: &Part<'_>| match (&part.zero, &part.referred) {
+            (Some(_), Some(elem)) => quote!(&mut #elem),
+            _ => quote!(::pullback::rules::NoTangent),
+        };
+        self.references().map(|part| (shadow(part), ty(part))).unzip()
+    }
+
+    /// What adds the gradients of references to their shadows.
+    fn added(&self, gradient: &Ident) -> TokenStream {
+        let added = self.references().filter(|part| part.zero.is_some()).map(|part| {
+            let (elem, of, shadow) = (&part.referred, self.within(gradient, part), shadow(part));
+            quote!(::pullback::__private::rules::add_floats::<#elem>(::core::borrow::Borrow::borrow(&#of), #shadow);)
+        });
+        added.collect()
+    }
+
+    /// What the pullback returns, its type first: the gradients of arguments by value.
+    fn returned(&self, gradient: &Ident) -> (TokenStream, TokenStream) {
+        let values = self.parts.iter().filter(|part| part.referred.is_none());
+        let (types, values): (Vec<_>, Vec<_>) = values
+            .map(|part| match part.zero {
+                Some(_) => (part.ty.to_token_stream(), self.within(gradient, part)),
+                None => (quote!(::pullback::rules::NoTangent), quote!(::pullback::rules::NoTangent)),
+            })
+            .unzip();
+        match values.len() {
+            1 => (quote!(#(#types)*), quote!(#(#values)*)),
+            _ => (quote!((#(#types),*)), quote!((#(#values),*))),
+        }
+    }
+}
+
+fn shadow(part: &Part<'_>) -> Ident {
+    local(&format!("d{}", part.name))
 }

@@ -98,7 +98,8 @@ impl RuleAttribute {
                     return Err(error(
                         word.span(),
                         format_args!("unknown option `{text}` of `#[{name}]`"),
-                        "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter `T`",
+                        "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type \
+                         parameter `T`",
                     ));
                 }
             }

@@ -78,7 +78,8 @@ impl RuleFunction {
                 return Err(error(
                     name.span(),
                     format_args!("the rule has no type parameter `{name}`"),
-                    "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter `T`",
+                    "the options are `for = path`, `abi = \"C\"`, `default`, and `T = [f32, f64]` for a type parameter \
+                     `T`",
                 ));
             }
             if types.is_empty() {
@@ -109,8 +110,8 @@ impl RuleFunction {
     }
 }
 
-/// Gives each lifetime that is left out in an argument a name. `'static` is refused: the rule is called with whatever the target is
-/// called with.
+/// Gives each lifetime that is left out in an argument a name. `'static` is refused: the rule is called with whatever
+/// the target is called with.
 pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
     let mut naming = NameLifetimes { added: Vec::new(), is_static: None, object: None };
     for argument in &mut function.arguments {
@@ -122,7 +123,8 @@ pub fn name_lifetimes(function: &mut Function) -> syn::Result<()> {
     if let Some(span) = naming.object {
         return Err(error(
             span,
-            "an argument of a rule cannot be asked to live forever, as a trait object is that does not say for how long",
+            "an argument of a rule cannot be asked to live forever, as a trait object is that does not say for how \
+             long",
             "add `+ '_`: the rule is called with what its function is called with",
         ));
     }
@@ -141,8 +143,9 @@ fn asked_to_live_forever(span: Span) -> syn::Error {
     )
 }
 
-/// Where generics ask of a lifetime that it does not end: `'a: 'static`, or by what they ask of a type that it stands in.
-/// The derivative calls the rule with memory that ends with the tape, and the compiler does not see for how long that is there.
+/// Where generics ask of a lifetime that it does not end: `'a: 'static`, or by what they ask of a type that it stands
+/// in. The derivative calls the rule with memory that ends with the tape, and the compiler does not see for how long
+/// that is there.
 fn lives_forever(generics: &Generics) -> Option<Span> {
     struct Search<'a>(Vec<&'a Lifetime>, Option<Span>);
     impl Visit<'_> for Search<'_> {

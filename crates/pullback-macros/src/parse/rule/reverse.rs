@@ -133,7 +133,8 @@ fn take_memory(rule: &mut RuleFunction, attribute: &RuleAttribute) -> syn::Resul
     match arguments.iter().find(|argument| exclusive(&argument.ty)) {
         Some(argument) => Err(error(
             argument.span,
-            "a rule that is told what becomes of memory has no `&mut` argument: its closure could refer to what is written",
+            "a rule that is told what becomes of memory has no `&mut` argument: its closure could refer to what is \
+             written",
             "leave `Memory` out, and let the closure own what it needs",
         )),
         None => Ok(true),
@@ -157,7 +158,8 @@ pub fn refuse_references(result: &Type) -> syn::Result<()> {
         None => Ok(()),
         Some(span) => Err(error(
             span,
-            "a function that returns a reference cannot have a rule: the cotangent of what it refers to is not the rule's",
+            "a function that returns a reference cannot have a rule: the cotangent of what it refers to is not the \
+             rule's",
             "return the value, or leave the function without a rule",
         )),
     }

@@ -124,16 +124,17 @@ pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout, pl
             panic!("{what} cannot be differentiated in forward mode: it may hold a `Cell` with skipped fields in it")
         }
         Some(Unfit::Single(name)) => panic!(
-            "{what} cannot be differentiated in forward mode: it may hold a `{name}`, which has a skipped field that cannot be cloned for the \
-             tangent"
+            "{what} cannot be differentiated in forward mode: it may hold a `{name}`, which has a skipped field that \
+             cannot be cloned for the tangent"
         ),
         Some(Unfit::Dropped(name)) => panic!(
-            "{what} cannot be differentiated in forward mode: it may hold a `{name}` in an enum, which has a skipped field that has to be dropped\n\
+            "{what} cannot be differentiated in forward mode: it may hold a `{name}` in an enum, which has a skipped \
+             field that has to be dropped\n\
              help: keep the field outside of the enum, or let it take part: remove its `#[pullback(skip)]`"
         ),
         Some(Unfit::Borrowing(name)) => panic!(
-            "{what} cannot be differentiated in forward mode: there may be a new `{name}` in it, with a skipped field that borrows what may not \
-             live as long as the tangent\n\
+            "{what} cannot be differentiated in forward mode: there may be a new `{name}` in it, with a skipped field \
+             that borrows what may not live as long as the tangent\n\
              help: let the field own what it holds, or lend such values by `&mut` to them, or to a slice of them"
         ),
     }

@@ -29,7 +29,8 @@ pub(super) struct Own {
     ways: usize,
 }
 
-/// The way from what the caller has lent to a piece of memory: its number, if it can be told, and where the memory begins.
+/// The way from what the caller has lent to a piece of memory: its number, if it can be told, and where the memory
+/// begins.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Way {
     number: Option<usize>,

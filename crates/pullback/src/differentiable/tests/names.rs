@@ -112,37 +112,37 @@ impl Test for Missed {
         let (a, da, db) = (&T::new(), &T::new(), Cell::new(1.0));
         let (b, both) = (a.cell(), Some(da.cell()));
         // The names of the container and of the cell, each with its shadow, or as a constant.
-        let names = |aside: Option<&Aside>, da: Option<&T>, db: Option<&Cell<f64>>| {
+        let names = |masked: Option<&Masked>, da: Option<&T>, db: Option<&Cell<f64>>| {
             let mut congruence = Congruence::default();
             // SAFETY: S7, the types are the same.
             unsafe {
                 match da {
-                    Some(da) => check("a", &a, &da, aside, (&congruence, 0)),
+                    Some(da) => check("a", &a, &da, masked, (&congruence, 0)),
                     None => LayoutOf::<&T>::name("a", &a, &congruence),
                 }
                 match db {
-                    Some(db) => check("b", &b, &db, aside, (&congruence, 0)),
+                    Some(db) => check("b", &b, &db, masked, (&congruence, 0)),
                     None => LayoutOf::<&Cell<f64>>::name("b", &b, &congruence),
                 }
             }
             let said = catch_unwind(AssertUnwindSafe(|| congruence.assert_congruent()));
             said.err().map(|said| *said.downcast::<String>().unwrap())
         };
-        let aside = Aside::default();
-        for aside in [None, Some(&aside)] {
+        let masked = Masked::default();
+        for masked in [None, Some(&masked)] {
             let wrong = [
-                names(aside, Some(da), Some(&db)),
-                names(aside, None, Some(&db)),
-                names(aside, Some(da), None),
-                names(aside, Some(a), Some(&db)),
+                names(masked, Some(da), Some(&db)),
+                names(masked, None, Some(&db)),
+                names(masked, Some(da), None),
+                names(masked, Some(a), Some(&db)),
             ];
             for (number, said) in wrong.into_iter().enumerate() {
                 if !said.is_some_and(|said| said.contains(" memory")) {
-                    self.0.push(format!("{number} {} {}", aside.is_some(), std::any::type_name::<T>()));
+                    self.0.push(format!("{number} {} {}", masked.is_some(), std::any::type_name::<T>()));
                 }
             }
-            assert_eq!(names(aside, Some(da), both), None, "{}", std::any::type_name::<T>());
-            assert_eq!(names(aside, None, None), None, "{}", std::any::type_name::<T>());
+            assert_eq!(names(masked, Some(da), both), None, "{}", std::any::type_name::<T>());
+            assert_eq!(names(masked, None, None), None, "{}", std::any::type_name::<T>());
         }
     }
 }

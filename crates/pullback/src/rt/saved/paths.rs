@@ -204,7 +204,8 @@ impl Move {
         let is_pointer = near.next().is_some();
         assert!(
             !is_pointer || self.to.is_none(),
-            "a cotangent is given of a float that the function exchanges for something else, and there is a pointer in its place\n\
+            "a cotangent is given of a float that the function exchanges for something else, and there is a pointer in \
+             its place\n\
              help: give zero, and add what is left in the argument to the result of the function"
         );
         // SAFETY: S23, asked of the caller.

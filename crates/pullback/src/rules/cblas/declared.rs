@@ -29,7 +29,10 @@ fn lengths(way: c_uint, (rows, columns): (c_int, c_int)) -> (c_int, c_int) {
 }
 
 macro_rules! rules_for {
-    ($T:ident, $rules:ident, $gemm:ident $gemv:ident $ger:ident $dot:ident $nrm2:ident $axpy:ident $scal:ident $copy:ident) => {
+    (
+        $T:ident, $rules:ident,
+        $gemm:ident $gemv:ident $ger:ident $dot:ident $nrm2:ident $axpy:ident $scal:ident $copy:ident
+    ) => {
         mod $rules {
             use super::*;
 

@@ -1,4 +1,4 @@
-//! What of an enum's shadow is put aside while a reverse derivative runs.
+//! What of an enum's shadow is masked while a reverse derivative runs.
 //!
 //! The memory of an enum is shared by its variants. Where the shadow of `None` lies, there are bytes in which a
 //! function that puts `Some(x)` there finds the cotangent of `x`; in the shadow of `N(4)` of `enum { F(f64), N(i64) }`
@@ -8,15 +8,15 @@
 //!
 //! An enum behind a shared reference stays what it is. But a function may move it, without a look at its variant, to
 //! where the caller asks for the cotangent of a float, and that goes back to where it was: so what is no float and no
-//! pointer is kept and put back there, too. That includes enums within it that have neither, tags and all. Some of these
-//! bytes may be uninitialised, so they are put back whatever they are; where all floats are in cells the shadow may lie
-//! in memory that cannot be written, and there only numbers that have changed are put back.
+//! pointer is kept and put back there, too. That includes enums within it that have neither, tags and all. Some of
+//! these bytes may be uninitialised, so they are put back whatever they are; where all floats are in cells the shadow
+//! may lie in memory that cannot be written, and there only numbers that have changed are put back.
 //!
 //! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has
 //! the shadow to itself. In a cell it need not: another `Rc` may lead there, even the primal's. Nor need it in an `Rc`,
 //! whose content the primal may write if it has it to itself (`Rc::get_mut`). So where something is noted in a cell or
-//! an `Rc`, a second walk finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its owners in the
-//! shadows, and no `&` is on the way; else that is a mismatch.
+//! an `Rc`, a second walk finds out who owns it (`Path::finding_owners`). Each `Rc` on the way has all its owners in
+//! the shadows, and no `&` is on the way; else that is a mismatch.
 
 use super::path::{Access, Mismatch, Path};
 use super::{Differentiable, layout_of};
@@ -26,10 +26,10 @@ use std::collections::{HashMap, HashSet};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 
-/// The bytes of shadows that are put aside. They are noted while shadows are checked, and zero from
+/// Masked shadow bytes. They are noted while shadows are checked, and zero from
 /// [`clear`](Self::clear) on until this is dropped.
 #[derive(Debug, Default)]
-pub struct Aside {
+pub struct Masked {
     noted: ManuallyDrop<RefCell<Noted>>,
     /// What the spans held, one after the other, once they are cleared. Some of it may be padding.
     bytes: ManuallyDrop<Vec<MaybeUninit<u8>>>,
@@ -103,8 +103,8 @@ fn skipped_layout<T>() -> &'static Layout {
     const { &Layout::new::<T>("skipped", const { &[Field::unknown(0, size_of::<T>())] }) }
 }
 
-impl Aside {
-    /// Note what to put aside of `shadow`, an enum in whose variant `parts` are the fields.
+impl Masked {
+    /// Note what to mask of `shadow`, an enum in whose variant `parts` are the fields.
     pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, may_have_owners: bool) {
         // Where there are no floats, nothing is added. Most have no numbers, which takes less to see.
         // Long lists come by here with each of their elements: a mask is one test for three kinds.
@@ -168,8 +168,8 @@ impl Aside {
         unsafe { (*self.noted.as_ptr()).owners.is_some() }
     }
 
-    /// The `owner` to which `path` leads has the shared value at `address`, which has so many owners, if that can be told.
-    /// Whether it is met for the first time, or for the first time in this way.
+    /// The `owner` to which `path` leads has the shared value at `address`, which has so many owners, if that can be
+    /// told. Whether it is met for the first time, or for the first time in this way.
     pub(super) fn meet(&self, address: *const (), owner: *const (), all: Option<usize>, path: &Path<'_>) -> bool {
         let mut noted = self.noted.borrow_mut();
         let new = || Owners {
@@ -244,13 +244,13 @@ impl Aside {
     pub unsafe fn clear(&mut self) {
         if !self.noted.get_mut().spans.is_empty() {
             // SAFETY: S12, asked of the caller.
-            unsafe { self.put_aside_bookkeeping() }
+            unsafe { self.mask_bookkeeping() }
         }
     }
 
     /// # Safety: as of [`clear`](Self::clear).
     #[inline(never)]
-    unsafe fn put_aside_bookkeeping(&mut self) {
+    unsafe fn mask_bookkeeping(&mut self) {
         for &Span { start, length, treatment } in self.noted.get_mut().spans.iter() {
             // SAFETY: S12, asked of the caller.
             unsafe {
@@ -266,7 +266,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for Masked {
     /// If nothing was noted, it is as if this were not there.
     #[inline]
     fn drop(&mut self) {
@@ -277,7 +277,7 @@ impl Drop for Aside {
     }
 }
 
-impl Aside {
+impl Masked {
     /// All that is done when this is dropped, in one function that a derivative of a derivative calls as it is: nothing
     /// is left to the fields.
     #[inline(never)]
@@ -291,7 +291,7 @@ impl Aside {
     }
 }
 
-impl Aside {
+impl Masked {
     /// Put back what was there before [`clear`](Self::clear).
     pub fn put_back(&mut self) {
         let mut end = self.bytes.len();
