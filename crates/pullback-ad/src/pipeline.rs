@@ -25,7 +25,7 @@
 //! | [`reverse`] | a plan | the forward sweep and the reverse sweep |
 //! | [`alias`] | both sweeps in one function | a class for each load and store |
 //! | [`release`] | all functions of the derivative | what rules keep is dropped while what it refers to is there |
-//! | [`notes`](crate::reverse::notes) | the finished derivative | the tape knows what to save and what may be repeated |
+//! | [`notes`](crate::reverse::notes) | the finished derivative | the tape knows what to save and to repeat |
 
 use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
