@@ -35,15 +35,6 @@ pub trait VisitFloats: Sized {
         true
     }
 
-    /// Memory of the shadow that holds more than floats, and what is visited next: so many bytes at `place`.
-    ///
-    /// # Safety
-    /// The bytes may be copied, and written.
-    #[inline(always)]
-    unsafe fn block(&mut self, place: *mut u8, bytes: usize) {
-        let _ = (place, bytes);
-    }
-
     /// As [`Self::reference`], for what nobody else sees meanwhile.
     ///
     /// # Safety
@@ -63,11 +54,7 @@ pub trait VisitFloats: Sized {
         // SAFETY: S36, asked of the caller.
         unsafe {
             if self.pointer(place, size_of_val(primal) == 0) {
-                let shadow = pointee(primal, place);
-                if !T::PLAIN {
-                    self.block(shadow.cast(), size_of_val(primal));
-                }
-                primal.floats(shadow, self);
+                primal.floats(pointee(primal, place), self);
             }
         }
     }
@@ -109,12 +96,7 @@ pub trait VisitFloats: Sized {
         // SAFETY: S36, asked of the caller.
         unsafe {
             if self.counted(place, (&raw const *primal).cast(), owners) {
-                let shadow = place.read().byte_add(offset);
-                // Other owners may use their cells meanwhile.
-                if !T::PLAIN && !T::CELLS && !T::CONSTANTS {
-                    self.block(shadow.cast(), size_of::<T>());
-                }
-                primal.floats(shadow.cast(), self);
+                primal.floats(place.read().byte_add(offset).cast(), self);
             }
         }
     }
