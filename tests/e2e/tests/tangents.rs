@@ -1533,6 +1533,35 @@ mod parts_that_borrow {
         assert_eq!(d, (3.0, "n"));
     }
 
+    /// There is one of each list of whatever carries no derivative, too, and none of a constant of the program.
+    #[test]
+    fn are_copied_once() {
+        static TABLE: [(usize, usize); 3] = [(1, 2), (3, 4), (5, 6)];
+        #[derive(Differentiable, Clone, Debug, PartialEq)]
+        enum Mark {
+            At(u32),
+            Free,
+        }
+        type List<'a> = &'a [(usize, Option<u8>, Mark)];
+        let tangents = || {
+            let list = vec![(1, Some(2), Mark::At(3)), (3, None, Mark::Free)];
+            let time = std::time::Duration::from_secs(7);
+            let (value, d) = pullback::jvp(|x: &f64| (x * x, &list[..], &time), &3.0, &1.0);
+            assert_eq!((value.0, value.1, d.0), (9.0, &list[..], 6.0));
+            assert_eq!((d.1, d.2), (&list[..], &time));
+            let constant = pullback::jvp(|x: &f64| (x * x, &TABLE[..], b"abc", "text"), &3.0, &1.0).1;
+            assert_eq!(constant, (6.0, &TABLE[..], b"abc", "text"));
+            if cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+                assert!(std::ptr::eq(constant.1, &TABLE));
+            }
+            ((d.1 as List<'_>).as_ptr().addr(), (&raw const *d.2).addr())
+        };
+        assert_eq!(tangents(), tangents());
+        for mark in [Mark::At(1), Mark::At(2), Mark::Free] {
+            assert_eq!(pullback::jvp(|x: &f64| (x * x, &mark), &3.0, &1.0).1, (6.0, &mark));
+        }
+    }
+
     #[derive(Differentiable, Clone, Debug, PartialEq)]
     struct Tag<'a>(&'a str);
 

@@ -10,17 +10,19 @@
 //!
 //! What is behind a shared reference, or in an `Rc` that others own, too, stays as it is: a skipped cell may be written
 //! there, but only the primal's. What the caller's shadow borrows may have to live longer than what the primal borrows,
-//! or another shadow: it stays where it was, or becomes a reference to a copy for ever (`own.rs`). In an enum the engine does not know where a part lies, and treats it like all else: a
+//! or another shadow: it stays where it was, or becomes a reference to what
+//! is there for ever, a constant of the program or a copy (`own.rs`, `kept.rs`). In an enum the engine does not know where a part lies, and treats it like all else: a
 //! string is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
 
 mod examine;
+mod kept;
 mod own;
 mod take;
 
 pub use self::examine::part_layout;
 pub(crate) use self::own::erased;
 use self::take::{Adopt, Take, Taken};
-use super::{Congruence, Differentiable};
+use super::{Congruence, Differentiable, layout_of};
 use std::mem::{ManuallyDrop, needs_drop};
 
 /// Makes another value.
@@ -45,7 +47,7 @@ pub trait VisitConstants {
     ///
     /// # Safety
     /// As for [`part`](Self::part).
-    unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+    unsafe fn reference<'a, T: Differentiable + ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
         let _ = (primal, shadow);
     }
 
@@ -110,7 +112,7 @@ impl Constants {
     #[inline]
     pub fn examine_result<T: Differentiable>() {
         if T::CONSTANTS {
-            examine::types_bookkeeping(format_args!("the result"), &T::LAYOUT, examine::Place::New);
+            examine::types_bookkeeping(format_args!("the result"), layout_of::<T>(), examine::Place::New);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Differentiable;
 use super::pointers::address_comes_first;
+use std::hash::Hash;
 use std::ops::AddAssign;
 
 /// `f32` or `f64`.
@@ -22,6 +23,12 @@ pub trait VisitFloats: Sized {
     #[inline(always)]
     fn variant(&mut self, number: usize) {
         let _ = number;
+    }
+
+    /// What holds neither floats nor pointers.
+    #[inline(always)]
+    fn inert<T: Hash + ?Sized>(&mut self, value: &T) {
+        let _ = value;
     }
 
     /// A pointer of the shadow, to what is visited next, unless that is nothing (an empty vector); whether it is to be

@@ -22,8 +22,8 @@ mod paths;
 use self::paths::Paths;
 use super::Tape;
 use crate::abi::{self, Layout};
-use crate::differentiable::{Differentiable, Float, VisitFloats, pointee};
-use std::collections::{BTreeSet, HashSet};
+use crate::differentiable::{Differentiable, Float, Set, VisitFloats, pointee};
+use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
 /// Where a shadow is, in a list of such notes.
@@ -51,7 +51,7 @@ pub(super) struct Saved {
     /// Whether it has several owners. The others may use their cells meanwhile, and what is skipped.
     in_counted: bool,
     /// Shadows of shared values that were met.
-    met: HashSet<*const ()>,
+    met: Set<*const ()>,
     /// What was lent: what references lead to, if there are pointers in it. All else was moved into the function.
     lent: Vec<Lent>,
     /// Whether what is visited was lent, and has pointers in it.
