@@ -1331,6 +1331,7 @@ mod parts_that_borrow {
     use super::message;
     use pullback::{Differentiable, autodiff};
     use std::rc::Rc;
+    use std::time::Duration;
 
     #[derive(Differentiable, Debug, PartialEq, Clone)]
     struct Lent<'a> {
@@ -1533,32 +1534,37 @@ mod parts_that_borrow {
         assert_eq!(d, (3.0, "n"));
     }
 
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    enum Mark {
+        At(u32),
+        Free,
+    }
+
+    type List<'a> = &'a [(usize, Option<u8>, Mark)];
+
+    #[autodiff(t_listed, Forward, Dual, Dual, Dual, Dual)]
+    fn listed<'a>(x: f64, list: List<'a>, time: &'a Duration) -> (f64, List<'a>, &'a Duration) {
+        (x * x, list, time)
+    }
+
     /// There is one of each list of whatever carries no derivative, too, and none of a constant of the program.
     #[test]
     fn are_copied_once() {
         static TABLE: [(usize, usize); 3] = [(1, 2), (3, 4), (5, 6)];
-        #[derive(Differentiable, Clone, Debug, PartialEq)]
-        enum Mark {
-            At(u32),
-            Free,
-        }
-        type List<'a> = &'a [(usize, Option<u8>, Mark)];
-        let tangents = || {
-            let list = vec![(1, Some(2), Mark::At(3)), (3, None, Mark::Free)];
-            let time = std::time::Duration::from_secs(7);
-            let (value, d) = pullback::jvp(|x: &f64| (x * x, &list[..], &time), &3.0, &1.0);
-            assert_eq!((value.0, value.1, d.0), (9.0, &list[..], 6.0));
-            assert_eq!((d.1, d.2), (&list[..], &time));
-            let constant = pullback::jvp(|x: &f64| (x * x, &TABLE[..], b"abc", "text"), &3.0, &1.0).1;
-            assert_eq!(constant, (6.0, &TABLE[..], b"abc", "text"));
-            if cfg!(all(target_os = "linux", target_pointer_width = "64")) {
-                assert!(std::ptr::eq(constant.1, &TABLE));
-            }
-            ((d.1 as List<'_>).as_ptr().addr(), (&raw const *d.2).addr())
+        let tangents = |marks: [Mark; 2]| {
+            let list = marks.map(|mark| (1, Some(2), mark)).to_vec();
+            let time = Duration::from_secs(7);
+            let (value, d) = t_listed(3.0, 1.0, &list, &list.clone(), &time, &time.clone());
+            assert_eq!((value, d), ((9.0, &list[..], &time), (6.0, &list[..], &time)));
+            [d.1.as_ptr().addr(), (&raw const *d.2).addr()]
         };
-        assert_eq!(tangents(), tangents());
-        for mark in [Mark::At(1), Mark::At(2), Mark::Free] {
-            assert_eq!(pullback::jvp(|x: &f64| (x * x, &mark), &3.0, &1.0).1, (6.0, &mark));
+        let first = tangents([Mark::At(3), Mark::Free]);
+        assert_ne!(first[0], tangents([Mark::At(3), Mark::At(0)])[0]);
+        assert_eq!(first, tangents([Mark::At(3), Mark::Free]));
+        let constant = pullback::jvp(|x: &f64| (x * x, &TABLE[..], b"abc", "text"), &3.0, &1.0).1;
+        assert_eq!(constant, (6.0, &TABLE[..], b"abc", "text"));
+        if cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+            assert!(std::ptr::eq(constant.1, &TABLE));
         }
     }
 
