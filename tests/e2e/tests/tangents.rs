@@ -1554,7 +1554,8 @@ mod parts_that_borrow {
         let tangents = |marks: [Mark; 2]| {
             let list = marks.map(|mark| (1, Some(2), mark)).to_vec();
             let time = Duration::from_secs(7);
-            let (value, d) = t_listed(3.0, 1.0, &list, &list.clone(), &time, &time.clone());
+            let (other, later) = (list.clone(), time * 2);
+            let (value, d) = t_listed(3.0, 1.0, &list, &other, &time, &later);
             assert_eq!((value, d), ((9.0, &list[..], &time), (6.0, &list[..], &time)));
             [d.1.as_ptr().addr(), (&raw const *d.2).addr()]
         };
