@@ -207,7 +207,7 @@ mod tests {
         const { assert!(T::INERT) };
         let slice = |values: &[T]| {
             let values = values.to_vec();
-            // SAFETY: the type is inert.
+            // SAFETY: S19, the type is inert.
             let kept: &'static [T] = unsafe { kept(&values[..]) };
             assert_eq!(kept, values);
             assert_ne!(kept.as_ptr(), values.as_ptr());
@@ -234,7 +234,7 @@ mod tests {
         let now = Instant::now();
         is_kept_once(&[now, now + Duration::from_nanos(1)]);
         let text = String::from("some text");
-        // SAFETY: the type is inert.
+        // SAFETY: S19, the type is inert.
         let (one, other): (&str, &str) = unsafe { (kept(&text[..]), kept(&text.clone()[..])) };
         assert_eq!((one, one.as_ptr()), ("some text", other.as_ptr()));
     }
@@ -244,7 +244,7 @@ mod tests {
     fn constants_of_the_program_are_not_copied() {
         static TABLE: [(usize, usize); 3] = [(1, 2), (3, 4), (5, 6)];
         static mut WRITABLE: [usize; 2] = [1, 2];
-        // SAFETY: the types are inert, and nothing is written.
+        // SAFETY: S19, the types are inert, and nothing is written.
         unsafe {
             assert_eq!(kept(&TABLE[1..]).as_ptr(), TABLE[1..].as_ptr());
             assert_eq!(kept("text").as_ptr(), "text".as_ptr());
