@@ -28,7 +28,7 @@
 
 use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
-use crate::analysis::{activity, owners};
+use crate::analysis::{activity, owners, renews};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::{Augmented, augment};
 use crate::linearise::program::LinearFunction;
@@ -57,6 +57,8 @@ pub struct Derivative {
     pub saves: bool,
     /// In forward mode: whether it may change who owns a value where no shadow says so, see [`owners`].
     pub disowns: bool,
+    /// In forward mode: whether it may put values where there were none, see [`renews`].
+    pub renews: bool,
 }
 
 /// As [`derivative`], for those who know all of the caller.
@@ -306,6 +308,7 @@ fn derive(module: &mut Module, prepared: &Prepared, name: &str) -> Result<Deriva
     with_session(module, prepared, name, |session| {
         let disowns =
             mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
+        let renews = mode == Mode::Forward && renews::renews(session.module, session.facts, session.request);
         let whole = augment(session, prepared.primal, prepared.form(), name)?;
         let mut parts = Vec::new();
         let (derivative, backward) = match mode {
@@ -326,7 +329,7 @@ fn derive(module: &mut Module, prepared: &Prepared, name: &str) -> Result<Deriva
             release::release(session, &parts);
         }
         let saves = mode == Mode::Reverse && note(session, function);
-        Ok(Derivative { function, reverse_sweep: backward, saves, disowns })
+        Ok(Derivative { function, reverse_sweep: backward, saves, disowns, renews })
     })
 }
 

@@ -1601,6 +1601,19 @@ mod parts_that_borrow {
         *a = Some(Noted { x: x * x, note: Tag("static") });
     }
 
+    /// Without a float.
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Label<'a> {
+        #[pullback(skip)]
+        tag: Tag<'a>,
+    }
+
+    #[autodiff(t_labelled, Forward, Dual, Dual, Dual)]
+    fn labelled(a: &mut Vec<Label<'_>>, x: f64) -> f64 {
+        a.push(Label { tag: Tag("static") });
+        x * x
+    }
+
     #[autodiff(t_repeated, Forward, Dual)]
     fn repeated(a: &mut Vec<Noted<&str>>) {
         a.push(Noted { x: a[0].x * a[0].x, note: a[0].note });
@@ -1626,6 +1639,45 @@ mod parts_that_borrow {
         *a = Box::new(Tagged { x: a.x * b[0].x, tag: Tag("static") });
     }
 
+    #[autodiff(t_scaled_all, Forward, Dual, Dual, Dual, Dual)]
+    fn scaled_all(all: &mut Vec<Tagged<'_>>, one: &mut Option<Tagged<'_>>, x: f64) -> f64 {
+        let mut sum = 0.0;
+        for of in all {
+            of.x *= x;
+            sum += of.x;
+        }
+        for of in one {
+            of.x *= x;
+            sum += of.x;
+        }
+        sum
+    }
+
+    #[autodiff(t_scaled_counted, Forward, Dual)]
+    fn scaled_counted(of: &mut Rc<Tagged<'_>>) {
+        if let Some(of) = Rc::get_mut(of) {
+            of.x *= 2.0;
+        }
+    }
+
+    /// A function that writes floats, and nothing else, leaves them where they are.
+    #[test]
+    fn that_are_skipped_stay_where_only_floats_are_written() {
+        fn tagged(x: f64, tag: &str) -> Tagged<'_> {
+            Tagged { x, tag: Tag(tag) }
+        }
+        let (mut d, mut d_one) = (vec![tagged(1.0, "first"), tagged(10.0, "second")], Some(tagged(100.0, "third")));
+        for _ in 0..2 {
+            let text = String::from("of the primal");
+            let (mut all, mut one) = (vec![tagged(3.0, &text), tagged(5.0, &text)], Some(tagged(7.0, &text)));
+            assert_eq!(t_scaled_all(&mut all, &mut d, &mut one, &mut d_one, 1.0, 0.0), (15.0, 111.0));
+            assert_eq!((all, one), (vec![tagged(3.0, &text), tagged(5.0, &text)], Some(tagged(7.0, &text))));
+        }
+        assert_eq!((d, d_one), (vec![tagged(1.0, "first"), tagged(10.0, "second")], Some(tagged(100.0, "third"))));
+        let said = message(|| t_scaled_counted(&mut Rc::new(tagged(3.0, "a")), &mut Rc::new(tagged(1.0, "b"))));
+        assert!(said.contains("there may be a new `Tagged` in it"), "{said}");
+    }
+
     /// Of a type that borrows no other value can be made that lives for ever.
     #[test]
     fn that_are_skipped_and_new_are_refused() {
@@ -1640,6 +1692,7 @@ mod parts_that_borrow {
         let noted = |x: f64| Noted { x, note: Tag("n") };
         refused(message(|| t_pushed_noted(&mut vec![], &mut vec![], &noted(3.0), &noted(1.0))), "argument `a`");
         refused(message(|| t_put(&mut None, &mut None, 3.0, 1.0)), "argument `a`");
+        refused(message(|| drop(t_labelled(&mut vec![], &mut vec![], 3.0, 1.0))), "argument `a`");
         let shared = |x: f64| Rc::new(tagged(x, "rc"));
         refused(message(|| t_counted(&mut shared(3.0), &mut shared(1.0))), "argument `a`");
         let (mut one, mut two) = ([tagged(1.0, "")], [tagged(1.0, ""), tagged(2.0, "")]);

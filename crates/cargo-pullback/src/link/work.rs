@@ -30,7 +30,7 @@ use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_abi::ENTRY;
-use pullback_abi::markers::{self, DISOWNS, LATER, SAVES};
+use pullback_abi::markers::{self, DISOWNS, LATER, RENEWS, SAVES};
 use pullback_ad::linearise::text::print as linear_text;
 use pullback_ad::{Derivative, Mode, Request, reverse_sweep};
 use pullback_ir::FuncId;
@@ -120,6 +120,7 @@ impl Task {
             LATER => Some(reverse_sweep(&self.symbol)),
             SAVES if !needs.saves => None,
             DISOWNS if !needs.disowns => None,
+            RENEWS if !needs.renews => None,
             _ => Some(self.symbol.clone()),
         }
     }
@@ -271,6 +272,8 @@ pub struct Needs {
     saves: bool,
     /// It may drop owners that have no shadow: there are to be none of values that it can take apart.
     disowns: bool,
+    /// It may put values where there were none: there are to be none that cannot be made for a tangent.
+    renews: bool,
 }
 
 impl Made {
@@ -401,8 +404,8 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
         match made {
-            Ok(Derivative { function, reverse_sweep, saves, disowns }) => {
-                needs.insert(task.symbol.clone(), Needs { saves, disowns });
+            Ok(Derivative { function, reverse_sweep, saves, disowns, renews }) => {
+                needs.insert(task.symbol.clone(), Needs { saves, disowns, renews });
                 derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),

@@ -15,5 +15,6 @@ pub mod counted;
 pub mod effects;
 pub mod owners;
 pub mod points_to;
+pub mod renews;
 pub mod scope;
 pub mod types;

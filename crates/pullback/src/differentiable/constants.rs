@@ -19,6 +19,7 @@ mod kept;
 mod own;
 mod take;
 
+use self::examine::Place;
 pub use self::examine::part_layout;
 pub(crate) use self::own::erased;
 use self::take::{Adopt, Take, Taken};
@@ -97,13 +98,20 @@ impl Constants {
     ///
     /// # Safety
     /// `shadow` is the place of a shadow that fits `primal`: `S` is `T` with other lifetimes. All arguments are noted
-    /// in `congruence`.
+    /// in `congruence`. The function puts no values where there were none, unless it `renews`.
     #[track_caller]
     #[inline]
-    pub unsafe fn examine<T: Differentiable, S>(name: &str, primal: &T, shadow: *mut S, congruence: &Congruence) {
+    pub unsafe fn examine<T: Differentiable, S>(
+        name: &str,
+        primal: &T,
+        shadow: *mut S,
+        congruence: &Congruence,
+        renews: bool,
+    ) {
         if T::CONSTANTS {
+            let place = if renews { Place::Moved } else { Place::MovedToStay };
             // SAFETY: S19, asked of the caller.
-            unsafe { examine::parts_bookkeeping(name, primal, shadow.cast(), congruence) }
+            unsafe { examine::parts_bookkeeping(name, primal, shadow.cast(), congruence, place) }
         }
     }
 
@@ -112,7 +120,7 @@ impl Constants {
     #[inline]
     pub fn examine_result<T: Differentiable>() {
         if T::CONSTANTS {
-            examine::types_bookkeeping(format_args!("the result"), layout_of::<T>(), examine::Place::New);
+            examine::types_bookkeeping(format_args!("the result"), layout_of::<T>(), Place::New);
         }
     }
 

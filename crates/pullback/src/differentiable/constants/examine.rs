@@ -18,8 +18,9 @@ pub(super) unsafe fn parts_bookkeeping<T: Differentiable>(
     primal: &T,
     shadow: *mut T,
     congruence: &Congruence,
+    place: Place,
 ) {
-    let known = Known::of(layout_of::<T>(), Place::Moved);
+    let known = Known::of(layout_of::<T>(), place);
     if known == Some(Known::NoParts) {
         return;
     }
@@ -30,7 +31,7 @@ pub(super) unsafe fn parts_bookkeeping<T: Differentiable>(
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
     }
     if known.is_none() {
-        types_bookkeeping(format_args!("argument `{name}`"), layout_of::<T>(), Place::Moved);
+        types_bookkeeping(format_args!("argument `{name}`"), layout_of::<T>(), place);
     }
 }
 
@@ -101,6 +102,10 @@ pub(super) enum Place {
     Moved,
     /// Where there were such values before.
     Lent,
+    /// As `Moved`, of a function that puts no values where there were none.
+    MovedToStay,
+    /// Where they were before.
+    Still,
     /// Where there may have been none.
     New,
 }
@@ -112,6 +117,9 @@ impl Place {
         let is_pointer = field.kind == Kind::Pointer;
         match self {
             Place::Moved if is_pointer && layout.name.get() == "&mut" => Place::Lent,
+            Place::MovedToStay if is_pointer && layout.name.get() == "&mut" => Place::Still,
+            // Several ways lead there, so nobody knows it as the same place.
+            Place::Still if is_pointer && holds(inner, Kind::Owners) => Place::New,
             Place::Lent => {
                 // There is always one value behind a thin pointer; others have lengths.
                 let is_thin = layout.size == size_of::<usize>() && !holds(inner, Kind::Owners);
