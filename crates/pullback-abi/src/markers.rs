@@ -54,6 +54,10 @@ markers! {
     /// shadow: null if it does not.
     DISOWNS: __pullback_disowns(shim: *const (), request: *const Request);
 
+    /// Stands for whether the derivative that [`__pullback_marker`] stands for may put values into what the arguments
+    /// lead to, where there were none of their type: null if it does not.
+    RENEWS: __pullback_renews(shim: *const (), request: *const Request);
+
     /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. A
     /// wrapper is differentiated, not run.
     RULE_MARKER: __pullback_rule(rule: *const Rule);

@@ -30,7 +30,7 @@
 use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::writes::Writes;
-use crate::analysis::{activity, owners};
+use crate::analysis::{activity, owners, renews};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::{Augmented, augment};
 use crate::linearise::linear::Linear;
@@ -62,6 +62,8 @@ pub struct Derivative {
     pub saves: bool,
     /// In forward mode: whether it may change who owns a value where no shadow says so, see [`owners`].
     pub disowns: bool,
+    /// In forward mode: whether it may put values where there were none, see [`renews`].
+    pub renews: bool,
 }
 
 /// As [`derivative`], for those who know all of the caller.
@@ -327,6 +329,7 @@ fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
     let Request { mode, split, .. } = *session.request;
     let disowns =
         mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
+    let renews = mode == Mode::Forward && renews::renews(session.module, session.facts, session.request);
     let whole = linearised(session, primal)?;
     let mut parts = Vec::new();
     let (derivative, backward) = match mode {
@@ -349,7 +352,7 @@ fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
     }
     let saves = mode == Mode::Reverse && note(session, function);
     verify(session.module, function);
-    Ok(Derivative { function, reverse_sweep: backward, saves, disowns })
+    Ok(Derivative { function, reverse_sweep: backward, saves, disowns, renews })
 }
 
 /// Add a finished function to the module.

@@ -1,8 +1,8 @@
 //! What the expansion of an attribute refers to. Not for use by hand: it changes with the attributes.
 
 pub use crate::abi::{
-    __pullback_disowns as disowns, __pullback_later as later, __pullback_marker as marker, __pullback_saves as saves,
-    Activity, Arg, Field, Layout, LayoutFn, Mode, Request,
+    __pullback_disowns as disowns, __pullback_later as later, __pullback_marker as marker, __pullback_renews as renews,
+    __pullback_saves as saves, Activity, Arg, Field, Layout, LayoutFn, Mode, Request,
 };
 pub use crate::differentiable::{
     ActiveResult, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Masked, Mismatch, NoClone, Part, Path,

@@ -8,6 +8,7 @@
 mod congruence;
 mod constants;
 mod floats;
+mod hashing;
 mod inactive;
 mod masked;
 mod owning;
@@ -26,6 +27,7 @@ pub(crate) use constants::erased;
 pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_layout};
 pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
+pub(crate) use hashing::Set;
 pub use masked::{Masked, Part};
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
@@ -57,8 +59,9 @@ pub use shared::Sharing;
 /// is not padding is floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is; if [`CELLS`](Self::CELLS) is
 /// false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by
 /// [`constants`](Self::constants), which visits all that the layout calls unknown; if [`INERT`](Self::INERT) is true,
-/// there are no floats and no pointers. [`floats`](Self::floats) visits floats of `self` with places that lie in the
-/// same way in a shadow.
+/// there are no floats and no pointers, and [`floats`](Self::floats) visits all variants and numbers, so that values
+/// of which it visits the same are the same. [`floats`](Self::floats) visits floats of `self` with places that lie in
+/// the same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",

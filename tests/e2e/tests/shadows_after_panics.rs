@@ -1,7 +1,9 @@
 //! After a panic every shadow is as it was, floats and pointers, wherever the panic came from.
 
-use pullback::{Differentiable, autodiff, grad, rrule};
+use pullback::{Differentiable, autodiff, grad, non_differentiable, rrule};
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 fn panics<R>(f: impl FnOnce() -> R) {
     std::panic::set_hook(Box::new(|_| {}));
@@ -82,6 +84,48 @@ fn numbers_beside_pointers() {
     let (mut v, mut d) = (all(2.0), all(0.0));
     assert_eq!(d_counted(&mut v, &mut d, 1), 4.0);
     assert_eq!((d[0].values[0], d[2].count), (4.0, 3));
+}
+
+type Shared = Rc<Box<(Vec<Cell<f64>>, Cell<f64>, Cell<usize>)>>;
+
+thread_local! {
+    static OTHER: RefCell<Option<Shared>> = const { RefCell::new(None) };
+}
+
+/// Writes by an owner of its own.
+#[non_differentiable]
+fn count() {
+    OTHER.with_borrow(|other| other.iter().for_each(|shared| shared.2.set(shared.2.get() + 1)));
+}
+
+#[autodiff(d_exchanged, Reverse, Duplicated, Duplicated, Active)]
+fn exchanged(all: &mut Vec<Shared>, v: &mut Vec<Vec<f64>>, x: f64) {
+    v.swap(0, 1);
+    all.swap(0, 1);
+    v[0][0] *= x;
+    count();
+    assert!(x < 5.0);
+    all[0].1.set(all[1].1.get() * x);
+}
+
+#[test]
+fn what_other_owners_write_stays() {
+    let all = |of: f64| -> Vec<Shared> {
+        let one = |of: f64| Rc::new(Box::new((vec![Cell::new(of)], Cell::new(of), Cell::new(0))));
+        vec![one(of), one(2.0 * of)]
+    };
+    for (x, panic) in [(3.0, false), (7.0, true)] {
+        let (mut a, mut da) = (all(1.0), all(0.5));
+        let (mut v, mut dv) = (vec![vec![1.0], vec![2.0]], vec![vec![3.0], vec![4.0]]);
+        OTHER.set(Some(da[0].clone()));
+        if panic {
+            panics(|| d_exchanged(&mut a, &mut da, &mut v, &mut dv, x));
+            assert_eq!((da[0].1.get(), &dv), (0.5, &vec![vec![3.0], vec![4.0]]));
+        } else {
+            d_exchanged(&mut a, &mut da, &mut v, &mut dv, x);
+        }
+        assert_eq!(OTHER.take().map(|other| other.2.get()), Some(1), "an owner of its own has written that");
+    }
 }
 
 #[autodiff(d_swap, Reverse, Duplicated, Duplicated, Active)]

@@ -1331,6 +1331,7 @@ mod parts_that_borrow {
     use super::message;
     use pullback::{Differentiable, autodiff};
     use std::rc::Rc;
+    use std::time::Duration;
 
     #[derive(Differentiable, Debug, PartialEq, Clone)]
     struct Lent<'a> {
@@ -1534,6 +1535,41 @@ mod parts_that_borrow {
     }
 
     #[derive(Differentiable, Clone, Debug, PartialEq)]
+    enum Mark {
+        At(u32),
+        Free,
+    }
+
+    type List<'a> = &'a [(usize, Option<u8>, Mark)];
+
+    #[autodiff(t_listed, Forward, Dual, Dual, Dual, Dual)]
+    fn listed<'a>(x: f64, list: List<'a>, time: &'a Duration) -> (f64, List<'a>, &'a Duration) {
+        (x * x, list, time)
+    }
+
+    /// There is one of each list of whatever carries no derivative, too, and none of a constant of the program.
+    #[test]
+    fn are_copied_once() {
+        static TABLE: [(usize, usize); 3] = [(1, 2), (3, 4), (5, 6)];
+        let tangents = |marks: [Mark; 2]| {
+            let list = marks.map(|mark| (1, Some(2), mark)).to_vec();
+            let time = Duration::from_secs(7);
+            let (other, later) = (list.clone(), time * 2);
+            let (value, d) = t_listed(3.0, 1.0, &list, &other, &time, &later);
+            assert_eq!((value, d), ((9.0, &list[..], &time), (6.0, &list[..], &time)));
+            [d.1.as_ptr().addr(), (&raw const *d.2).addr()]
+        };
+        let first = tangents([Mark::At(3), Mark::Free]);
+        assert_ne!(first[0], tangents([Mark::At(3), Mark::At(0)])[0]);
+        assert_eq!(first, tangents([Mark::At(3), Mark::Free]));
+        let constant = pullback::jvp(|x: &f64| (x * x, &TABLE[..], b"abc", "text"), &3.0, &1.0).1;
+        assert_eq!(constant, (6.0, &TABLE[..], b"abc", "text"));
+        if cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+            assert!(std::ptr::eq(constant.1, &TABLE));
+        }
+    }
+
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
     struct Tag<'a>(&'a str);
 
     #[derive(Differentiable, Clone, Debug, PartialEq)]
@@ -1565,6 +1601,19 @@ mod parts_that_borrow {
         *a = Some(Noted { x: x * x, note: Tag("static") });
     }
 
+    /// Without a float.
+    #[derive(Differentiable, Clone, Debug, PartialEq)]
+    struct Label<'a> {
+        #[pullback(skip)]
+        tag: Tag<'a>,
+    }
+
+    #[autodiff(t_labelled, Forward, Dual, Dual, Dual)]
+    fn labelled(a: &mut Vec<Label<'_>>, x: f64) -> f64 {
+        a.push(Label { tag: Tag("static") });
+        x * x
+    }
+
     #[autodiff(t_repeated, Forward, Dual)]
     fn repeated(a: &mut Vec<Noted<&str>>) {
         a.push(Noted { x: a[0].x * a[0].x, note: a[0].note });
@@ -1590,6 +1639,45 @@ mod parts_that_borrow {
         *a = Box::new(Tagged { x: a.x * b[0].x, tag: Tag("static") });
     }
 
+    #[autodiff(t_scaled_all, Forward, Dual, Dual, Dual, Dual)]
+    fn scaled_all(all: &mut Vec<Tagged<'_>>, one: &mut Option<Tagged<'_>>, x: f64) -> f64 {
+        let mut sum = 0.0;
+        for of in all {
+            of.x *= x;
+            sum += of.x;
+        }
+        for of in one {
+            of.x *= x;
+            sum += of.x;
+        }
+        sum
+    }
+
+    #[autodiff(t_scaled_counted, Forward, Dual)]
+    fn scaled_counted(of: &mut Rc<Tagged<'_>>) {
+        if let Some(of) = Rc::get_mut(of) {
+            of.x *= 2.0;
+        }
+    }
+
+    /// A function that writes floats, and nothing else, leaves them where they are.
+    #[test]
+    fn that_are_skipped_stay_where_only_floats_are_written() {
+        fn tagged(x: f64, tag: &str) -> Tagged<'_> {
+            Tagged { x, tag: Tag(tag) }
+        }
+        let (mut d, mut d_one) = (vec![tagged(1.0, "first"), tagged(10.0, "second")], Some(tagged(100.0, "third")));
+        for _ in 0..2 {
+            let text = String::from("of the primal");
+            let (mut all, mut one) = (vec![tagged(3.0, &text), tagged(5.0, &text)], Some(tagged(7.0, &text)));
+            assert_eq!(t_scaled_all(&mut all, &mut d, &mut one, &mut d_one, 1.0, 0.0), (15.0, 111.0));
+            assert_eq!((all, one), (vec![tagged(3.0, &text), tagged(5.0, &text)], Some(tagged(7.0, &text))));
+        }
+        assert_eq!((d, d_one), (vec![tagged(1.0, "first"), tagged(10.0, "second")], Some(tagged(100.0, "third"))));
+        let said = message(|| t_scaled_counted(&mut Rc::new(tagged(3.0, "a")), &mut Rc::new(tagged(1.0, "b"))));
+        assert!(said.contains("there may be a new `Tagged` in it"), "{said}");
+    }
+
     /// Of a type that borrows no other value can be made that lives for ever.
     #[test]
     fn that_are_skipped_and_new_are_refused() {
@@ -1604,6 +1692,7 @@ mod parts_that_borrow {
         let noted = |x: f64| Noted { x, note: Tag("n") };
         refused(message(|| t_pushed_noted(&mut vec![], &mut vec![], &noted(3.0), &noted(1.0))), "argument `a`");
         refused(message(|| t_put(&mut None, &mut None, 3.0, 1.0)), "argument `a`");
+        refused(message(|| drop(t_labelled(&mut vec![], &mut vec![], 3.0, 1.0))), "argument `a`");
         let shared = |x: f64| Rc::new(tagged(x, "rc"));
         refused(message(|| t_counted(&mut shared(3.0), &mut shared(1.0))), "argument `a`");
         let (mut one, mut two) = ([tagged(1.0, "")], [tagged(1.0, ""), tagged(2.0, "")]);

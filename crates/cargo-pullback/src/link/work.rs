@@ -30,7 +30,7 @@ use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_abi::ENTRY;
-use pullback_abi::markers::{self, DISOWNS, LATER, SAVES};
+use pullback_abi::markers::{self, DISOWNS, LATER, RENEWS, SAVES};
 use pullback_ad::linearise::text::print as linear_text;
 use pullback_ad::{Derivative, Mode, Request};
 use pullback_ir::FuncId;
@@ -117,6 +117,7 @@ impl Task {
             LATER => needs.later.clone(),
             SAVES if !needs.saves => None,
             DISOWNS if !needs.disowns => None,
+            RENEWS if !needs.renews => None,
             _ => Some(self.symbol.clone()),
         }
     }
@@ -275,6 +276,8 @@ pub struct Needs {
     saves: bool,
     /// It may drop owners that have no shadow: there are to be none of values that it can take apart.
     disowns: bool,
+    /// It may put values where there were none: there are to be none that cannot be made for a tangent.
+    renews: bool,
 }
 
 impl Made {
@@ -410,9 +413,9 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
         match made {
-            Ok(Derivative { function, reverse_sweep, saves, disowns }) => {
+            Ok(Derivative { function, reverse_sweep, saves, disowns, renews }) => {
                 let later = reverse_sweep.map(|id| imported.ir.func(id).name.clone());
-                needs.insert(task.symbol.clone(), Needs { later, saves, disowns });
+                needs.insert(task.symbol.clone(), Needs { later, saves, disowns, renews });
                 derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),

@@ -16,6 +16,7 @@ pub mod effects;
 mod follow;
 pub mod owners;
 pub mod points_to;
+pub mod renews;
 pub mod scope;
 pub mod types;
 pub mod writes;

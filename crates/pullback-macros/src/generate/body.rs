@@ -10,6 +10,7 @@
 //! let s0_0 = writable("y", &mut d0_0, &masked);             // its place
 //! masked.assert_alone();                                    // panics if something else sees what is masked
 //! let mut d1_0 = zero(&x);                                  // the gradient of an `Active` argument, checked as well
+//! Constants::examine("y", &y, &raw mut d0_0, …, renews(…)); // forward mode: panics if a part cannot be taken out
 //! congruence.assert_congruent();                            // panics if the shadows have other names of memory
 //! if disowns(…) { congruence.assert_owned() }               // forward mode: panics if owners without shadow may go
 //! let a0 = ManuallyDrop::new(y);                            // from here on the arguments belong to the primal
@@ -222,13 +223,22 @@ impl Body<'_> {
     /// Whether all that carries no derivative can be taken out of the tangents.
     fn examined(&self) -> TokenStream {
         let (mut tokens, congruence) = (TokenStream::new(), &self.congruence);
+        let renews = local("renews");
+        if self.has_shadows() {
+            let (shim, request) = (&self.shim, self.request());
+            // SAFETY: S40, the driver puts an address in the place of the marker.
+            tokens.extend(quote! {
+                let #renews =
+                    !unsafe { ::pullback::__private::renews(#shim as *const (), const { #request }) }.is_null();
+            });
+        }
         for (index, argument) in self.plan.function.arguments.iter().enumerate() {
             if self.signature.shadows[index].is_some() {
                 let (label, name, shadows) = (&argument.label, &argument.name, &self.shadows[index]);
                 // SAFETY: S1 and S7, the shadow was checked.
-                let examined = quote_spanned! {argument.ty.span()=>
-                    #(::pullback::__private::Constants::examine(#label, &#name, &raw mut #shadows, &#congruence);)*
-                };
+                let examined = quote_spanned! {argument.ty.span()=> #(
+                    ::pullback::__private::Constants::examine(#label, &#name, &raw mut #shadows, &#congruence, #renews);
+                )*};
                 tokens.extend(quote!(unsafe { #examined }));
             }
         }

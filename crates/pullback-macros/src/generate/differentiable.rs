@@ -5,6 +5,7 @@
 //! type. A field that names a lifetime gets a bound of its own where it matters (`MakeZero`, `Writable`), since it may
 //! hold a reference.
 
+use super::names;
 use crate::parse::type_def::{Field, FieldRole, Shape, TypeDef, Variant};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -154,8 +155,9 @@ fn constants(definition: &TypeDef) -> TokenStream {
             }
             FieldRole::Skipped => {
                 let borrows = may_borrow(ty, definition);
+                let checked = borrows.then(names::checked);
                 let clone = quote_spanned!(ty.span()=> ::pullback::__private::CloneOf::<#ty>::CLONE);
-                quote_spanned!(ty.span()=> #visit.part::<#ty>(#place, #there, #clone, #borrows);)
+                quote_spanned!(ty.span()=> #checked #visit.part::<#ty>(#place, #there, #clone, #borrows);)
             }
         }
     };

@@ -28,7 +28,7 @@ pub mod scalar;
 pub mod transpose;
 
 use self::scalar::occurrences;
-use super::abi;
+use super::{abi, names};
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
@@ -167,7 +167,7 @@ impl Frame<'_> {
     /// Checks, before the rule is called, that its arguments have the lifetimes that are written, and no others.
     pub fn lifetimes_checked(&self) -> TokenStream {
         let rule = self.rule.name().to_string();
-        let mut checks = TokenStream::new();
+        let mut checks = names::checked();
         for (label, ty) in &self.arguments {
             let mut found = Vec::new();
             leaves(ty, &mut found);

@@ -15,8 +15,8 @@
 //! What is behind raw pointers has names that cannot be followed, and sizes that cannot be compared. Only a derivative
 //! that is `unsafe` to call takes shadows with raw pointers: its caller answers for them.
 
+use super::hashing::{Map, Set};
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
 use std::mem::ManuallyDrop;
 
 /// What is noted. Nothing is, and nothing is done, for arguments without cells and counts: each derivative makes one of
@@ -32,7 +32,7 @@ pub struct Congruence {
 struct Noted {
     pieces: Vec<Piece>,
     owners: Vec<Owner>,
-    met: HashSet<Met>,
+    met: Set<Met>,
 }
 
 /// A counted value that a walk has been to.
@@ -153,7 +153,7 @@ impl Congruence {
     /// an `Arc` nobody knows.
     pub(crate) fn is_closed(&mut self) -> bool {
         let Some(noted) = self.noted.get_mut().as_mut() else { return true };
-        let known: HashSet<usize> = noted.owners.iter().map(|owner| owner.value).collect();
+        let known: Set<usize> = noted.owners.iter().map(|owner| owner.value).collect();
         mismatch(&noted.pieces).is_none()
             && hidden_owner(&mut noted.owners).is_none()
             && noted.pieces.iter().all(|piece| !piece.is_counted || known.contains(&piece.primal))
@@ -214,11 +214,11 @@ pub(super) enum Standing {
 
 impl Congruence {
     /// The counted values of shadows, by their addresses, that are not the arguments' alone.
-    pub(super) fn standings(&self) -> HashMap<usize, Standing> {
-        let Some(mut noted) = self.noted.take() else { return HashMap::new() };
+    pub(super) fn standings(&self) -> Map<usize, Standing> {
+        let Some(mut noted) = self.noted.take() else { return Map::default() };
         noted.owners.sort_unstable();
         let values = || noted.owners.chunk_by(|a, b| a.value == b.value);
-        let mut standings: HashMap<usize, Standing> = HashMap::new();
+        let mut standings: Map<usize, Standing> = Map::default();
         for owners in values() {
             let known = owners.chunk_by(|a, b| a.place == b.place).count();
             let Owner { value, counts: [strong, weak], .. } = owners[0];
@@ -243,7 +243,7 @@ impl Congruence {
                 break;
             }
         }
-        let noted_owners: HashSet<usize> = noted.owners.iter().map(|owner| owner.value).collect();
+        let noted_owners: Set<usize> = noted.owners.iter().map(|owner| owner.value).collect();
         let standing = |piece: &Piece| match standings.get(&piece.primal) {
             Some(standing) => Some((piece.shadow?, *standing)),
             // Of an `Arc` no owners are noted.

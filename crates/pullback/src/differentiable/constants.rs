@@ -10,18 +10,20 @@
 //!
 //! What is behind a shared reference, or in an `Rc` that others own, too, stays as it is: a skipped cell may be written
 //! there, but only the primal's. What the caller's shadow borrows may have to live longer than what the primal borrows,
-//! or another shadow: it stays where it was, or becomes a reference to a copy for ever (`own.rs`). In an enum the
-//! engine does not know where a part lies, and treats it like all else: a string is the same in shadow and primal,
-//! capacity and all, which the check of the shadow sees to.
+//! or another shadow: it stays where it was, or becomes a reference to what is there for ever, a constant of the program
+//! or a copy (`own.rs`, `kept.rs`). In an enum the engine does not know where a part lies, and treats it like all else:
+//! a string is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
 
 mod examine;
+mod kept;
 mod own;
 mod take;
 
+use self::examine::Place;
 pub use self::examine::part_layout;
 pub(crate) use self::own::erased;
 use self::take::{Adopt, Take, Taken};
-use super::{Congruence, Differentiable};
+use super::{Congruence, Differentiable, layout_of};
 use std::mem::{ManuallyDrop, needs_drop};
 
 /// Makes another value.
@@ -46,7 +48,7 @@ pub trait VisitConstants {
     ///
     /// # Safety
     /// As for [`part`](Self::part).
-    unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+    unsafe fn reference<'a, T: Differentiable + ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
         let _ = (primal, shadow);
     }
 
@@ -96,13 +98,20 @@ impl Constants {
     ///
     /// # Safety
     /// `shadow` is the place of a shadow that fits `primal`: `S` is `T` with other lifetimes. All arguments are noted
-    /// in `congruence`.
+    /// in `congruence`. The function puts no values where there were none, unless it `renews`.
     #[track_caller]
     #[inline]
-    pub unsafe fn examine<T: Differentiable, S>(name: &str, primal: &T, shadow: *mut S, congruence: &Congruence) {
+    pub unsafe fn examine<T: Differentiable, S>(
+        name: &str,
+        primal: &T,
+        shadow: *mut S,
+        congruence: &Congruence,
+        renews: bool,
+    ) {
         if T::CONSTANTS {
+            let place = if renews { Place::Moved } else { Place::MovedToStay };
             // SAFETY: S19, asked of the caller.
-            unsafe { examine::parts_bookkeeping(name, primal, shadow.cast(), congruence) }
+            unsafe { examine::parts_bookkeeping(name, primal, shadow.cast(), congruence, place) }
         }
     }
 
@@ -111,7 +120,7 @@ impl Constants {
     #[inline]
     pub fn examine_result<T: Differentiable>() {
         if T::CONSTANTS {
-            examine::types_bookkeeping(format_args!("the result"), &T::LAYOUT, examine::Place::New);
+            examine::types_bookkeeping(format_args!("the result"), layout_of::<T>(), Place::New);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Differentiable;
 use super::pointers::address_comes_first;
+use std::hash::Hash;
 use std::ops::AddAssign;
 
 /// `f32` or `f64`.
@@ -24,6 +25,12 @@ pub trait VisitFloats: Sized {
         let _ = number;
     }
 
+    /// What holds neither floats nor pointers.
+    #[inline(always)]
+    fn inert<T: Hash + ?Sized>(&mut self, value: &T) {
+        let _ = value;
+    }
+
     /// A pointer of the shadow, to what is visited next, unless that is nothing (an empty vector); whether it is to be
     /// visited.
     ///
@@ -33,15 +40,6 @@ pub trait VisitFloats: Sized {
     unsafe fn pointer(&mut self, place: *mut *mut (), to_nothing: bool) -> bool {
         let _ = (place, to_nothing);
         true
-    }
-
-    /// Memory of the shadow that holds more than floats, and what is visited next: so many bytes at `place`.
-    ///
-    /// # Safety
-    /// The bytes may be copied, and written.
-    #[inline(always)]
-    unsafe fn block(&mut self, place: *mut u8, bytes: usize) {
-        let _ = (place, bytes);
     }
 
     /// As [`Self::reference`], for what nobody else sees meanwhile.
@@ -63,11 +61,7 @@ pub trait VisitFloats: Sized {
         // SAFETY: S36, asked of the caller.
         unsafe {
             if self.pointer(place, size_of_val(primal) == 0) {
-                let shadow = pointee(primal, place);
-                if !T::PLAIN {
-                    self.block(shadow.cast(), size_of_val(primal));
-                }
-                primal.floats(shadow, self);
+                primal.floats(pointee(primal, place), self);
             }
         }
     }
@@ -109,12 +103,7 @@ pub trait VisitFloats: Sized {
         // SAFETY: S36, asked of the caller.
         unsafe {
             if self.counted(place, (&raw const *primal).cast(), owners) {
-                let shadow = place.read().byte_add(offset);
-                // Other owners may use their cells meanwhile.
-                if !T::PLAIN && !T::CELLS && !T::CONSTANTS {
-                    self.block(shadow.cast(), size_of::<T>());
-                }
-                primal.floats(shadow.cast(), self);
+                primal.floats(place.read().byte_add(offset).cast(), self);
             }
         }
     }

@@ -22,7 +22,15 @@ macro_rules! inactive {
                 Ok(())
             }
 
-            unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
+            #[inline(always)]
+            unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, visit: &mut V) {
+                visit.inert(self);
+            }
+
+            #[inline(always)]
+            unsafe fn floats_in_row<V: VisitFloats>(row: &[Self], _: *mut Self, visit: &mut V) {
+                visit.inert(row);
+            }
         }
 
         // SAFETY: S37, no floats.
@@ -80,7 +88,9 @@ unsafe impl Differentiable for str {
         if path.is_mirrored() && path.access() == Access::Exclusive { path.same_text(self, shadow) } else { Ok(()) }
     }
 
-    unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, _: &mut V) {}
+    unsafe fn floats<V: VisitFloats>(&self, _: *mut Self, visit: &mut V) {
+        visit.inert(self);
+    }
 }
 
 // SAFETY: S38, there are no floats to write.

@@ -23,7 +23,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        T::check_shadow(self, shadow, &path.around::<T>(self, shadow))
+        path.around::<T, _>(self, shadow, |path| T::check_shadow(self, shadow, path))
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
@@ -119,7 +119,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        self[..].check_shadow(&shadow[..], &path.around(&self[..], &shadow[..]))?;
+        path.around(&self[..], &shadow[..], |path| self[..].check_shadow(&shadow[..], path))?;
         if path.access() == Access::Exclusive && size_of::<T>() > 0 && !path.is_constant() {
             path.fitting_capacity(self.capacity(), shadow.capacity())?;
             let spare = self.capacity() - self.len();

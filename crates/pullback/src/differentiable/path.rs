@@ -149,22 +149,36 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The same way, to what a pointer leads to. The memory there is noted as one piece if there are cells in it. In an
-    /// enum there are cells in some variants only: those are noted by themselves, or [in rows](Self::row).
-    pub(super) fn around<T: Differentiable + ?Sized>(self, primal: &T, shadow: &T) -> Self {
-        if T::CELLS {
-            self.has_cells();
+    /// Check with the same way, to what a pointer leads to. The memory there is noted as one piece if there are cells in
+    /// it. In an enum there are cells in some variants only: those are noted by themselves, or [in rows](Self::in_row).
+    #[inline]
+    pub(super) fn around<T: Differentiable + ?Sized, R>(
+        &self,
+        primal: &T,
+        shadow: &T,
+        check: impl FnOnce(&Path<'_>) -> R,
+    ) -> R {
+        // Without a cell in there nobody asks whether one is noted.
+        if !T::CELLS {
+            return check(self);
         }
-        let is_noted = T::CELLS && !T::VARIANTS;
+        self.has_cells();
+        let is_noted = !T::VARIANTS;
         if is_noted {
             self.piece(primal, shadow);
         }
-        Path { is_noted, ..self }
+        check(&Path { is_noted, ..*self })
     }
 
-    /// The same way, to values in a row, whose cells are noted at once unless the memory around is.
-    pub(super) fn row<T: Differentiable>(self, primal: &[T], shadow: &[T]) -> Self {
-        if self.is_noted { self } else { self.around(primal, shadow) }
+    /// Check with the same way, to values in a row, whose cells are noted at once unless the memory around is.
+    #[inline]
+    pub(super) fn in_row<T: Differentiable, R>(
+        &self,
+        primal: &[T],
+        shadow: &[T],
+        check: impl FnOnce(&Path<'_>) -> R,
+    ) -> R {
+        if self.is_noted { check(self) } else { self.around(primal, shadow, check) }
     }
 
     /// There are cells in what `self` leads to.

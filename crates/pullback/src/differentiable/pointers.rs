@@ -56,7 +56,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        T::check_shadow(self, shadow, &path.shared().around::<T>(self, shadow))
+        path.shared().around::<T, _>(self, shadow, |path| T::check_shadow(self, shadow, path))
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
@@ -90,7 +90,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     const INERT: bool = false;
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
-        T::check_shadow(self, shadow, &path.around::<T>(self, shadow))
+        path.around::<T, _>(self, shadow, |path| T::check_shadow(self, shadow, path))
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {

@@ -1,10 +1,10 @@
 //! Values with several owners: `Rc` and `Arc`. What is shared in the primal is shared in the same way in the shadow.
 
+use super::hashing::Map;
 use super::{
     Differentiable, MakeZero, Mismatch, Path, SharedWritable, VisitConstants, VisitFloats, Writable, layout_fn,
 };
 use crate::abi::{Field, Layout};
-use std::collections::HashMap;
 use std::mem::offset_of;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// as long, and only [`ToZero`](crate::ToZero) makes one.
 #[derive(Debug)]
 pub struct Sharing {
-    /// None in most types: a map that is empty asks the thread for the keys of its hashes all the same.
-    copies: Option<HashMap<*const (), Copy>>,
+    /// None in most types.
+    copies: Option<Map<*const (), Copy>>,
 }
 
 /// The raw pointer of a shadow's `Rc` or `Arc`, of which this owns one count.
@@ -34,7 +34,7 @@ impl Sharing {
 
 impl Drop for Sharing {
     fn drop(&mut self) {
-        for copy in self.copies.iter().flat_map(HashMap::values) {
+        for copy in self.copies.iter().flat_map(Map::values) {
             // SAFETY: S37, the count that was taken when the copy was noted.
             unsafe { (copy.release)(copy.shadow) }
         }

@@ -108,13 +108,14 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.same_length(self.len(), shadow.len())?;
-        let path = path.row(self, shadow);
-        if T::CHECKED {
-            for (index, (primal, shadow)) in self.iter().zip(shadow).enumerate() {
-                primal.check_shadow(shadow, &path.index(index))?;
+        path.in_row(self, shadow, |path| {
+            if T::CHECKED {
+                for (index, (primal, shadow)) in self.iter().zip(shadow).enumerate() {
+                    primal.check_shadow(shadow, &path.index(index))?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {

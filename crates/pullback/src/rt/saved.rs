@@ -20,8 +20,9 @@ mod paths;
 
 use self::paths::Paths;
 use super::Tape;
-use crate::differentiable::{Differentiable, Float, VisitFloats, pointee};
-use std::collections::{BTreeSet, HashSet};
+use crate::abi::{self, Layout};
+use crate::differentiable::{Differentiable, Float, Set, VisitFloats, pointee};
+use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
 /// Where a shadow is, in a list of such notes.
@@ -42,10 +43,14 @@ pub(super) struct Saved {
     pointers: Vec<Pointer>,
     /// Memory in which there are pointers.
     blocks: Vec<Block>,
+    /// The bytes that were there, of one block after the other; some may be nothing at all.
+    bytes: Vec<MaybeUninit<u8>>,
     /// Whether what is visited is behind a shared reference. Pointers stay as they are there.
     is_shared: bool,
+    /// Whether it has several owners. The others may use their cells meanwhile, and what is skipped.
+    in_counted: bool,
     /// Shadows of shared values that were met.
-    met: HashSet<*const ()>,
+    met: Set<*const ()>,
     /// What was lent: what references lead to, if there are pointers in it. All else was moved into the function.
     lent: Vec<Lent>,
     /// Whether what is visited was lent, and has pointers in it.
@@ -97,11 +102,11 @@ impl std::fmt::Debug for Lent {
     }
 }
 
-/// Memory in which there are pointers, and the bytes that were there; some may be nothing at all.
+/// So many bytes, with pointers among them.
 #[derive(Debug)]
 struct Block {
     place: *mut MaybeUninit<u8>,
-    bytes: Box<[MaybeUninit<u8>]>,
+    bytes: usize,
 }
 
 /// Floats in a row.
@@ -161,14 +166,28 @@ impl VisitFloats for Saved {
         !self.owned_only && unsafe { self.pointer_of(place, kind) } && self.is_new(address)
     }
 
-    unsafe fn block(&mut self, place: *mut u8, bytes: usize) {
-        if bytes == 0 || self.is_shared || self.owned_only || self.stays {
-            return;
-        }
-        let place = place.cast::<MaybeUninit<u8>>();
+    unsafe fn owned<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S23, asked of the caller.
-        let bytes = unsafe { std::slice::from_raw_parts(place, bytes) }.into();
-        self.blocks.push(Block { place, bytes });
+        unsafe {
+            if self.pointer(place, size_of_val(primal) == 0) {
+                let shadow = pointee(primal, place);
+                self.block(primal, shadow);
+                primal.floats(shadow, self);
+            }
+        }
+    }
+
+    unsafe fn shared<T: Differentiable>(&mut self, primal: &T, place: *mut *mut (), offset: usize, owners: usize) {
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            if self.counted(place, (&raw const *primal).cast(), owners) {
+                let shadow = place.read().byte_add(offset).cast();
+                let outer = std::mem::replace(&mut self.in_counted, true);
+                self.block(primal, shadow);
+                primal.floats(shadow, self);
+                self.in_counted = outer;
+            }
+        }
     }
 
     unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
@@ -210,10 +229,8 @@ impl Saved {
         // Without pointers in it nothing can be exchanged, and what is there has its cotangents where it is.
         let outer = (self.in_lent, self.is_shared);
         (self.in_lent, self.is_shared) = (!T::PLAIN, is_shared);
-        if !T::PLAIN {
-            // SAFETY: S23, asked of the caller.
-            unsafe { self.block(shadow.cast(), size_of_val(&*primal)) };
-        }
+        // SAFETY: S23, asked of the caller.
+        unsafe { self.block(&*primal, shadow) };
         visit(self);
         (self.in_lent, self.is_shared) = outer;
         if !T::PLAIN {
@@ -221,6 +238,44 @@ impl Saved {
             // SAFETY: S23, it is not called when the tape has gone.
             let visit = unsafe { std::mem::transmute::<Box<dyn Fn(&mut Saved) + '_>, Box<dyn Fn(&mut Saved)>>(visit) };
             self.lent.push(Lent { shadow: shadow.cast_const().cast(), visit });
+        }
+    }
+
+    /// Copy the memory of a shadow, if it holds more than floats: all that nobody else may write.
+    ///
+    /// # Safety
+    /// As asked by [`note_bookkeeping`].
+    unsafe fn block<T: Differentiable + ?Sized>(&mut self, primal: &T, shadow: *mut T) {
+        if T::PLAIN || self.is_shared || self.owned_only || self.stays {
+            return;
+        }
+        let (place, bytes) = (shadow.cast::<MaybeUninit<u8>>(), size_of_val(primal));
+        if !(self.in_counted && (T::CELLS || T::CONSTANTS) && others_may_write(&T::LAYOUT)) {
+            // SAFETY: S23, asked of the caller.
+            return unsafe { self.bytes(place, bytes) };
+        }
+        let mut theirs = Vec::new();
+        for value in (0..bytes).step_by(T::LAYOUT.size.max(1)) {
+            written_by_others(&T::LAYOUT, value, &mut theirs);
+        }
+        theirs.sort_unstable();
+        let mut at = 0;
+        for (start, end) in theirs.into_iter().chain([(bytes, bytes)]) {
+            // SAFETY: S23, asked of the caller; these are bytes of the shadow.
+            unsafe { self.bytes(place.add(at), start.saturating_sub(at)) };
+            at = at.max(end);
+        }
+    }
+
+    /// Copy so many bytes.
+    ///
+    /// # Safety
+    /// As asked by [`note_bookkeeping`].
+    unsafe fn bytes(&mut self, place: *mut MaybeUninit<u8>, bytes: usize) {
+        if bytes > 0 {
+            self.blocks.push(Block { place, bytes });
+            // SAFETY: S23, asked of the caller.
+            self.bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(place, bytes) });
         }
     }
 
@@ -235,6 +290,38 @@ impl Saved {
             self.pointers.push(Pointer { place, to, kind, in_lent: self.in_lent });
         }
         !to.is_null()
+    }
+}
+
+/// Whether there is something in such a value that other owners may write: a cell, or a skipped field.
+fn others_may_write(layout: &Layout) -> bool {
+    layout.fields.get().iter().any(|field| match (field.kind, field.layout) {
+        (abi::Kind::Cell | abi::Kind::Unknown, _) => true,
+        (abi::Kind::Nested | abi::Kind::Payload, Some(inner)) => others_may_write(inner()),
+        _ => false,
+    })
+}
+
+/// Where that is, in a value `at` so many bytes.
+fn written_by_others(layout: &Layout, at: usize, found: &mut Vec<(usize, usize)>) {
+    let fields = layout.fields.get();
+    // Where in an enum it is, nobody knows.
+    if fields.iter().any(|field| field.kind == abi::Kind::Opaque) {
+        if others_may_write(layout) {
+            found.push((at, at + layout.size));
+        }
+        return;
+    }
+    for field in fields {
+        let start = at + field.offset;
+        match (field.kind, field.layout) {
+            (abi::Kind::Cell | abi::Kind::Unknown, _) => found.push((start, start + field.count)),
+            (abi::Kind::Nested, Some(inner)) => {
+                let inner = inner();
+                (0..field.count).for_each(|index| written_by_others(inner, start + index * inner.size, found));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -254,10 +341,12 @@ pub unsafe fn note_bookkeeping<T: Differentiable>(
     unsafe fn save<T: Differentiable>(primal: *const (), shadow: *mut (), saved: &mut Saved) {
         // SAFETY: S23, asked of the caller.
         unsafe {
-            if !T::PLAIN {
-                saved.block(shadow.cast(), size_of::<T>());
+            let (primal, shadow) = (&*primal.cast::<T>(), shadow.cast::<T>());
+            // A reference is the derivative's own; what it leads to is the caller's.
+            if const { !matches!(T::LAYOUT.name.get().as_bytes(), b"&" | b"&mut") } {
+                saved.block(primal, shadow);
             }
-            (*primal.cast::<T>()).floats(shadow.cast::<T>(), saved)
+            primal.floats(shadow, saved)
         }
     }
     let primal = (&raw const *primal).cast();
@@ -373,10 +462,13 @@ impl Tape {
     /// Put back what is saved.
     pub(super) fn put_back(&mut self) {
         let Some(saved) = self.saved.take() else { return };
+        let mut copies = &saved.bytes[..];
         for Block { place, bytes } in saved.blocks {
-            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there, and it is no shared
-            // memory.
-            unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            let (copy, others) = copies.split_at(bytes);
+            // SAFETY: S23, as asked by `note_bookkeeping`; the bytes were copied from there, and the shadow's
+            // other owners write other bytes.
+            unsafe { place.copy_from_nonoverlapping(copy.as_ptr(), bytes) };
+            copies = others;
         }
         // What is as it was is not written: it may lie where nothing can be.
         for Pointer { place, to, .. } in saved.pointers {

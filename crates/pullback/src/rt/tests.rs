@@ -363,6 +363,38 @@ fn lengths_are_put_back_with_pointers() {
     assert_eq!(dx, [vec![5.0], vec![6.0, 7.0], vec![]]);
 }
 
+/// Other owners of a shared value may write its cells meanwhile, wherever in it they are. What lies beside them is put
+/// back.
+#[test]
+fn what_other_owners_write_stays() {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    type Value = (Vec<Cell<f64>>, Cell<usize>, Option<Cell<u32>>);
+    let value = |of: f64, n| (vec![Cell::new(of); n], Cell::new(7), Some(Cell::new(7)));
+    let x: Rc<Box<[Value; 2]>> = Rc::new(Box::new([value(1.0, 1), value(2.0, 2)]));
+    let mut dx: Rc<Box<[Value; 2]>> = Rc::new(Box::new([value(3.0, 1), value(4.0, 2)]));
+    let mut tape = Tape::new();
+    let mut note = MaybeUninit::uninit();
+    let place = &raw mut dx;
+    // SAFETY: the shadow fits, and stays where it is.
+    unsafe {
+        note_bookkeeping(&mut tape, &mut note, &x, place.cast());
+        __pullback_save_shadows(&mut tape, 1);
+        let values = Rc::get_mut(&mut *place).unwrap();
+        let [first, second] = &mut **values;
+        std::mem::swap(&mut first.0, &mut second.0);
+        let other = (*place).clone();
+        other[0].1.set(8);
+        other[1].2.as_ref().unwrap().set(9);
+        other[0].0[0].set(0.5);
+    }
+    drop(tape);
+    let expected = [value(3.0, 1), value(4.0, 2)];
+    expected[0].1.set(8);
+    expected[1].2.as_ref().unwrap().set(9);
+    assert_eq!(**dx, expected);
+}
+
 /// In a batch one shared value has several shadows.
 #[test]
 fn all_shadows_of_a_shared_value_are_put_back() {

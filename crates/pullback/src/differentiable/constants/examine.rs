@@ -1,11 +1,12 @@
 //! What stands in the way of parts of their own.
 
 use super::super::congruence::Standing;
-use super::super::{Congruence, Differentiable};
+use super::super::hashing::{Map, Set};
+use super::super::{Congruence, Differentiable, layout_of};
 use super::{CloneFn, VisitConstants, is_token, own};
 use crate::abi::{Field, Kind, Layout};
 use std::any::type_name;
-use std::collections::{HashMap, HashSet};
+use std::cell::Cell;
 use std::fmt::Arguments;
 use std::mem::needs_drop;
 
@@ -17,14 +18,69 @@ pub(super) unsafe fn parts_bookkeeping<T: Differentiable>(
     primal: &T,
     shadow: *mut T,
     congruence: &Congruence,
+    place: Place,
 ) {
-    let mut examine = Examine { congruence, standings: None, met: HashSet::new(), obstacle: None, inside: Vec::new() };
+    let known = Known::of(layout_of::<T>(), place);
+    if known == Some(Known::NoParts) {
+        return;
+    }
+    let mut examine = Examine { congruence, standings: None, met: Set::default(), obstacle: None, inside: Vec::new() };
     // SAFETY: S19, asked of the caller. This pass writes nothing.
     unsafe { primal.constants(shadow, &mut examine) };
     if let Some(why) = examine.obstacle {
         panic!("argument `{name}` cannot be differentiated in forward mode: {why}");
     }
-    types_bookkeeping(format_args!("argument `{name}`"), &T::LAYOUT, Place::Moved);
+    if known.is_none() {
+        types_bookkeeping(format_args!("argument `{name}`"), layout_of::<T>(), place);
+    }
+}
+
+/// What is known of a type that has been looked at, and found fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    /// There may be parts in its values, or in what they lead to.
+    Parts,
+    /// There are none.
+    NoParts,
+}
+
+/// Layouts and places of which something is known.
+type Lines = [Cell<Option<(*const Layout, Place, Known)>>; 64];
+
+thread_local! {
+    static KNOWN: Lines = const { [const { Cell::new(None) }; 64] };
+}
+
+impl Known {
+    /// Types are known by the addresses of their layouts. If two have one, it is the same layout.
+    fn of(layout: &'static Layout, place: Place) -> Option<Self> {
+        let known = KNOWN.with(|lines| Self::line(lines, layout).get());
+        known.filter(|known| (known.0, known.1) == (&raw const *layout, place)).map(|known| known.2)
+    }
+
+    /// Note that a type is fit.
+    fn note(layout: &'static Layout, place: Place) {
+        let known = if may_have_parts(layout, &mut Vec::new()) { Known::Parts } else { Known::NoParts };
+        KNOWN.with(|lines| Self::line(lines, layout).set(Some((layout, place, known))));
+    }
+
+    fn line<'a>(lines: &'a Lines, layout: &'static Layout) -> &'a Cell<Option<(*const Layout, Place, Self)>> {
+        let address = (&raw const *layout).addr();
+        &lines[(address / align_of::<Layout>()) % lines.len()]
+    }
+}
+
+/// Whether there may be strings, skipped fields, or references to what carries no derivative, in what a type leads to.
+fn may_have_parts(layout: &'static Layout, met: &mut Vec<*const Layout>) -> bool {
+    if met.contains(&&raw const *layout) {
+        return false;
+    }
+    met.push(layout);
+    let name = layout.name.get();
+    let holds =
+        |field: &Field| field.kind == Kind::Unknown || field.layout.is_some_and(|inner| may_have_parts(inner(), met));
+    // Nothing is visited behind a raw pointer.
+    !name.starts_with('*') && (name == "&" || name == "String" || layout.fields.get().iter().any(holds))
 }
 
 /// A type of which the function may make values that can have no tangent.
@@ -46,6 +102,10 @@ pub(super) enum Place {
     Moved,
     /// Where there were such values before.
     Lent,
+    /// As `Moved`, of a function that puts no values where there were none.
+    MovedToStay,
+    /// Where they were before.
+    Still,
     /// Where there may have been none.
     New,
 }
@@ -57,6 +117,9 @@ impl Place {
         let is_pointer = field.kind == Kind::Pointer;
         match self {
             Place::Moved if is_pointer && layout.name.get() == "&mut" => Place::Lent,
+            Place::MovedToStay if is_pointer && layout.name.get() == "&mut" => Place::Still,
+            // Several ways lead there, so nobody knows it as the same place.
+            Place::Still if is_pointer && holds(inner, Kind::Owners) => Place::New,
             Place::Lent => {
                 // There is always one value behind a thin pointer; others have lengths.
                 let is_thin = layout.size == size_of::<usize>() && !holds(inner, Kind::Owners);
@@ -118,8 +181,11 @@ impl Unfit {
 #[track_caller]
 #[inline(never)]
 pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout, place: Place) {
+    if Known::of(layout, place).is_some() {
+        return;
+    }
     match Unfit::find(layout, false, place, &mut Vec::new()) {
-        None => {}
+        None => Known::note(layout, place),
         Some(Unfit::Cell) => {
             panic!("{what} cannot be differentiated in forward mode: it may hold a `Cell` with skipped fields in it")
         }
@@ -143,8 +209,8 @@ pub(super) fn types_bookkeeping(what: Arguments<'_>, layout: &'static Layout, pl
 /// Finds what stands in the way.
 struct Examine<'a> {
     congruence: &'a Congruence,
-    standings: Option<HashMap<usize, Standing>>,
-    met: HashSet<*const ()>,
+    standings: Option<Map<usize, Standing>>,
+    met: Set<*const ()>,
     obstacle: Option<String>,
     /// The enums, and counted values, around what is visited.
     inside: Vec<Inside>,
@@ -182,7 +248,7 @@ impl VisitConstants for Examine<'_> {
         }
     }
 
-    unsafe fn reference<'a, T: ?Sized>(&mut self, _: *const &'a T, _: *mut &'a T) {
+    unsafe fn reference<'a, T: Differentiable + ?Sized>(&mut self, _: *const &'a T, _: *mut &'a T) {
         if self.inside.contains(&Inside::Weak) {
             self.object::<&T>("behind an `Rc` that has weak references");
         }

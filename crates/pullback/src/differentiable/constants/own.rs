@@ -6,28 +6,29 @@
 //! - what was there before. A place is known by the [way](Way) there, through fields, variants, elements and pointers:
 //!   the type at its end is the same whatever the derivative does, lifetimes and all. An address says nothing, for
 //!   memory is given back and used again;
-//! - a reference to a copy that is kept for ever.
+//! - a reference to what is there for ever ([`kept`]).
 
-use super::super::pointers::address_comes_first;
+use super::super::hashing::Map;
+use super::kept::kept;
 use crate::rules::lifetimes::lifetimes_in;
-use std::alloc::Layout;
 use std::any::TypeId;
-use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
-use std::sync::Mutex;
+use std::mem::MaybeUninit;
 
 /// The parts that were taken out of shadows, which may borrow.
 #[derive(Default)]
 pub(super) struct Own {
-    /// By the way to the memory they lie in, and how far from its start.
-    parts: HashMap<(usize, usize), Part>,
-    /// Those to which no way leads that can be told.
-    others: Vec<Part>,
-    /// Where a way goes on: by its number and the turn.
-    turns: HashMap<(usize, Turn), usize>,
-    /// How many ways there are.
-    ways: usize,
+    parts: Vec<Part>,
+    /// The places of those that can be told, in the order of `parts`.
+    places: Numbers<Place>,
+    /// Where a way goes on. The number of a turn is that of the way there.
+    turns: Numbers<(usize, Turn)>,
+    /// How many ways were begun.
+    roots: usize,
 }
+
+/// The way to the memory that something lies in, and how far from its start.
+type Place = (usize, usize);
 
 /// The way from what the caller has lent to a piece of memory: its number, if it can be told, and where the memory
 /// begins.
@@ -46,15 +47,94 @@ enum Turn {
     Variant(usize),
 }
 
-/// A value in a box.
+/// A way as long as nobody asks where it leads: most lead to nothing that is taken out.
+#[derive(Clone, Copy)]
+pub(super) enum Ahead {
+    /// That was asked.
+    Known(Way),
+    /// Along the pointer at a place to some memory.
+    Pointer { place: usize, memory: usize },
+    /// Into a variant.
+    Variant(usize),
+}
+
+/// What is done where a way goes on as none did before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// It is noted.
+    Note,
+    /// It cannot be told where it leads: nothing was taken out there.
+    Leave,
+}
+
+/// Keys, in the order in which they were noted, and their numbers. Who asks for them again mostly does in that order.
+struct Numbers<K> {
+    keys: Vec<K>,
+    /// The number that will be asked for next.
+    next: usize,
+    /// Of the first keys, and of how many.
+    numbers: Map<K, usize>,
+    mapped: usize,
+}
+
+impl<K> Default for Numbers<K> {
+    fn default() -> Self {
+        Numbers { keys: Vec::new(), next: 0, numbers: Map::default(), mapped: 0 }
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash> Numbers<K> {
+    fn find(&mut self, key: K) -> Option<usize> {
+        let mut number = self.next;
+        if self.keys.get(number) != Some(&key) {
+            for (number, key) in self.keys.iter().enumerate().skip(self.mapped) {
+                self.numbers.insert(*key, number);
+            }
+            self.mapped = self.keys.len();
+            number = *self.numbers.get(&key)?;
+        }
+        self.next = number + 1;
+        Some(number)
+    }
+
+    /// Note a key that is new.
+    fn note(&mut self, key: K) -> usize {
+        self.keys.push(key);
+        self.keys.len() - 1
+    }
+}
+
+/// A value that was taken out.
 struct Part {
-    value: *mut (),
-    /// Drops the box; its content, too, if that is still there.
-    free: unsafe fn(*mut (), bool),
+    value: Value,
+    /// Drops the value, if it is still there, and what it was kept in.
+    free: unsafe fn(&mut Value, bool),
+    is_there: bool,
     /// The type, but for lifetimes.
     ty: TypeId,
     /// Of a reference: what the primal's led to, and how long that was.
     target: (usize, usize),
+}
+
+/// A value that is as small as a reference, or the address of a box with it.
+type Value = MaybeUninit<[usize; 2]>;
+
+/// Where a value is that was kept.
+///
+/// # Safety
+/// In `value` a `T` was kept.
+unsafe fn content<T>(value: &mut Value) -> *mut T {
+    let place = value.as_mut_ptr();
+    if const { is_small::<T>() } {
+        place.cast()
+    } else {
+        // SAFETY: S19, asked of the caller; this is a box then.
+        unsafe { place.cast::<*mut T>().read() }
+    }
+}
+
+const fn is_small<T>() -> bool {
+    size_of::<T>() <= size_of::<Value>() && align_of::<T>() <= align_of::<Value>()
 }
 
 impl Way {
@@ -64,7 +144,7 @@ impl Way {
     }
 
     /// The place in the memory that it leads to.
-    fn place<T: ?Sized>(self, place: *const T) -> Option<(usize, usize)> {
+    fn place<T: ?Sized>(self, place: *const T) -> Option<Place> {
         Some((self.number?, place.addr().wrapping_sub(self.start)))
     }
 }
@@ -72,27 +152,31 @@ impl Way {
 impl Own {
     /// The way to `memory` that is lent.
     pub(super) fn root<T: ?Sized>(&mut self, memory: *const T) -> Way {
-        self.ways += 1;
-        Way { number: Some(self.ways), start: memory.addr() }
+        self.roots += 1;
+        Way { number: Some(usize::MAX - self.roots), start: memory.addr() }
     }
 
-    /// From a way along the pointer at `place` to `memory`.
-    pub(super) fn along<T: ?Sized>(&mut self, way: Way, place: *const (), memory: *const T) -> Way {
-        let number = way.place(place).map(|(way, offset)| self.turn(way, Turn::Pointer(offset)));
-        Way { number, start: memory.addr() }
+    /// Where a way goes on.
+    pub(super) fn after(&mut self, way: Way, ahead: Ahead, unknown: Unknown) -> Way {
+        let (turn, start) = match ahead {
+            Ahead::Known(way) => return way,
+            Ahead::Pointer { place, memory } => (Turn::Pointer(place.wrapping_sub(way.start)), memory),
+            Ahead::Variant(number) => (Turn::Variant(number), way.start),
+        };
+        let number = way.number.and_then(|from| {
+            // A walk that takes out comes along each pointer once.
+            let known = match (turn, unknown) {
+                (Turn::Pointer(_), Unknown::Note) => None,
+                _ => self.turns.find((from, turn)),
+            };
+            known.or_else(|| (unknown == Unknown::Note).then(|| self.turns.note((from, turn))))
+        });
+        Way { number, start }
     }
 
-    /// From a way into a variant.
-    pub(super) fn in_variant(&mut self, way: Way, variant: usize) -> Way {
-        Way { number: way.number.map(|number| self.turn(number, Turn::Variant(variant))), ..way }
-    }
-
-    fn turn(&mut self, way: usize, turn: Turn) -> usize {
-        let ways = &mut self.ways;
-        *self.turns.entry((way, turn)).or_insert_with(|| {
-            *ways += 1;
-            *ways
-        })
+    /// All parts were taken, and are asked for next.
+    pub(super) fn rewind(&mut self) {
+        (self.places.next, self.turns.next) = (0, 0);
     }
 
     /// Keep a part of a shadow.
@@ -100,24 +184,28 @@ impl Own {
     /// # Safety
     /// `place` is not used as a value afterwards.
     pub(super) unsafe fn keep<T>(&mut self, way: Way, place: *mut T, target: (usize, usize)) {
-        /// # Safety: `value` is a box of a `T`, whose content is there or not.
-        unsafe fn free<T>(value: *mut (), is_there: bool) {
+        /// # Safety: in `value` a `T` was kept.
+        unsafe fn free<T>(value: &mut Value, is_there: bool) {
             // SAFETY: S19, asked of the caller.
             unsafe {
+                let content = content::<T>(value);
+                let _box = (!is_small::<T>()).then(|| Box::from_raw(content.cast::<MaybeUninit<T>>()));
                 if is_there {
-                    drop(Box::from_raw(value.cast::<T>()));
-                } else {
-                    drop(Box::from_raw(value.cast::<std::mem::MaybeUninit<T>>()));
+                    content.drop_in_place();
                 }
             }
         }
+        let mut value = Value::uninit();
         // SAFETY: S19, asked of the caller.
-        let value = Box::into_raw(Box::new(unsafe { place.read() })).cast();
-        let part = Part { value, free: free::<T>, ty: erased::<T>(), target };
-        match way.place(place) {
-            Some(at) => self.others.extend(self.parts.insert(at, part)),
-            None => self.others.push(part),
+        unsafe {
+            if const { is_small::<T>() } {
+                value.as_mut_ptr().cast::<T>().write(place.read());
+            } else {
+                value.as_mut_ptr().cast::<*mut T>().write(Box::into_raw(Box::new(place.read())));
+            }
         }
+        self.places.note(way.place(place).unwrap_or((usize::MAX, self.parts.len())));
+        self.parts.push(Part { value, free: free::<T>, is_there: true, ty: erased::<T>(), target });
     }
 
     /// Put the part back that was at the end of this way, if there was one, and if it is a reference that stands for
@@ -126,13 +214,16 @@ impl Own {
     /// # Safety
     /// What is in the place is no value.
     pub(super) unsafe fn put_back<T>(&mut self, way: Way, place: *mut T, target: (usize, usize)) -> bool {
-        let fits = |part: &Part| part.ty == erased::<T>() && part.target == target;
-        let Some(at) = way.place(place).filter(|at| self.parts.get(at).is_some_and(fits)) else { return false };
-        let Some(part) = self.parts.remove(&at) else { return false };
-        // SAFETY: S19, asked of the caller; the content of the box is moved out, and is of the type that the place has.
+        let Some(number) = way.place(place).and_then(|at| self.places.find(at)) else { return false };
+        let part = &mut self.parts[number];
+        if !part.is_there || part.ty != erased::<T>() || part.target != target {
+            return false;
+        }
+        part.is_there = false;
+        // SAFETY: S19, asked of the caller; the content is moved out, and is of the type that the place has.
         unsafe {
-            place.write(part.value.cast::<T>().read());
-            (part.free)(part.value, false);
+            place.write(content::<T>(&mut part.value).read());
+            (part.free)(&mut part.value, false);
         }
         true
     }
@@ -140,9 +231,9 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        for part in self.parts.values().chain(&self.others) {
-            // SAFETY: S19, the part is in its box.
-            unsafe { (part.free)(part.value, true) };
+        for part in self.parts.iter_mut().filter(|part| part.is_there) {
+            // SAFETY: S19, the part is there.
+            unsafe { (part.free)(&mut part.value, true) };
         }
     }
 }
@@ -173,11 +264,11 @@ pub(super) fn target<T: ?Sized>(of: &T) -> (usize, usize) {
     ((&raw const *of).addr(), size_of_val(of))
 }
 
-/// Whether values of a type may borrow what does not live for ever, as far as its name shows.
+/// Whether values of a type may borrow what does not live for ever, as far as its name shows. The derive has seen that
+/// names do.
 pub(super) fn may_borrow<T>() -> bool {
-    struct Probe<'a>(PhantomData<&'a ()>);
     // A closure does not show what it captures.
-    lifetimes_in::<T>() > 0 || std::any::type_name::<T>().contains('{') || lifetimes_in::<Probe<'_>>() == 0
+    lifetimes_in::<T>() > 0 || std::any::type_name::<T>().contains('{')
 }
 
 /// Calls `$call!(T)` for types whose values are bytes, all of which are initialised.
@@ -190,20 +281,6 @@ macro_rules! for_plain {
         $($call!($T);)*
         $($call!([$T]);)*
     };
-}
-
-/// Whether values of a type are bytes, all of which are initialised.
-fn is_plain<T: ?Sized>() -> bool {
-    let id = erased::<T>();
-    macro_rules! compare {
-        ($T:ty) => {
-            if id == TypeId::of::<$T>() {
-                return true;
-            }
-        };
-    }
-    for_plain!(compare);
-    false
 }
 
 /// Whether [`lasting`] makes values of a type.
@@ -236,54 +313,4 @@ pub(super) unsafe fn lasting<T>(of: *const T) -> Option<T> {
     }
     for_plain!(copy);
     None
-}
-
-/// The copies that are kept, by their types and bytes.
-type Kept = HashMap<TypeId, HashSet<&'static [u8]>>;
-
-/// Of what can be compared by its bytes there is one copy of each.
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
-
-/// A copy for ever of what a reference leads to.
-///
-/// # Safety
-/// There are neither floats nor pointers in it.
-pub(super) unsafe fn kept<'a, T: ?Sized>(of: &T) -> &'a T {
-    const { assert!(address_comes_first()) };
-    let (mut copy, layout) = (&raw const *of, Layout::for_value(of));
-    let source = copy.cast::<u8>();
-    if layout.size() == 0 {
-        // SAFETY: S19, without a size any place is one.
-        return unsafe { &*copy };
-    }
-    // SAFETY: S19, asked of the caller; a copy of bytes is a value.
-    let new = || unsafe {
-        let place = std::alloc::alloc(layout);
-        if place.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        place.copy_from_nonoverlapping(source, layout.size());
-        place.cast_const()
-    };
-    let place = if is_plain::<T>() {
-        let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let kept = kept.get_or_insert_default().entry(erased::<T>()).or_default();
-        // SAFETY: S19, all bytes of such a value are initialised.
-        match kept.get(unsafe { std::slice::from_raw_parts(source, layout.size()) }) {
-            Some(known) => known.as_ptr(),
-            None => {
-                let place = new();
-                // SAFETY: S19, these bytes are there for ever.
-                kept.insert(unsafe { std::slice::from_raw_parts(place, layout.size()) });
-                place
-            }
-        }
-    } else {
-        new()
-    };
-    // SAFETY: S2, the address of a pointer is its first word, and there is such a value.
-    unsafe {
-        (&raw mut copy).cast::<*const u8>().write(place);
-        &*copy
-    }
 }

@@ -1,12 +1,13 @@
 //! Taking parts out of shadows, and putting others there.
 
 use super::super::congruence::Standing;
+use super::super::hashing::{Map, Set};
 use super::super::owning::text_address;
 use super::super::{Congruence, Differentiable};
 use super::examine::Inside;
-use super::own::{self, Own, Way};
+use super::kept::kept;
+use super::own::{self, Ahead, Own, Unknown, Way};
 use super::{CloneFn, VisitConstants};
-use std::collections::{HashMap, HashSet};
 use std::mem::needs_drop;
 
 /// What was taken, and what is known.
@@ -14,21 +15,21 @@ pub(super) struct Taken {
     /// Parts that are dropped when the derivative is through.
     parts: Vec<Box<dyn Erased>>,
     /// Where the texts of strings among them are.
-    texts: HashSet<*const u8>,
+    texts: Set<*const u8>,
     /// Parts that may borrow.
     own: Own,
     /// What is borrowed by the derivative, and has other parts when it is through.
-    borrowed: Vec<Later<'static>>,
+    borrowed: Vec<(Later<'static>, Way)>,
     /// Counted values of shadows that came with the arguments, and are not the arguments' alone: they are left alone.
-    standings: HashMap<usize, Standing>,
+    standings: Map<usize, Standing>,
     /// The counted values of shadows that were met.
-    met: HashSet<*const ()>,
+    met: Set<*const ()>,
     /// The places of shadows that have got parts of their own: several ways may lead there.
-    adopted: HashSet<*const ()>,
+    adopted: Set<*const ()>,
 }
 
-/// Puts parts into a shadow when the derivative is through.
-type Later<'a> = Box<dyn Fn(&mut Adopt<'_>) + 'a>;
+/// Puts parts into a shadow, at the end of a way, when the derivative is through.
+type Later<'a> = Box<dyn Fn(&mut Adopt<'_>, Way) + 'a>;
 
 /// A value of some type.
 trait Erased {}
@@ -39,12 +40,12 @@ impl Taken {
     pub(super) fn of(congruence: &Congruence) -> Self {
         Taken {
             parts: Vec::new(),
-            texts: HashSet::new(),
+            texts: Set::default(),
             own: Own::default(),
             borrowed: Vec::new(),
             standings: congruence.standings(),
-            met: HashSet::new(),
-            adopted: HashSet::new(),
+            met: Set::default(),
+            adopted: Set::default(),
         }
     }
 
@@ -52,9 +53,10 @@ impl Taken {
     pub(super) fn finish(&mut self) {
         let unfinished = Unfinished;
         let borrowed = std::mem::take(&mut self.borrowed);
+        self.own.rewind();
         let mut adopt = Adopt::new(self);
-        for borrowed in &borrowed {
-            borrowed(&mut adopt);
+        for (borrowed, way) in &borrowed {
+            borrowed(&mut adopt, *way);
         }
         std::mem::forget(unfinished);
     }
@@ -75,7 +77,7 @@ impl Drop for Unfinished {
 /// Where a walk through a shadow stands: the enums, owned and counted values around, and the ways to them.
 struct Stand {
     root: Way,
-    inside: Vec<(Inside, Way)>,
+    inside: Vec<(Inside, Ahead)>,
 }
 
 impl Stand {
@@ -83,8 +85,25 @@ impl Stand {
         Stand { root, inside: Vec::new() }
     }
 
-    fn way(&self) -> Way {
-        self.inside.last().map_or(self.root, |(_, way)| *way)
+    /// Into memory that the pointer at `place` leads to.
+    fn follow(&mut self, place: *const (), memory: *const ()) {
+        self.inside.push((Inside::Owned, Ahead::Pointer { place: place.addr(), memory: memory.addr() }));
+    }
+
+    /// Into a counted value. Several ways lead there, with other lifetimes.
+    fn share(&mut self) {
+        self.inside.push((Inside::Counted, Ahead::Known(Way::default())));
+    }
+
+    /// The way here.
+    fn way(&mut self, own: &mut Own, unknown: Unknown) -> Way {
+        let mut way = self.root;
+        let known = self.inside.iter().rposition(|(_, ahead)| matches!(ahead, Ahead::Known(_)));
+        for (_, ahead) in &mut self.inside[known.unwrap_or(0)..] {
+            way = own.after(way, *ahead, unknown);
+            *ahead = Ahead::Known(way);
+        }
+        way
     }
 
     fn in_variant(&self) -> bool {
@@ -105,12 +124,18 @@ impl<'a> Take<'a> {
         Take { taken, congruence, shadow: shadow.cast(), stand: Stand::at(Way::default()) }
     }
 
-    fn way(&mut self) -> Way {
-        if self.stand.inside.is_empty() && !self.stand.root.is_known() {
-            let shadow = self.shadow;
-            self.stand.root = self.taken().own.root(shadow);
+    /// Keep a part that may borrow.
+    ///
+    /// # Safety
+    /// As of [`Own::keep`].
+    unsafe fn keep<T>(&mut self, place: *mut T, target: (usize, usize)) {
+        let taken = self.taken.get_or_insert_with(|| Box::new(Taken::of(self.congruence)));
+        if !self.stand.root.is_known() {
+            self.stand.root = taken.own.root(self.shadow);
         }
-        self.stand.way()
+        let way = self.stand.way(&mut taken.own, Unknown::Note);
+        // SAFETY: S19, asked of the caller.
+        unsafe { taken.own.keep(way, place, target) }
     }
 
     fn taken(&mut self) -> &mut Taken {
@@ -124,9 +149,8 @@ impl VisitConstants for Take<'_> {
             return;
         }
         if borrows && own::may_borrow::<T>() {
-            let way = self.way();
             // SAFETY: S19, asked of the caller.
-            unsafe { self.taken().own.keep(way, shadow, (0, 0)) };
+            unsafe { self.keep(shadow, (0, 0)) };
         } else if needs_drop::<T>() {
             // SAFETY: S19, asked of the caller.
             let part: Box<dyn Erased> = Box::new(unsafe { shadow.read() });
@@ -147,45 +171,43 @@ impl VisitConstants for Take<'_> {
         }
     }
 
-    unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
-        let way = self.way();
+    unsafe fn reference<'a, T: Differentiable + ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
         // SAFETY: S19, asked of the caller.
-        unsafe { self.taken().own.keep(way, shadow, own::target(*primal)) };
+        unsafe { self.keep(shadow, own::target(*primal)) };
     }
 
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, place: *const ()) {
-        self.owned(place, shadow.cast_const().cast());
-        let way = self.way();
         // SAFETY: S19, asked of the caller.
-        let adopt = move |adopt: &mut Adopt<'_>| unsafe { adopt.lent(primal, shadow, way) };
+        let adopt = move |adopt: &mut Adopt<'_>, way| unsafe { adopt.lent(primal, shadow, Ahead::Known(way)) };
         // SAFETY: S19, it is called before the derivative returns to who lent both.
         let adopt = unsafe { std::mem::transmute::<Later<'_>, Later<'static>>(Box::new(adopt)) };
-        self.taken().borrowed.push(adopt);
+        let borrowed = &mut self.taken().borrowed;
+        let number = borrowed.len();
+        borrowed.push((adopt, Way::default()));
+        self.stand.follow(place, shadow.cast_const().cast());
         // SAFETY: S19, asked of the caller.
         unsafe { (*primal).constants(shadow, self) }
-        self.leave();
+        // Else nothing was taken out there that is to be found again.
+        if let Some((_, Ahead::Known(way))) = self.stand.inside.pop() {
+            self.taken().borrowed[number].1 = way;
+        }
     }
 
     fn owned(&mut self, place: *const (), memory: *const ()) {
-        let way = self.way();
-        let way = self.taken().own.along(way, place, memory);
-        self.stand.inside.push((Inside::Owned, way));
+        self.stand.follow(place, memory);
     }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
         let taken = self.taken();
         let new = !taken.standings.contains_key(&shadow.addr()) && taken.met.insert(shadow);
         if new {
-            // Several ways lead there, with other lifetimes.
-            self.stand.inside.push((Inside::Counted, Way::default()));
+            self.stand.share();
         }
         new
     }
 
     fn enter_variant(&mut self, number: usize) {
-        let way = self.way();
-        let way = self.taken().own.in_variant(way, number);
-        self.stand.inside.push((Inside::Variant, way));
+        self.stand.inside.push((Inside::Variant, Ahead::Variant(number)));
     }
 
     fn leave(&mut self) {
@@ -197,22 +219,22 @@ impl VisitConstants for Take<'_> {
 pub(super) struct Adopt<'a> {
     taken: &'a mut Taken,
     /// What mutable references lead to: address and size.
-    borrowed: HashSet<(*const (), usize)>,
-    met: HashSet<*const ()>,
+    borrowed: Set<(*const (), usize)>,
+    met: Set<*const ()>,
     stand: Stand,
 }
 
 impl<'a> Adopt<'a> {
     /// Into what nothing is known of yet: the tangent of a result.
     pub(super) fn new(taken: &'a mut Taken) -> Self {
-        Adopt { taken, borrowed: HashSet::new(), met: HashSet::new(), stand: Stand::at(Way::default()) }
+        Adopt { taken, borrowed: Set::default(), met: Set::default(), stand: Stand::at(Way::default()) }
     }
 
     /// Into what is lent, at the end of a way.
     ///
     /// # Safety
     /// As for [`borrowed`](VisitConstants::borrowed).
-    unsafe fn lent<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, way: Way) {
+    unsafe fn lent<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, way: Ahead) {
         // SAFETY: S19, asked of the caller. It may be memory that the function has made and never gives back, of which
         // nobody else knows.
         unsafe {
@@ -222,6 +244,16 @@ impl<'a> Adopt<'a> {
                 self.leave();
             }
         }
+    }
+
+    /// Put the part back that was here.
+    ///
+    /// # Safety
+    /// As of [`Own::put_back`].
+    unsafe fn put_back<T>(&mut self, place: *mut T, target: (usize, usize)) -> bool {
+        let way = self.stand.way(&mut self.taken.own, Unknown::Leave);
+        // SAFETY: S19, asked of the caller.
+        unsafe { self.taken.own.put_back(way, place, target) }
     }
 
     /// Whether there is no value at this place yet.
@@ -251,7 +283,7 @@ impl VisitConstants for Adopt<'_> {
         unsafe {
             if !(borrows && own::may_borrow::<T>()) {
                 shadow.write(clone(&*primal));
-            } else if !self.taken.own.put_back(self.stand.way(), shadow, (0, 0)) {
+            } else if !self.put_back(shadow, (0, 0)) {
                 // The types of all arguments and results were looked at before.
                 let part = own::lasting(primal);
                 shadow.write(part.expect("there is a part wherever none can be made"));
@@ -272,14 +304,14 @@ impl VisitConstants for Adopt<'_> {
         }
     }
 
-    unsafe fn reference<'a, T: ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
+    unsafe fn reference<'a, T: Differentiable + ?Sized>(&mut self, primal: *const &'a T, shadow: *mut &'a T) {
         if !self.is_missing(shadow) {
             return;
         }
         // SAFETY: S19, asked of the caller.
         unsafe {
-            if !self.taken.own.put_back(self.stand.way(), shadow, own::target(*primal)) {
-                shadow.write(own::kept(*primal));
+            if !self.put_back(shadow, own::target(*primal)) {
+                shadow.write(kept(*primal));
             }
         }
         self.taken.adopted.insert(shadow.cast_const().cast());
@@ -291,27 +323,25 @@ impl VisitConstants for Adopt<'_> {
     }
 
     unsafe fn borrowed<T: Differentiable + ?Sized>(&mut self, primal: *const T, shadow: *mut T, place: *const ()) {
-        let way = self.taken.own.along(self.stand.way(), place, shadow);
+        let way = Ahead::Pointer { place: place.addr(), memory: shadow.addr() };
         // SAFETY: S19, asked of the caller.
         unsafe { self.lent(primal, shadow, way) }
     }
 
     fn owned(&mut self, place: *const (), memory: *const ()) {
-        let way = self.taken.own.along(self.stand.way(), place, memory);
-        self.stand.inside.push((Inside::Owned, way));
+        self.stand.follow(place, memory);
     }
 
     fn counted(&mut self, shadow: *const ()) -> bool {
         let new = !self.taken.standings.contains_key(&shadow.addr()) && self.met.insert(shadow);
         if new {
-            self.stand.inside.push((Inside::Counted, Way::default()));
+            self.stand.share();
         }
         new
     }
 
     fn enter_variant(&mut self, number: usize) {
-        let way = self.taken.own.in_variant(self.stand.way(), number);
-        self.stand.inside.push((Inside::Variant, way));
+        self.stand.inside.push((Inside::Variant, Ahead::Variant(number)));
     }
 
     fn leave(&mut self) {
