@@ -732,6 +732,63 @@ mod cells {
         let shadow = pullback::grad(f, &Cell::new(3.0));
         assert_eq!(shadow.get(), 61.0);
     }
+
+    macro_rules! products {
+        ($($first:ident, $first_rrule:ident, $last:ident, $last_rrule:ident: $T:ty, $U:ty, $t:expr, $u:expr;)*) => {$(
+            fn $first(owner: &$T, cell: &$U) -> f64 {
+                let (t, u): (fn(&$T) -> &Cell<f64>, fn(&$U) -> &Cell<f64>) = ($t, $u);
+                t(owner).get() * u(cell).get()
+            }
+
+            #[rrule(for = $first)]
+            fn $first_rrule(owner: &$T, cell: &$U) -> (f64, impl Fn(f64, &mut $T, &mut $U) + use<>) {
+                let (t, u): (fn(&$T) -> &Cell<f64>, fn(&$U) -> &Cell<f64>) = ($t, $u);
+                let (a, b) = (t(owner).get(), u(cell).get());
+                (a * b, move |d, d_owner, d_cell| {
+                    t(d_owner).set(t(d_owner).get() + 10.0 * b * d);
+                    u(d_cell).set(u(d_cell).get() + 10.0 * a * d);
+                })
+            }
+
+            fn $last(cell: &$U, owner: &$T) -> f64 {
+                $first(owner, cell)
+            }
+
+            #[rrule(for = $last)]
+            fn $last_rrule(cell: &$U, owner: &$T) -> (f64, impl Fn(f64, &mut $U, &mut $T) + use<>) {
+                let (value, pullback) = $first_rrule(owner, cell);
+                (value, move |d, d_cell, d_owner| pullback(d, d_owner, d_cell))
+            }
+        )*};
+    }
+
+    products! {
+        counted_first, counted_first_rrule, counted_last, counted_last_rrule:
+            Rc<Cell<f64>>, Cell<f64>, |owner| owner, |cell| cell;
+        rows_first, rows_first_rrule, rows_last, rows_last_rrule:
+            [Vec<Cell<f64>>], [Cell<f64>], |rows| &rows[0][1], |row| &row[1];
+    }
+
+    /// One of them is given as a copy, and the other one as a part of zeros.
+    #[test]
+    fn that_others_own_too_have_one_sum() {
+        fn counted(f: impl Fn(&Rc<Cell<f64>>, &Cell<f64>) -> f64) -> f64 {
+            let f = |x: &f64| {
+                let cell = Rc::new(Cell::new(*x));
+                f(&cell, &cell) + cell.get()
+            };
+            pullback::grad(f, &3.0)
+        }
+        fn rows(f: impl Fn(&[Vec<Cell<f64>>], &[Cell<f64>]) -> f64) -> f64 {
+            let f = |x: &f64| {
+                let rows = [vec![Cell::new(1.0), Cell::new(*x)], vec![]];
+                f(&rows, &rows[0]) + rows[0][1].get()
+            };
+            pullback::grad(f, &3.0)
+        }
+        assert_eq!((counted(counted_first), counted(|owner, cell| counted_last(cell, owner))), (61.0, 61.0));
+        assert_eq!((rows(rows_first), rows(|owner, cell| rows_last(cell, owner))), (61.0, 61.0));
+    }
 }
 
 /// A rule that writes a cell has to know of its derivative.

@@ -354,6 +354,7 @@ impl Reverse<'_> {
                     #result_taken
                     let #pattern = #call;
                     #(#added)*
+                    #(#guests.copy_back();)*
                     #(#finished)*
                     #result_finished
                 }
