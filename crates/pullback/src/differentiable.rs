@@ -13,6 +13,7 @@ mod inactive;
 mod owning;
 mod path;
 mod pointers;
+pub mod reach;
 mod shadow_of;
 mod shared;
 mod values;
@@ -29,6 +30,7 @@ pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
+use reach::{Depth, Reach};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;
 
@@ -57,7 +59,7 @@ pub use shared::Sharing;
 /// is not padding is floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is; if [`CELLS`](Self::CELLS) is
 /// false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by
 /// [`constants`](Self::constants), which visits all that the layout calls unknown; if [`INERT`](Self::INERT) is true,
-/// there are no floats and no pointers. [`floats`](Self::floats) visits floats of `self` with places that lie in the
+/// there are no floats and no pointers. [`Within`](Self::Within) leaves out no cell. [`floats`](Self::floats) visits floats of `self` with places that lie in the
 /// same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
@@ -65,6 +67,9 @@ pub use shared::Sharing;
     note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no derivative, or mark the argument `Const`"
 )]
 pub unsafe trait Differentiable {
+    /// What the type holds and what it refers to by so many pointers, as to cells.
+    type Within<D: Depth>: Reach;
+
     /// What lies where in the type's memory. For a slice: in that of one element.
     const LAYOUT: Layout;
 

@@ -946,3 +946,69 @@ mod watched {
         }
     }
 }
+
+/// A function that returns nothing may write cells by a `&`, and nothing else.
+mod without_cells_of_floats {
+    use pullback::{Differentiable, autodiff, frule, grad, jvp, rrule};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[derive(Differentiable, Clone)]
+    struct Gain {
+        calls: Rc<Cell<usize>>,
+        names: Vec<Vec<u8>>,
+        factors: Vec<f64>,
+        next: Option<Box<Gain>>,
+    }
+
+    fn gain() -> Gain {
+        let next = Gain { calls: Rc::default(), names: vec![], factors: vec![5.0], next: None };
+        Gain { calls: Rc::default(), names: vec![vec![1]], factors: vec![3.0], next: Some(Box::new(next)) }
+    }
+
+    fn apply(gain: &Gain, out: &mut [f64]) {
+        gain.calls.set(gain.calls.get() + 1);
+        out.iter_mut().for_each(|out| *out *= gain.factors[0]);
+    }
+
+    /// Ten times what it is.
+    #[rrule(for = apply)]
+    fn apply_rrule(gain: &Gain, out: &mut [f64]) -> ((), impl Fn(&mut Gain, &mut [f64]) + use<>) {
+        let (factor, old) = (gain.factors[0], out.to_vec());
+        apply(gain, out);
+        ((), move |d_gain, d_out| {
+            for (d_out, old) in d_out.iter_mut().zip(&old) {
+                d_gain.factors[0] += 10.0 * *d_out * old;
+                *d_out *= 10.0 * factor;
+            }
+        })
+    }
+
+    #[frule(for = apply)]
+    fn apply_frule(gain: &Gain, d_gain: &Gain, out: &mut [f64], d_out: &mut [f64]) {
+        for (out, d_out) in out.iter_mut().zip(d_out) {
+            *d_out = 10.0 * (*d_out * gain.factors[0] + *out * d_gain.factors[0]);
+        }
+        apply(gain, out);
+    }
+
+    #[autodiff(d_constant, Reverse, Const, Active, Active)]
+    #[autodiff(t_constant, Forward, Const, Dual, Dual)]
+    fn amplified(gain: &Gain, x: f64) -> f64 {
+        let mut out = [x, 2.0 * x];
+        apply(gain, &mut out);
+        out[0] + out[1]
+    }
+
+    #[test]
+    fn what_is_constant_is_not_written() {
+        assert_eq!(d_constant(&gain(), 2.0), (90.0, 18.0));
+        assert_eq!(t_constant(&gain(), 2.0, 1.0), (18.0, 90.0));
+        let captured = gain();
+        let f = |x: &f64| amplified(&captured, *x);
+        assert_eq!((grad(f, &2.0), jvp(f, &2.0, &1.0)), (90.0, (18.0, 90.0)));
+        assert_eq!(captured.calls.get(), 2);
+        let f = |x: &f64| amplified(&Gain { factors: vec![*x], ..gain() }, *x);
+        assert_eq!((grad(f, &2.0), jvp(f, &2.0, &1.0)), (120.0, (12.0, 120.0)));
+    }
+}

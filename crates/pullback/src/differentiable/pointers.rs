@@ -1,5 +1,6 @@
 //! References and raw pointers. A pointer to a slice is two words: the address, then the length.
 
+use super::reach::{Behind, Depth};
 use super::{
     Differentiable, Mismatch, Path, SharedWritable, VisitConstants, VisitFloats, Writable, layout_fn, pointee,
 };
@@ -35,6 +36,8 @@ pub(super) const fn address_comes_first() -> bool {
 
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
+    type Within<D: Depth> = Behind<T, D>;
+
     const LAYOUT: Layout = pointer_layout::<Self, T>("&");
     const CHECKED: bool = T::CHECKED || T::CELLS;
     const PLAIN: bool = false;
@@ -67,6 +70,8 @@ unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
 
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
+    type Within<D: Depth> = Behind<T, D>;
+
     const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
     // A `&mut` that is itself behind `&` or in an `Rc` leads to cells that have other names.
     const CHECKED: bool = T::CHECKED || T::CELLS;
@@ -113,6 +118,8 @@ macro_rules! raw_pointers {
     ($($P:ty, $name:literal;)*) => {$(
         // SAFETY: S36, a pointer. What it points to cannot be checked: where nobody answers for it, the check fails (S41).
         unsafe impl<T: Differentiable> Differentiable for $P {
+            type Within<D: Depth> = Behind<T, D>;
+
             const LAYOUT: Layout = pointer_layout::<Self, T>($name);
             const CHECKED: bool = true;
             const PLAIN: bool = false;
