@@ -14,6 +14,7 @@ mod masked;
 mod owning;
 mod path;
 mod pointers;
+pub mod reach;
 mod shadow_of;
 mod shared;
 mod values;
@@ -31,6 +32,7 @@ pub(crate) use hashing::Set;
 pub use masked::{Masked, Part};
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
+use reach::{Depth, Reach};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;
 
@@ -60,8 +62,8 @@ pub use shared::Sharing;
 /// false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by
 /// [`constants`](Self::constants), which visits all that the layout calls unknown; if [`INERT`](Self::INERT) is true,
 /// there are no floats and no pointers, and [`floats`](Self::floats) visits all variants and numbers, so that values
-/// of which it visits the same are the same. [`floats`](Self::floats) visits floats of `self` with places that lie in
-/// the same way in a shadow.
+/// of which it visits the same are the same. [`Within`](Self::Within) leaves out no cell. [`floats`](Self::floats)
+/// visits floats of `self` with places that lie in the same way in a shadow.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take part in a derivative",
     label = "`{Self}` does not implement `Differentiable`",
@@ -69,6 +71,9 @@ pub use shared::Sharing;
             derivative, or mark the argument `Const`"
 )]
 pub unsafe trait Differentiable {
+    /// What the type holds and what it refers to by so many pointers, as to cells.
+    type Within<D: Depth>: Reach;
+
     /// What lies where in the type's memory. For a slice: in that of one element.
     const LAYOUT: Layout;
 

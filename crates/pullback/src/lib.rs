@@ -49,6 +49,8 @@ mod matrices;
 pub mod rt;
 pub mod rules;
 
+#[doc(hidden)]
+pub use differentiable::reach;
 pub use differentiable::{
     Access, ActiveResult, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, Writable, layout_of,
 };

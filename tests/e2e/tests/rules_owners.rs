@@ -736,6 +736,63 @@ mod cells {
         let shadow = pullback::grad(f, &Cell::new(3.0));
         assert_eq!(shadow.get(), 61.0);
     }
+
+    macro_rules! products {
+        ($($first:ident, $first_rrule:ident, $last:ident, $last_rrule:ident: $T:ty, $U:ty, $t:expr, $u:expr;)*) => {$(
+            fn $first(owner: &$T, cell: &$U) -> f64 {
+                let (t, u): (fn(&$T) -> &Cell<f64>, fn(&$U) -> &Cell<f64>) = ($t, $u);
+                t(owner).get() * u(cell).get()
+            }
+
+            #[rrule(for = $first)]
+            fn $first_rrule(owner: &$T, cell: &$U) -> (f64, impl Fn(f64, &mut $T, &mut $U) + use<>) {
+                let (t, u): (fn(&$T) -> &Cell<f64>, fn(&$U) -> &Cell<f64>) = ($t, $u);
+                let (a, b) = (t(owner).get(), u(cell).get());
+                (a * b, move |d, d_owner, d_cell| {
+                    t(d_owner).set(t(d_owner).get() + 10.0 * b * d);
+                    u(d_cell).set(u(d_cell).get() + 10.0 * a * d);
+                })
+            }
+
+            fn $last(cell: &$U, owner: &$T) -> f64 {
+                $first(owner, cell)
+            }
+
+            #[rrule(for = $last)]
+            fn $last_rrule(cell: &$U, owner: &$T) -> (f64, impl Fn(f64, &mut $U, &mut $T) + use<>) {
+                let (value, pullback) = $first_rrule(owner, cell);
+                (value, move |d, d_cell, d_owner| pullback(d, d_owner, d_cell))
+            }
+        )*};
+    }
+
+    products! {
+        counted_first, counted_first_rrule, counted_last, counted_last_rrule:
+            Rc<Cell<f64>>, Cell<f64>, |owner| owner, |cell| cell;
+        rows_first, rows_first_rrule, rows_last, rows_last_rrule:
+            [Vec<Cell<f64>>], [Cell<f64>], |rows| &rows[0][1], |row| &row[1];
+    }
+
+    /// One of them is given as a copy, and the other one as a part of zeros.
+    #[test]
+    fn that_others_own_too_have_one_sum() {
+        fn counted(f: impl Fn(&Rc<Cell<f64>>, &Cell<f64>) -> f64) -> f64 {
+            let f = |x: &f64| {
+                let cell = Rc::new(Cell::new(*x));
+                f(&cell, &cell) + cell.get()
+            };
+            pullback::grad(f, &3.0)
+        }
+        fn rows(f: impl Fn(&[Vec<Cell<f64>>], &[Cell<f64>]) -> f64) -> f64 {
+            let f = |x: &f64| {
+                let rows = [vec![Cell::new(1.0), Cell::new(*x)], vec![]];
+                f(&rows, &rows[0]) + rows[0][1].get()
+            };
+            pullback::grad(f, &3.0)
+        }
+        assert_eq!((counted(counted_first), counted(|owner, cell| counted_last(cell, owner))), (61.0, 61.0));
+        assert_eq!((rows(rows_first), rows(|owner, cell| rows_last(cell, owner))), (61.0, 61.0));
+    }
 }
 
 /// A rule that writes a cell has to know of its derivative.
@@ -891,5 +948,71 @@ mod watched {
                 assert_eq!((grad(f, &3.0), jvp(f, &3.0, &1.0)), (276.0, (36.0, 276.0)));
             }
         }
+    }
+}
+
+/// A function that returns nothing may write cells by a `&`, and nothing else.
+mod without_cells_of_floats {
+    use pullback::{Differentiable, autodiff, frule, grad, jvp, rrule};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[derive(Differentiable, Clone)]
+    struct Gain {
+        calls: Rc<Cell<usize>>,
+        names: Vec<Vec<u8>>,
+        factors: Vec<f64>,
+        next: Option<Box<Gain>>,
+    }
+
+    fn gain() -> Gain {
+        let next = Gain { calls: Rc::default(), names: vec![], factors: vec![5.0], next: None };
+        Gain { calls: Rc::default(), names: vec![vec![1]], factors: vec![3.0], next: Some(Box::new(next)) }
+    }
+
+    fn apply(gain: &Gain, out: &mut [f64]) {
+        gain.calls.set(gain.calls.get() + 1);
+        out.iter_mut().for_each(|out| *out *= gain.factors[0]);
+    }
+
+    /// Ten times what it is.
+    #[rrule(for = apply)]
+    fn apply_rrule(gain: &Gain, out: &mut [f64]) -> ((), impl Fn(&mut Gain, &mut [f64]) + use<>) {
+        let (factor, old) = (gain.factors[0], out.to_vec());
+        apply(gain, out);
+        ((), move |d_gain, d_out| {
+            for (d_out, old) in d_out.iter_mut().zip(&old) {
+                d_gain.factors[0] += 10.0 * *d_out * old;
+                *d_out *= 10.0 * factor;
+            }
+        })
+    }
+
+    #[frule(for = apply)]
+    fn apply_frule(gain: &Gain, d_gain: &Gain, out: &mut [f64], d_out: &mut [f64]) {
+        for (out, d_out) in out.iter_mut().zip(d_out) {
+            *d_out = 10.0 * (*d_out * gain.factors[0] + *out * d_gain.factors[0]);
+        }
+        apply(gain, out);
+    }
+
+    #[autodiff(d_constant, Reverse, Const, Active, Active)]
+    #[autodiff(t_constant, Forward, Const, Dual, Dual)]
+    fn amplified(gain: &Gain, x: f64) -> f64 {
+        let mut out = [x, 2.0 * x];
+        apply(gain, &mut out);
+        out[0] + out[1]
+    }
+
+    #[test]
+    fn what_is_constant_is_not_written() {
+        assert_eq!(d_constant(&gain(), 2.0), (90.0, 18.0));
+        assert_eq!(t_constant(&gain(), 2.0, 1.0), (18.0, 90.0));
+        let captured = gain();
+        let f = |x: &f64| amplified(&captured, *x);
+        assert_eq!((grad(f, &2.0), jvp(f, &2.0, &1.0)), (90.0, (18.0, 90.0)));
+        assert_eq!(captured.calls.get(), 2);
+        let f = |x: &f64| amplified(&Gain { factors: vec![*x], ..gain() }, *x);
+        assert_eq!((grad(f, &2.0), jvp(f, &2.0, &1.0)), (120.0, (12.0, 120.0)));
     }
 }

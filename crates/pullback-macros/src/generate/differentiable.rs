@@ -53,12 +53,18 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     } else {
         quote! { true #(&& <#types as ::pullback::Differentiable>::INERT)* }
     };
+    let within = types.iter().rev().fold(
+        quote!(::pullback::reach::Nothing),
+        |others, ty| quote!((<#ty as ::pullback::Differentiable>::Within<__Depth>, #others)),
+    );
     let (floats, constants) = (floats(definition), constants(definition));
     quote! {
         // SAFETY: S36, the layout is what `offset_of!` says, or opaque where it depends on a variant; every field and
         // variant is checked.
         #[automatically_derived]
         unsafe impl #parameters ::pullback::Differentiable for #name #arguments #where_clause {
+            type Within<__Depth: ::pullback::reach::Depth> = #within;
+
             const LAYOUT: ::pullback::__private::Layout =
                 ::pullback::__private::Layout::new::<Self>(#label, const { &[#(#fields),*] });
             const CHECKED: bool = #checked;

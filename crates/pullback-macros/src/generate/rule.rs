@@ -22,23 +22,22 @@
 
 pub mod attached;
 pub mod forward;
+mod lifetimes;
 pub mod marks;
 pub mod reverse;
 pub mod scalar;
 pub mod transpose;
 
-use self::scalar::occurrences;
-use super::{abi, names};
+use super::abi;
 use crate::parse::rule::attribute::{RuleAttribute, Target};
 use crate::parse::rule::function::{RuleFunction, with_static};
 use crate::parse::rule::reverse::Access;
-use crate::parse::types::{INACTIVE, as_reference, leaves, lifetimes_in, path_name};
+use crate::parse::types::as_reference;
 use proc_macro2::{Ident, Span, TokenStream};
 use pullback_abi::{Activity, RuleKind};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::visit_mut::VisitMut;
-use syn::{BoundLifetimes, ExprPath, GenericParam, Lifetime, LitStr, Type, WherePredicate};
+use syn::{ExprPath, LitStr, Type};
 
 /// The function as it was, and its record or what is wrong.
 pub fn expand<R>(item: TokenStream, rule: syn::Result<R>, generate: impl FnOnce(&R) -> TokenStream) -> TokenStream {
@@ -60,6 +59,8 @@ pub struct Frame<'a> {
     /// The target's arguments: names and types.
     pub arguments: Vec<(&'a str, &'a Type)>,
     pub result: &'a Type,
+    /// Whether the rule takes a `Memory` before them.
+    pub asks: bool,
 }
 
 /// What is particular to a mode.
@@ -87,7 +88,7 @@ impl Frame<'_> {
         let attributes: Vec<_> =
             function.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
         let record = self.record(parts);
-        let entries = self.entries(parts);
+        let (entries, called) = (self.entries(parts), self.called_with_tangents());
         quote! {
             #(#attributes)*
             #[doc(hidden)]
@@ -99,6 +100,7 @@ impl Frame<'_> {
             const _: () = {
                 #shims
                 #record
+                #called
                 #entries
             };
         }
@@ -164,38 +166,6 @@ impl Frame<'_> {
         self.rule.generics().type_params().map(|parameter| &parameter.ident).filter(move |name| !listed(name))
     }
 
-    /// Checks, before the rule is called, that its arguments have the lifetimes that are written, and no others.
-    pub fn lifetimes_checked(&self) -> TokenStream {
-        let rule = self.rule.name().to_string();
-        let mut checks = names::checked();
-        for (label, ty) in &self.arguments {
-            let mut found = Vec::new();
-            leaves(ty, &mut found);
-            for leaf in found {
-                let written = lifetimes_in(leaf);
-                let used = lifetimes_used(leaf).into_iter().map(|(apart, together)| {
-                    quote! {
-                        ::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);
-                    }
-                });
-                // One for each time that it stands there.
-                let unlisted = self.unlisted().flat_map(|name| vec![name; occurrences(quote!(#leaf), name)]);
-                checks.extend(quote! {
-                    if !{
-                        #[allow(unused_imports)]
-                        use ::pullback::__private::rules::AnyLifetimes as _;
-                        ::pullback::__private::rules::LifetimesOf::<#leaf>::NONE
-                    } {
-                        let written = #written #(+ ::pullback::__private::rules::lifetimes_in::<#unlisted>())*;
-                        ::pullback::__private::rules::check_lifetimes::<#leaf>(written, #rule, #label);
-                        #(#used)*
-                    }
-                });
-            }
-        }
-        checks
-    }
-
     /// What the rule's own where clause says.
     pub fn predicates(&self) -> TokenStream {
         let predicates = self.rule.generics().where_clause.iter().flat_map(|clause| &clause.predicates);
@@ -258,42 +228,6 @@ impl Frame<'_> {
         }
     }
 
-    /// That the rule is for all lifetimes that its target is for: of two functions in an array, the second is for all
-    /// that the first is for.
-    fn general(&self, target: &ExprPath, abi: Option<&LitStr>) -> TokenStream {
-        let generics = self.rule.generics();
-        let lifetimes: Vec<_> = generics.lifetimes().collect();
-        let is_number = |ty: &Type| {
-            path_name(ty).is_some_and(|name| name == "f32" || name == "f64" || INACTIVE.contains(&name.as_str()))
-        };
-        // If a number's name stands for something else, it is found when the rule is called.
-        if lifetimes.is_empty() && self.arguments.iter().all(|(_, ty)| is_number(ty)) {
-            return TokenStream::new();
-        }
-        let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
-        let predicates: Vec<_> = predicates.filter(|of| matches!(of, WherePredicate::Lifetime(_))).collect();
-        let types: Vec<_> = self.arguments.iter().map(|(_, ty)| ty).collect();
-        let (result, abi) = (self.result, abi.map(|abi| quote!(extern #abi)));
-        let signature = quote!((#(_: #types),*) -> #result where #(#predicates),*);
-        let statics = self.static_types();
-        let pointer = quote!(unsafe #abi fn(#(#statics),*) -> #result);
-        let (first, general) = (local("target"), local("general"));
-        let both = quote_spanned!(target.span()=> [#first, #general]);
-        quote! {
-            #[allow(dead_code, improper_ctypes_definitions)]
-            fn __pullback_general() {
-                #[allow(unused_imports)]
-                use ::pullback::__private::rules::{SafeFunction as _, UnsafeFunction as _};
-                #abi fn general_safe<#(#lifetimes),*> #signature { loop {} }
-                unsafe #abi fn general_unsafe<#(#lifetimes),*> #signature { loop {} }
-                let #first = #target;
-                let _: #pointer = #first;
-                let #general = (&::pullback::__private::rules::Target(#first)).choose(general_safe, general_unsafe);
-                let _ = #both;
-            }
-        }
-    }
-
     /// The types of the arguments, with `'static` for all lifetimes.
     fn static_types(&self) -> Vec<Type> {
         let lifetimes: Vec<_> = self.rule.generics().lifetimes().map(|parameter| &parameter.lifetime).collect();
@@ -336,45 +270,6 @@ impl Frame<'_> {
             }
         }
     }
-}
-
-/// For each lifetime that is written in a type, a function's type with this type twice as argument, with another
-/// lifetime in the second and with the same. The two are one type if the lifetime says nothing.
-fn lifetimes_used(ty: &Type) -> Vec<(TokenStream, TokenStream)> {
-    /// Gives each lifetime that is written, in order, a name by its number. Those that a `for<'a>` binds are left.
-    struct Rename<F: Fn(usize) -> Lifetime> {
-        name: F,
-        count: usize,
-        bound: Vec<Lifetime>,
-    }
-    impl<F: Fn(usize) -> Lifetime> VisitMut for Rename<F> {
-        fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
-            if !self.bound.contains(lifetime) {
-                *lifetime = (self.name)(self.count);
-                self.count += 1;
-            }
-        }
-        fn visit_bound_lifetimes_mut(&mut self, bound: &mut BoundLifetimes) {
-            self.bound.extend(bound.lifetimes.iter().filter_map(|parameter| match parameter {
-                GenericParam::Lifetime(parameter) => Some(parameter.lifetime.clone()),
-                _ => None,
-            }));
-        }
-    }
-    let renamed = |name: &dyn Fn(usize) -> Lifetime| {
-        let (mut ty, mut rename) = (ty.clone(), Rename { name, count: 0, bound: Vec::new() });
-        rename.visit_type_mut(&mut ty);
-        (ty, rename.count)
-    };
-    let lifetime = |number: usize| Lifetime::new(&format!("'__pullback_{number}"), Span::call_site());
-    let (first, count) = renamed(&lifetime);
-    let all: Vec<Lifetime> = (0..=count).map(lifetime).collect();
-    let pairs = (0..count).map(|other| {
-        let (second, _) = renamed(&|number| lifetime(if number == other { count } else { number }));
-        let function = |second: &Type| quote!(for<#(#all),*> fn(*const #first, *const #second));
-        (function(&second), function(&first))
-    });
-    pairs.collect()
 }
 
 /// What a wrapper does: it moves its arguments into places, and calls what the marker stands for.

@@ -1,6 +1,7 @@
 //! Types without floats. They take part as what lies beside floats: their shadows hold copies.
 
 use super::path::Access;
+use super::reach::{Depth, Nothing};
 use super::{Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, VisitFloats, Writable};
 use crate::abi::{Field, Layout};
 use std::marker::PhantomData;
@@ -10,6 +11,8 @@ macro_rules! inactive {
     ($($({$P:ident})? $T:ty, $name:literal;)*) => {$(
         // SAFETY: S36, no floats, no lengths.
         unsafe impl$(<$P>)? Differentiable for $T {
+            type Within<D: Depth> = Nothing;
+
             const LAYOUT: Layout = Layout::new::<Self>($name, const { &[Field::inactive(0, size_of::<Self>())] });
             const CHECKED: bool = false;
             const PLAIN: bool = size_of::<Self>() == 0;
@@ -75,6 +78,8 @@ inactive! {
 
 // SAFETY: S36, no floats; a derivative never looks into a string's shadow.
 unsafe impl Differentiable for str {
+    type Within<D: Depth> = Nothing;
+
     const LAYOUT: Layout = u8::LAYOUT;
     const CHECKED: bool = true;
     const PLAIN: bool = false;

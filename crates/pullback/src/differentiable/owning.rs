@@ -2,6 +2,7 @@
 
 use super::path::Access;
 use super::pointers::pointer_fields;
+use super::reach::{Behind, Depth, Nothing};
 use super::{
     Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable,
     layout_fn, pointee,
@@ -13,6 +14,8 @@ const WORD: usize = size_of::<usize>();
 
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for Box<T> {
+    type Within<D: Depth> = Behind<T, D>;
+
     const LAYOUT: Layout = Layout::new::<Self>("Box", pointer_fields::<Self, T>());
     // Not `T::CHECKED`: a recursive type would ask itself.
     const CHECKED: bool = true;
@@ -104,6 +107,8 @@ const fn vec_pointer_word<T>() -> usize {
 // SAFETY: S36, three words, found as above. Lengths are compared; a vector that can grow in place needs as much room in
 // its shadow.
 unsafe impl<T: Differentiable> Differentiable for Vec<T> {
+    type Within<D: Depth> = Behind<T, D>;
+
     const LAYOUT: Layout = Layout::new::<Self>(
         "Vec",
         const {
@@ -182,6 +187,8 @@ unsafe impl<T: SharedWritable> SharedWritable for Vec<T> {}
 
 // SAFETY: S36, three words, as `Vec<u8>`; a derivative never looks into a string's shadow.
 unsafe impl Differentiable for String {
+    type Within<D: Depth> = Nothing;
+
     const LAYOUT: Layout = Layout::new::<Self>(
         "String",
         const {

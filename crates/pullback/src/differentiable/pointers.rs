@@ -1,5 +1,6 @@
 //! References and raw pointers. A pointer to a slice is two words: the address, then the length.
 
+use super::reach::{Behind, Depth};
 use super::{
     Differentiable, Mismatch, Path, SharedWritable, VisitConstants, VisitFloats, Writable, layout_fn, pointee,
 };
@@ -47,6 +48,8 @@ pub(super) const fn address_comes_first() -> bool {
 
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
+    type Within<D: Depth> = Behind<T, D>;
+
     const LAYOUT: Layout = Layout::new::<Self>("&", reference_fields::<T>());
     const CHECKED: bool = T::CHECKED || T::CELLS;
     const PLAIN: bool = false;
@@ -79,6 +82,8 @@ unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
 
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
+    type Within<D: Depth> = Behind<T, D>;
+
     const LAYOUT: Layout = pointer_layout::<Self, T>("&mut");
     // A `&mut` that is itself behind `&` or in an `Rc` leads to cells that have other names.
     const CHECKED: bool = T::CHECKED || T::CELLS;
@@ -126,6 +131,8 @@ macro_rules! raw_pointers {
         // SAFETY: S36, a pointer. What it points to cannot be checked: where nobody answers for it, the check fails
         // (S41).
         unsafe impl<T: Differentiable> Differentiable for $P {
+            type Within<D: Depth> = Behind<T, D>;
+
             const LAYOUT: Layout = pointer_layout::<Self, T>($name);
             const CHECKED: bool = true;
             const PLAIN: bool = false;

@@ -1,6 +1,7 @@
 //! Values with several owners: `Rc` and `Arc`. What is shared in the primal is shared in the same way in the shadow.
 
 use super::hashing::Map;
+use super::reach::{Behind, Depth};
 use super::{
     Differentiable, MakeZero, Mismatch, Path, SharedWritable, VisitConstants, VisitFloats, Writable, layout_fn,
 };
@@ -70,6 +71,8 @@ macro_rules! counted {
     ($($P:ident, plain counts: $plain:literal;)*) => {$(
         // SAFETY: S36, a pointer to the counts and the value, which is checked.
         unsafe impl<T: Differentiable> Differentiable for $P<T> {
+            type Within<D: Depth> = Behind<T, D>;
+
             const LAYOUT: Layout =
                 Layout::new::<Self>(stringify!($P), const { &[Field::pointer(0, counted_layout::<T>)] });
             // Not `T::CHECKED`: a recursive type would ask itself.

@@ -299,6 +299,34 @@ fn floats_of_derived_types_are_visited() {
     assert_eq!(pairs(&Activation::Linear, Activation::Linear), []);
 }
 
+/// Cells of floats, cells of any kind.
+#[test]
+fn cells_are_found_behind_pointers_and_in_recursive_types() {
+    use super::reach::{may_reach_cells, may_reach_float_cells};
+    fn reach<T: Differentiable + ?Sized>() -> [bool; 2] {
+        [may_reach_float_cells::<T>(), may_reach_cells::<T>()]
+    }
+    #[derive(Differentiable)]
+    struct List<T> {
+        value: T,
+        rest: Option<Box<List<T>>>,
+    }
+    #[derive(Differentiable)]
+    enum Tree {
+        Leaf(Rc<Cell<f32>>),
+        Node(Vec<Tree>),
+    }
+    type Deep<T> = Vec<Rc<Option<Box<(usize, Vec<T>)>>>>;
+    assert_eq!([reach::<Vec<Vec<f64>>>(), reach::<Rc<Vec<f64>>>(), reach::<Deep<f64>>()], [[false; 2]; 3]);
+    assert_eq!([reach::<[Cell<f64>]>(), reach::<&(usize, Cell<f32>)>(), reach::<Deep<Cell<f64>>>()], [[true; 2]; 3]);
+    assert_eq!(
+        [reach::<Cell<usize>>(), reach::<Rc<Cell<Option<u8>>>>(), reach::<Deep<Cell<bool>>>()],
+        [[false, true]; 3]
+    );
+    assert_eq!([reach::<Rc<Cell<Option<f64>>>>(), reach::<List<Cell<f64>>>(), reach::<Tree>()], [[true; 2]; 3]);
+    assert_eq!(reach::<List<f64>>(), [false, true]);
+}
+
 #[test]
 fn plain_is_floats_and_nothing_else() {
     #[derive(Differentiable)]

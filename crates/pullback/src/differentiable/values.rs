@@ -1,5 +1,6 @@
 //! Floats, and what holds values in place: arrays, tuples, ranges, cells, `Option`, `Result`.
 
+use super::reach::{Depth, InCell, Nothing};
 use super::{
     ActiveResult, Differentiable, MakeZero, Mismatch, Part, Path, SharedWritable, Sharing, VisitConstants, VisitFloats,
     Writable, corresponding, layout_fn,
@@ -13,6 +14,8 @@ macro_rules! floats {
     ($($T:ident)*) => {$(
         // SAFETY: S36, one float.
         unsafe impl Differentiable for $T {
+            type Within<D: Depth> = Nothing;
+
             const LAYOUT: Layout = Layout::new::<$T>(stringify!($T), &[Field::$T(0)]);
             const CHECKED: bool = false;
             const PLAIN: bool = true;
@@ -57,6 +60,8 @@ floats!(f32 f64);
 
 // SAFETY: S36, the elements lie one after the other, and their number is part of the type.
 unsafe impl<T: Differentiable, const N: usize> Differentiable for [T; N] {
+    type Within<D: Depth> = T::Within<D>;
+
     const LAYOUT: Layout = Layout::new::<Self>("array", const { &[Field::nested(0, N, layout_fn::<T>())] });
     const CHECKED: bool = T::CHECKED;
     const PLAIN: bool = T::PLAIN;
@@ -98,6 +103,8 @@ unsafe impl<T: SharedWritable, const N: usize> SharedWritable for [T; N] {}
 
 // SAFETY: S36, the layout is that of an element, as the trait says; lengths are compared.
 unsafe impl<T: Differentiable> Differentiable for [T] {
+    type Within<D: Depth> = T::Within<D>;
+
     const LAYOUT: Layout = T::LAYOUT;
     const CHECKED: bool = true;
     const PLAIN: bool = T::PLAIN;
@@ -138,10 +145,22 @@ unsafe impl<T: Writable> Writable for [T] {}
 // SAFETY: S38, as the elements.
 unsafe impl<T: SharedWritable> SharedWritable for [T] {}
 
+/// What several types hold and refer to, two by two.
+macro_rules! within {
+    () => {
+        Nothing
+    };
+    ($first:ident $($T:ident)*) => {
+        ($first::Within<Depths>, within!($($T)*))
+    };
+}
+
 macro_rules! tuples {
     ($($first:ident $first_index:tt $(, $T:ident $index:tt)*;)*) => {$(
         // SAFETY: S36, the fields lie at their offsets.
         unsafe impl<$first: Differentiable $(, $T: Differentiable)*> Differentiable for ($first, $($T,)*) {
+            type Within<Depths: Depth> = within!($first $($T)*);
+
             const LAYOUT: Layout = Layout::new::<Self>("tuple", const { &[
                 Field::nested(offset_of!(Self, $first_index), 1, layout_fn::<$first>()),
                 $(Field::nested(offset_of!(Self, $index), 1, layout_fn::<$T>()),)*
@@ -208,6 +227,8 @@ tuples! {
 
 // SAFETY: S36, the fields lie at their offsets.
 unsafe impl<T: Differentiable> Differentiable for Range<T> {
+    type Within<D: Depth> = T::Within<D>;
+
     const LAYOUT: Layout = Layout::new::<Self>(
         "Range",
         const {
@@ -258,6 +279,8 @@ unsafe impl<T: Writable> Writable for Range<T> {}
 
 // SAFETY: S36, a cell is its content. There is nothing to check in a type that is `Copy` and owns what it reaches.
 unsafe impl<T: MakeZero + Copy> Differentiable for Cell<T> {
+    type Within<D: Depth> = InCell<T>;
+
     const LAYOUT: Layout = Layout::new::<Self>(
         "Cell",
         const {
@@ -312,6 +335,8 @@ unsafe impl<T: MakeZero + Copy + Writable> SharedWritable for Cell<T> {}
 // SAFETY: S36, an option of the size of its content keeps `None` in a niche, so the content lies at 0; else what lies
 // where depends on the variant. Variants are compared.
 unsafe impl<T: Differentiable> Differentiable for Option<T> {
+    type Within<D: Depth> = T::Within<D>;
+
     const LAYOUT: Layout = Layout::new::<Self>(
         "Option",
         const {
@@ -389,6 +414,8 @@ unsafe impl<T: SharedWritable> SharedWritable for Option<T> {}
 
 // SAFETY: S36, what lies where depends on the variant. Variants are compared.
 unsafe impl<T: Differentiable, E: Differentiable> Differentiable for Result<T, E> {
+    type Within<D: Depth> = (T::Within<D>, E::Within<D>);
+
     const LAYOUT: Layout = Layout::new::<Self>(
         "Result",
         const {

@@ -5,6 +5,7 @@
 //! the derivative then adds cotangents to what is behind its pointers. The shadow itself belongs to the tape.
 
 use super::runs::Runs;
+use crate::differentiable::reach::may_reach_cells;
 use crate::differentiable::{Congruence, Differentiable, MakeZero, Masked, Names, Others, Path, ShadowKind, make_zero};
 use crate::rt::Tape;
 use std::borrow::Borrow;
@@ -32,7 +33,7 @@ impl<R: MakeZero + Borrow<D>, D: ?Sized> Lend<D> for R {
 /// its own, and the cells would have two.
 #[inline(always)]
 pub fn assert_own<R: Differentiable>(rule: &str, value: &R) {
-    if R::CHECKED {
+    if may_reach_cells::<R>() {
         find_others_bookkeeping(rule, value, false);
     }
 }

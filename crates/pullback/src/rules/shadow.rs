@@ -15,7 +15,7 @@ use super::runs::Runs;
 use crate::abi::Kept;
 use crate::differentiable::{MakeZero, ToZero, make_zero, pointee};
 use crate::rt::Tape;
-use std::borrow::BorrowMut;
+use std::borrow::{Borrow, BorrowMut};
 use std::mem::{align_of, size_of};
 use std::ops::Range;
 
@@ -193,7 +193,23 @@ impl<T: Reached + ?Sized> Shadow<T> {
         }
     }
 
-    /// The pullback has run: what it was given in the place of the shadow is added to it.
+    /// The pullback has run: a copy that it was given is copied back. Of all shadows this comes before anything is added to one of
+    /// them, for a cell of which there is a copy may be in another one, too.
+    ///
+    /// # Safety
+    /// As for [`always`](Self::always).
+    #[inline(always)]
+    pub unsafe fn copy_back(&self) {
+        if self.is_copy
+            && let Some(copy) = &self.instead
+        {
+            let copy: &T = copy.borrow();
+            // SAFETY: S34, asked of the caller.
+            unsafe { copy.floats(self.view, &mut Overwrite) }
+        }
+    }
+
+    /// The copies are back: what the pullback was given in the place of the shadow otherwise is added to it.
     ///
     /// # Safety
     /// As for [`always`](Self::always).
@@ -219,14 +235,11 @@ impl<T: Reached + ?Sized> Shadow<T> {
                     added.clear();
                 }
             } else if !self.view.is_null()
-                && let Some(instead) = &mut self.instead
+                && !self.is_copy
+                && let Some(instead) = &self.instead
             {
-                let instead: &T = (*instead).borrow_mut();
-                if self.is_copy {
-                    instead.floats(self.view, &mut Overwrite);
-                } else {
-                    instead.floats(self.view, &mut Add);
-                }
+                let instead: &T = instead.borrow();
+                instead.floats(self.view, &mut Add);
             }
         }
     }

@@ -6,8 +6,8 @@
 //! the rule has run.
 
 use super::runs::{Place, Runs};
-use crate::abi::{Kind, Layout};
-use crate::differentiable::{Differentiable, layout_of};
+use crate::differentiable::Differentiable;
+use crate::differentiable::reach::may_reach_float_cells;
 use std::marker::PhantomData;
 
 /// An argument of a rule, if it is a shared reference to something that takes part in derivatives.
@@ -17,11 +17,11 @@ use std::marker::PhantomData;
 pub struct Behind<T>(PhantomData<T>);
 
 impl<'a, T: Differentiable + ?Sized> Behind<&'a T> {
-    /// Whether there are cells right behind it.
-    pub const CELLS: bool = T::CELLS;
+    /// Whether there are cells right behind it, and floats in these or in others that they lead to.
+    pub const CELLS: bool = T::CELLS && Self::MAY_REACH_CELLS;
 
-    /// Whether there may be cells anywhere behind it.
-    pub const MAY_REACH_CELLS: bool = T::CELLS || !T::PLAIN;
+    /// Whether there may be cells anywhere behind it that hold floats.
+    pub const MAY_REACH_CELLS: bool = may_reach_float_cells::<T>();
 
     /// Watch what the argument at `place` refers to. `lent`: the rule is given the shadow of cells that have nothing
     /// beside their floats, and may write it.
@@ -30,7 +30,7 @@ impl<'a, T: Differentiable + ?Sized> Behind<&'a T> {
     /// `place` holds the argument, and what that refers to is there as long as it is watched.
     #[inline(always)]
     pub unsafe fn watch(place: *const &'a T, lent: bool) -> Watched<'a, T> {
-        if T::INERT || (T::PLAIN && (lent || !T::CELLS)) {
+        if !Self::MAY_REACH_CELLS || (T::PLAIN && lent) {
             return Watched { value: None, before: Vec::new() };
         }
         // SAFETY: S30, asked of the caller.
@@ -93,11 +93,7 @@ impl<T: Differentiable + ?Sized> Watched<'_, T> {
 /// A derivative of a derivative calls this as it is.
 #[inline(never)]
 fn note_bookkeeping<T: Differentiable + ?Sized>(value: &T) -> Watched<'_, T> {
-    if has_cells(layout_of::<T>(), &mut Vec::new()) {
-        Watched { value: Some(value), before: bits(value) }
-    } else {
-        Watched { value: None, before: Vec::new() }
-    }
+    Watched { value: Some(value), before: bits(value) }
 }
 
 /// The comparison. A derivative of a derivative calls this as it is.
@@ -106,7 +102,8 @@ fn compare_bookkeeping<T: Differentiable + ?Sized>(value: &T, before: &[u64], ru
     assert!(
         bits(value) == before,
         "rule `{rule}` writes a float to a cell of `{argument}`, which has no derivative there\n\
-         help: let the function take a `&Cell` with its shadow, or return what it computes; or give it no rule"
+         help: if nothing with a derivative is computed from what is there, as from a memo, mark the field `#[pullback(skip)]`; else let the function \
+         take a `&Cell` with its shadow, or return what it computes, or give it no rule"
     );
 }
 
@@ -115,17 +112,4 @@ fn bits<T: Differentiable + ?Sized>(value: &T) -> Vec<u64> {
     // SAFETY: S36, a value has its own shape. Its floats are only read.
     let runs = unsafe { Runs::of(value, (&raw const *value).cast_mut()) };
     runs.places().iter().map(|place: &Place| place.get().to_bits()).collect()
-}
-
-/// Whether a value of `layout` holds a cell, or refers to one. Counts are cells, too.
-fn has_cells(layout: &'static Layout, met: &mut Vec<*const Layout>) -> bool {
-    if met.contains(&(&raw const *layout)) {
-        return false;
-    }
-    met.push(layout);
-    layout
-        .fields
-        .get()
-        .iter()
-        .any(|field| field.kind == Kind::Cell || field.layout.is_some_and(|layout| has_cells(layout(), met)))
 }

@@ -22,6 +22,7 @@ pub fn generate(rule: &ForwardRule) -> TokenStream {
         kind: RuleKind::Forward,
         arguments: rule.arguments().map(|argument| (argument.label.as_str(), &argument.ty)).collect(),
         result: &rule.result,
+        asks: false,
     };
     let (rule_type, bound) = (rule_parameter(), rule_bound(rule));
     let name = rule.rule.name().to_string();

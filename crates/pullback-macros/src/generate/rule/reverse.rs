@@ -30,6 +30,7 @@ pub fn generate(rule: &ReverseRule) -> TokenStream {
         kind: RuleKind::Reverse,
         arguments: rule.rule.arguments().iter().map(|argument| (argument.label.as_str(), &argument.ty)).collect(),
         result: &rule.result,
+        asks: rule.asks,
     };
     let (primals, shadows) = places(frame.arguments.len());
     Reverse { rule, frame, primals, shadows, closure: format_ident!("__PullbackClosure") }.generate()
@@ -331,6 +332,7 @@ impl Reverse<'_> {
                     #result_taken
                     let #pattern = #call;
                     #added
+                    #(#guests.copy_back();)*
                     #(#finished)*
                     #result_finished
                 }
