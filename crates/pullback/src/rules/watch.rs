@@ -102,7 +102,8 @@ fn compare_bookkeeping<T: Differentiable + ?Sized>(value: &T, before: &[u64], ru
     assert!(
         bits(value) == before,
         "rule `{rule}` writes a float to a cell of `{argument}`, which has no derivative there\n\
-         help: let the function take a `&Cell` with its shadow, or return what it computes; or give it no rule"
+         help: if nothing with a derivative is computed from what is there, as from a memo, mark the field `#[pullback(skip)]`; else let the function \
+         take a `&Cell` with its shadow, or return what it computes, or give it no rule"
     );
 }
 
