@@ -90,7 +90,7 @@ impl Frame<'_> {
         let attributes: Vec<_> =
             function.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
         let record = self.record(parts);
-        let entries = self.entries(parts);
+        let (entries, called) = (self.entries(parts), self.called_with_tangents());
         quote! {
             #(#attributes)*
             #[doc(hidden)]
@@ -102,8 +102,37 @@ impl Frame<'_> {
             const _: () = {
                 #shims
                 #record
+                #called
                 #entries
             };
+        }
+    }
+
+    /// That a rule whose target is told elsewhere can be called with tangents of any lifetimes: they end with its call. That its arguments
+    /// are those of the target is told there.
+    fn called_with_tangents(&self) -> TokenStream {
+        if self.kind != RuleKind::Forward || !matches!(self.attribute.target, Target::Named) {
+            return TokenStream::new();
+        }
+        let generics = self.rule.generics();
+        let lifetimes: Vec<_> = generics.lifetimes().map(|parameter| &parameter.lifetime).collect();
+        let mut apart = Apart { lifetimes: &lifetimes, kept: &[], made: Vec::new() };
+        let arguments = self.rule.arguments().iter().enumerate();
+        let types: Vec<Type> = arguments
+            .map(|(index, argument)| if index % 2 == 0 { argument.ty.clone() } else { apart.of(&argument.ty) })
+            .collect();
+        let (made, params, predicates) = (apart.made, generics.params.iter(), self.predicates());
+        let (name, turbofish) = (self.rule.name(), &self.rule.function.turbofish);
+        let (passed, _) = places(types.len());
+        let call = quote_spanned!(name.span()=> #name::<#(#turbofish),*>(#(#passed),*));
+        quote! {
+            #[allow(dead_code)]
+            fn __pullback_called<#(#made,)* #(#params),*>(#(#passed: #types),*)
+            where
+                #predicates
+            {
+                let _ = #call;
+            }
         }
     }
 
@@ -176,8 +205,8 @@ impl Frame<'_> {
             leaves(ty, &mut found);
             for leaf in found {
                 let written = lifetimes_in(leaf);
-                let used = lifetimes_used(leaf).into_iter().map(|(apart, together)| {
-                    quote!(::pullback::__private::rules::check_lifetime_used::<#leaf, #apart, #together>(#rule, #label);)
+                let unused = lifetimes_used(leaf).into_iter().map(|(apart, together)| {
+                    quote!(usize::from(::pullback::__private::rules::is_lifetime_unused::<#apart, #together>()))
                 });
                 // One for each time that it stands there.
                 let unlisted = self.unlisted().flat_map(|name| vec![name; occurrences(quote!(#leaf), name)]);
@@ -400,7 +429,7 @@ impl Apart<'_, '_> {
 impl VisitMut for Apart<'_, '_> {
     fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
         if self.lifetimes.contains(&&*lifetime) && !self.kept.contains(&&*lifetime) {
-            *lifetime = Lifetime::new(&format!("'pullback_{}", self.made.len()), lifetime.span());
+            *lifetime = Lifetime::new(&format!("'pullback_apart_{}", self.made.len()), lifetime.span());
             self.made.push(lifetime.clone());
         }
     }

@@ -62,6 +62,24 @@ fn keeps_a_tangent<'x>(last: &Cell<&'x [f64]>, _: NoTangent, x: &[f64], dx: &'x 
     (x[0], dx[0])
 }
 
+#[pullback::has_frule(keeps_another)]
+fn seen_as<T>(last: &Cell<&[f64]>, x: &[f64], _: &T) -> f64 {
+    last.get()[0] * x[0]
+}
+
+#[frule(generic)]
+fn keeps_another<'x, T>(
+    last: &Cell<&'x [f64]>,
+    _: NoTangent,
+    x: &[f64],
+    dx: &'x [f64],
+    _: &T,
+    _: NoTangent,
+) -> (f64, f64) {
+    last.set(dx);
+    (x[0], dx[0])
+}
+
 mod right {
     use super::*;
 
