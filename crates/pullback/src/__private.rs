@@ -54,7 +54,7 @@ pub use crate::{__with_driver as with_driver, __with_driver_or as with_driver_or
 pub mod rules {
     pub use crate::rules::closure::{CopyOf, NoCopy, kept_closure, shared_closure, store_closure, take_closure};
     pub use crate::rules::cotangent::{add_floats, take_cotangent};
-    pub use crate::rules::lifetimes::{AnyLifetimes, LifetimesOf, check_lifetime_used, check_lifetimes, lifetimes_in};
+    pub use crate::rules::lifetimes::{AnyLifetimes, LifetimesOf, check_lifetimes, is_lifetime_unused, lifetimes_in};
     pub use crate::rules::lifetimes::{SafeFunction, Target, UnsafeFunction};
     pub use crate::rules::result::{Cotangents, assert_own, view_result};
     pub use crate::rules::shadow::{Shadow, kept_view, raw_shadow, read_view, view};

@@ -542,6 +542,24 @@ fn not_kept_rrule<'x, 'y>(windows: Both<'x, 'y>, x: f64) -> (f64, impl Fn(f64) -
     (weight * x, move |dy| (NoTangent, 10.0 * weight * dy))
 }
 
+struct Numbers;
+
+impl<'a> Chooses<'a> for Numbers {
+    type Chosen = f64;
+}
+
+fn scaled_by_choice<'a>(x: f64, factor: <Numbers as Chooses<'a>>::Chosen) -> f64 {
+    x * factor
+}
+
+#[rrule(for = scaled_by_choice)]
+fn scaled_by_choice_rrule<'a>(
+    x: f64,
+    factor: <Numbers as Chooses<'a>>::Chosen,
+) -> (f64, impl Fn(f64) -> (f64, f64) + use<>) {
+    (x * factor, move |dy| (10.0 * factor * dy, 10.0 * x * dy))
+}
+
 #[test]
 fn a_rule_does_not_get_it_by_a_lifetime_that_says_nothing() {
     let alias = |x: &f64| Window { weights: &vec![3] }.kept_by_an_alias(*x);
@@ -557,6 +575,7 @@ fn a_rule_does_not_get_it_by_a_lifetime_that_says_nothing() {
         assert!(message.contains(&format!("`{rule}`")) && message.contains("hides a lifetime"), "{message}");
     }
     assert!(KEPT.with(|kept| kept.borrow().is_empty()));
+    assert_eq!(grad(|x: &f64| scaled_by_choice(*x, 3.0), &1.0), 30.0);
     // One that hides none is as good as the type.
     let both = |x: &f64| not_kept((Window { weights: &vec![3] }, Window { weights: &vec![5] }), *x);
     assert_eq!(grad(both, &1.0), 150.0);

@@ -217,8 +217,8 @@ impl Frame<'_> {
                         ::pullback::__private::rules::LifetimesOf::<#leaf>::NONE
                     } {
                         let written = #written #(+ ::pullback::__private::rules::lifetimes_in::<#unlisted>())*;
-                        ::pullback::__private::rules::check_lifetimes::<#leaf>(written, #rule, #label);
-                        #(#used)*
+                        let unused = 0 #(+ #unused)*;
+                        ::pullback::__private::rules::check_lifetimes::<#leaf>(written, unused, #rule, #label);
                     }
                 });
             }
