@@ -185,17 +185,38 @@ impl Analysis<'_> {
     }
 
     /// Whether a pointer is to memory of unknown type, without a shadow, that may be the same as cells in which active
-    /// data is stored. (Of arguments whose types say where their cells are, the wrapper knows that they are not the
-    /// same.)
+    /// data is stored.
     fn may_be_active_cell(&self, id: FuncId, ptr: Value) -> bool {
+        self.facts.object(id, ptr).is_some_and(|object| self.may_have_other_names(object))
+            && self.stored.iter().any(|object| self.has_cells_of_floats(*object))
+    }
+
+    /// Whether an object without a shadow is of unknown type, so that it may be the same as cells of arguments. (Of
+    /// arguments whose types say where their cells are, the wrapper knows that they are not the same.)
+    fn may_have_other_names(&self, object: ObjId) -> bool {
+        let objects = &self.facts.objects;
+        self.facts.regions.is_shared(object)
+            && !self.active.is_shadowed(object)
+            && (objects.origins(object).is_untyped() || objects.is_marked(object, Property::Inert))
+    }
+
+    /// Whether an object is an argument's, and has floats in cells.
+    fn has_cells_of_floats(&self, object: ObjId) -> bool {
         let (objects, regions) = (&self.facts.objects, &self.facts.regions);
-        let unknown = |object: &ObjId| {
-            regions.is_shared(*object)
-                && !self.active.is_shadowed(*object)
-                && (objects.origins(*object).is_untyped() || objects.is_marked(*object, Property::Inert))
+        let is_in_cell = |c: &Cell| {
+            objects.kinds(c.content).has_float()
+                && objects.some_marked(object, Property::Shared, &c.at.into(), c.width)
         };
-        let cell = |object: &ObjId| regions.is_shared(*object) && !objects.origins(*object).args.is_empty();
-        self.facts.object(id, ptr).is_some_and(|object| unknown(&object)) && self.stored.iter().any(cell)
+        !objects.origins(object).args.is_empty()
+            && (regions.is_wholly_shared(object)
+                || regions.is_shared(object) && objects.live_cells(object).any(is_in_cell))
+    }
+
+    /// Whether floats that are written to an object without a shadow may be in a cell of an argument that has one: what
+    /// was there has a derivative, and its shadow would keep it.
+    fn may_overwrite_active_cell(&self, object: ObjId) -> bool {
+        let is_such = |o: ObjId| self.active.is_active_object(o) && self.has_cells_of_floats(o);
+        self.may_have_other_names(object) && self.facts.objects.all().any(is_such)
     }
 
     /// Whether a float or a pointer is read or written that may be in bytes that take no part, or in others.
@@ -323,7 +344,12 @@ impl Analysis<'_> {
         }
         let (object, offset) = (self.facts.object(id, given)?, self.facts.offset(id, given));
         let depends = reason == Reason::Unseen && self.active.reaches_active(self.facts, object);
-        self.is_spoiled(object, &offset, change, &change.place, depends).then_some(change.deed)
+        let overwrites = || {
+            reason != Reason::Nature
+                && matches!(change.deed, Deed::WritesFloats | Deed::Replaces)
+                && reached(self.facts, object).into_iter().any(|o| self.may_overwrite_active_cell(o))
+        };
+        (self.is_spoiled(object, &offset, change, &change.place, depends) || overwrites()).then_some(change.deed)
     }
 
     /// Whether a change at a place, seen from a pointer into an object, spoils a shadow.
@@ -388,9 +414,21 @@ impl Analysis<'_> {
             (Op::Load { ptr, align }, Some(result)) => self.check_load(id, func, (*ptr, *align), result),
             (Op::Store { ptr, value, align }, _) => self.check_store(id, func, (*ptr, *align), *value),
             (Op::Copy { dst, src, len, align, .. }, _) => {
-                let copies = |to| self.copies_floats(id, func, *dst, align.0, to, *len);
-                let is_unknown = self.may_be_active_cell(id, *src) && self.facts.object(id, *dst).is_some_and(copies);
-                if is_unknown { Err(unknown_cell()) } else { Ok(()) }
+                let Some(to) = self.facts.object(id, *dst) else { return Ok(()) };
+                let copies = || self.copies_floats(id, func, *dst, align.0, to, *len);
+                if self.may_be_active_cell(id, *src) && copies() {
+                    Err(unknown_cell())
+                } else if self.may_overwrite_active_cell(to) && copies() {
+                    Err(overwritten_cell())
+                } else {
+                    Ok(())
+                }
+            }
+            (Op::Fill { dst, len, align, .. }, _) => {
+                let overwrites = |to| {
+                    self.may_overwrite_active_cell(to) && self.copies_floats(id, func, *dst, *align, to, *len)
+                };
+                if self.facts.object(id, *dst).is_some_and(overwrites) { Err(overwritten_cell()) } else { Ok(()) }
             }
             (Op::Call(Callee::Direct(callee), args, _), _) if let Some(rule) = self.request.rule(*callee) => {
                 self.check_rule_call(id, rule, args)
@@ -425,8 +463,11 @@ impl Analysis<'_> {
         let ty = func.ty(value);
         let is_shadowed = |v| self.facts.object(id, v).is_some_and(|object| self.active.is_shadowed(object));
         let is_reference = *ty == Type::Ptr && is_shadowed(value);
+        let may_be_float = || holds_float(ty) || ty.is_int() && self.facts.kinds(id, value).has_float();
         if self.is_partly_inert(id, ptr, align, ty) {
             Err(partly_inert())
+        } else if self.facts.object(id, ptr).is_some_and(|o| self.may_overwrite_active_cell(o)) && may_be_float() {
+            Err(overwritten_cell())
         } else if self.active.is_active(id, value)
             && is_shadowed(ptr)
             && is_inert(self.facts, id, ptr, align, ty.size())

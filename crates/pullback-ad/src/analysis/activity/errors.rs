@@ -17,6 +17,16 @@ pub(super) fn unknown_cell() -> Error {
         .help("pass the data as an argument whose type is `Differentiable`; it may be `Const`")
 }
 
+pub(super) fn overwritten_cell() -> Error {
+    Error::new(ErrorKind::RuntimeActivity, "a float is written that may go to a cell whose float depends on the inputs")
+        .label("written here, to a capture, a `static`, or a `Const` argument of a type without `Differentiable`")
+        .note(
+            "an argument with a derivative has floats in cells; if that is the same cell, the derivative of what was \
+             there would stay",
+        )
+        .help("pass the data as an argument whose type is `Differentiable`; it may be `Const`")
+}
+
 pub(super) fn partly_inert() -> Error {
     Error::new(ErrorKind::UnknownType, "it cannot be told whether this is in a skipped field or not")
         .label("memory with and without a field that has `#[pullback(skip)]` is used here")

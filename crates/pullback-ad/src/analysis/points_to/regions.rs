@@ -14,6 +14,8 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Regions {
     shared: HashSet<ObjId>,
+    /// Those of which all may be written by other names, and not only what layouts say to be in cells.
+    whole: HashSet<ObjId>,
     /// The object that stands for all of them.
     first: Option<ObjId>,
 }
@@ -28,6 +30,11 @@ impl Regions {
     /// Whether an object may be written by other names than its own.
     pub fn is_shared(&self, object: ObjId) -> bool {
         self.shared.contains(&object)
+    }
+
+    /// Whether that holds for all of an object, and not only for what layouts say to be in cells.
+    pub fn is_wholly_shared(&self, object: ObjId) -> bool {
+        self.whole.contains(&object)
     }
 
     /// The objects that may be written by other names.
@@ -81,11 +88,10 @@ pub(crate) fn regions(objects: &Objects) -> Regions {
         let origins = objects.origins(*object);
         origins.constants && !(origins.local || origins.statics || origins.foreign) && origins.args.is_empty()
     };
-    let shared: HashSet<ObjId> = found
-        .into_iter()
-        .filter(|(_, extent)| *extent > Extent::Alone)
-        .map(|(object, _)| object)
-        .filter(|object| !constant(object))
-        .collect();
-    Regions { first: shared.iter().min().copied(), shared }
+    let above = |least: Extent| {
+        let found = found.iter().filter(|(object, extent)| **extent > least && !constant(object));
+        found.map(|(object, _)| *object).collect::<HashSet<ObjId>>()
+    };
+    let (shared, whole) = (above(Extent::Alone), above(Extent::Cells));
+    Regions { first: shared.iter().min().copied(), shared, whole }
 }
