@@ -204,8 +204,7 @@ impl Analysis<'_> {
     fn has_cells_of_floats(&self, object: ObjId) -> bool {
         let (objects, regions) = (&self.facts.objects, &self.facts.regions);
         let is_in_cell = |c: &Cell| {
-            objects.kinds(c.content).has_float()
-                && objects.some_marked(object, Property::Shared, &c.at.into(), c.width)
+            objects.kinds(c.content).has_float() && objects.some_marked(object, Property::Shared, &c.at.into(), c.width)
         };
         !objects.origins(object).args.is_empty()
             && (regions.is_wholly_shared(object)
@@ -425,9 +424,8 @@ impl Analysis<'_> {
                 }
             }
             (Op::Fill { dst, len, align, .. }, _) => {
-                let overwrites = |to| {
-                    self.may_overwrite_active_cell(to) && self.copies_floats(id, func, *dst, *align, to, *len)
-                };
+                let overwrites =
+                    |to| self.may_overwrite_active_cell(to) && self.copies_floats(id, func, *dst, *align, to, *len);
                 if self.facts.object(id, *dst).is_some_and(overwrites) { Err(overwritten_cell()) } else { Ok(()) }
             }
             (Op::Call(Callee::Direct(callee), args, _), _) if let Some(rule) = self.request.rule(*callee) => {
