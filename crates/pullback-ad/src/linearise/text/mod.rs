@@ -1,5 +1,5 @@
-//! The text form of a [`LinearFunction`]: the text of its function, with a line that begins with `|` for each linear
-//! operation, after the instruction that it belongs to. A prime marks a tangent.
+//! The text form of a [`LinearFunction`](super::program::LinearFunction): the text of its function, with a line that
+//! begins with `|` for each linear operation, after the instruction that it belongs to. A prime marks a tangent.
 //!
 //! ```text
 //! linear v1, v2                        ; parameters with a tangent; `linear v1 -> result` if the result has one
