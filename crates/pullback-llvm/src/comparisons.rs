@@ -2,10 +2,10 @@
 //!
 //! Where `x == 2.0` holds, LLVM takes `2.0` for `x`: after `assert_eq!(x, 2.0)` the program `x * x` becomes the number
 //! `4.0`. That is the same value, and its derivative is lost. So while the passes of normalising run, comparisons of
-//! floats are calls of functions of which LLVM knows only that they compute the same from the same. All comparisons are:
-//! `x >= 2.0 && x <= 2.0` would become one for equality, and which ones have a constant is seen when functions have been
-//! inlined. Where both operands have no derivative to lose, constants or a counter, LLVM may know what is compared, and so
-//! how often a loop runs ([`Module::restore_constant_comparisons`]).
+//! floats are calls of functions of which LLVM knows only that they compute the same from the same. All comparisons
+//! are: `x >= 2.0 && x <= 2.0` would become one for equality, and which ones have a constant is seen when functions
+//! have been inlined. Where both operands have no derivative to lose, constants or a counter, LLVM may know what is
+//! compared, and so how often a loop runs ([`Module::restore_constant_comparisons`]).
 
 use crate::ffi::{BuilderRef, InstRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};

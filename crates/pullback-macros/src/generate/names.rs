@@ -1,8 +1,8 @@
 //! Whether the names of types show where lifetimes are.
 //!
-//! The compiler tells no lifetimes apart where it makes code, but the name that it gives a type shows that there is one:
-//! `app::Window<'_>`. Rules and skipped fields go by that (`lifetimes_in` in `pullback`), and nobody promises it. These
-//! macros are compiled by the compiler that compiles the program, so they try it out.
+//! The compiler tells no lifetimes apart where it makes code, but the name that it gives a type shows that there is
+//! one: `app::Window<'_>`. Rules and skipped fields go by that (`lifetimes_in` in `pullback`), and nobody promises it.
+//! These macros are compiled by the compiler that compiles the program, so they try it out.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -10,9 +10,9 @@
 //!
 //! What is behind a shared reference, or in an `Rc` that others own, too, stays as it is: a skipped cell may be written
 //! there, but only the primal's. What the caller's shadow borrows may have to live longer than what the primal borrows,
-//! or another shadow: it stays where it was, or becomes a reference to what is there for ever, a constant of the program
-//! or a copy (`own.rs`, `kept.rs`). In an enum the engine does not know where a part lies, and treats it like all else:
-//! a string is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
+//! or another shadow: it stays where it was, or becomes a reference to what is there for ever, a constant of the
+//! program or a copy (`own.rs`, `kept.rs`). In an enum the engine does not know where a part lies, and treats it like
+//! all else: a string is the same in shadow and primal, capacity and all, which the check of the shadow sees to.
 
 mod examine;
 mod kept;

@@ -8,8 +8,8 @@ pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 /// A set of such keys.
 pub(crate) type Set<K> = HashSet<K, BuildHasherDefault<Fold>>;
 
-/// Multiplies the words of a key. Both halves of the product are used, so that the low bits of a hash depend on all bits of
-/// an address.
+/// Multiplies the words of a key. Both halves of the product are used, so that the low bits of a hash depend on all
+/// bits of an address.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Fold(u64);
 

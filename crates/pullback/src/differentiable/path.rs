@@ -149,8 +149,9 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Check with the same way, to what a pointer leads to. The memory there is noted as one piece if there are cells in
-    /// it. In an enum there are cells in some variants only: those are noted by themselves, or [in rows](Self::in_row).
+    /// Check with the same way, to what a pointer leads to. The memory there is noted as one piece if there are cells
+    /// in it. In an enum there are cells in some variants only: those are noted by themselves, or [in
+    /// rows](Self::in_row).
     #[inline]
     pub(super) fn around<T: Differentiable + ?Sized, R>(
         &self,

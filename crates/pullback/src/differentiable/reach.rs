@@ -1,14 +1,14 @@
 //! Whether cells may be reached from a type, as constants: rules are called in inner loops, and most types have none.
 //!
-//! A constant of a recursive type that asks what is behind its pointers would ask itself. So a type says what it holds and refers to
-//! as a type, [`Differentiable::Within`], for each number of pointers that are followed:
+//! A constant of a recursive type that asks what is behind its pointers would ask itself. So a type says what it holds
+//! and refers to as a type, [`Differentiable::Within`], for each number of pointers that are followed:
 //!
 //! ```text
 //! (f64, Vec<Cell<f64>>)                   Within<D> = (Nothing, (Behind<Cell<f64>, D>, Nothing)), and behind that is InCell<f64>
 //! struct List(f64, Option<Box<List>>)     Within<D> = (Nothing, (Behind<List, D>, Nothing)), and so on, to Beyond
 //! ```
-//! What is behind more than sixteen pointers may have any cells. Of floats in cells it is taken to have none that were not met before: a type that is
-//! recursive has been met by a shorter way.
+//! What is behind more than sixteen pointers may have any cells. Of floats in cells it is taken to have none that were
+//! not met before: a type that is recursive has been met by a shorter way.
 
 use super::Differentiable;
 use std::marker::PhantomData;

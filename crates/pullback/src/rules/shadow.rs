@@ -193,8 +193,8 @@ impl<T: Reached + ?Sized> Shadow<T> {
         }
     }
 
-    /// The pullback has run: a copy that it was given is copied back. Of all shadows this comes before anything is added to one of
-    /// them, for a cell of which there is a copy may be in another one, too.
+    /// The pullback has run: a copy that it was given is copied back. Of all shadows this comes before anything is
+    /// added to one of them, for a cell of which there is a copy may be in another one, too.
     ///
     /// # Safety
     /// As for [`always`](Self::always).

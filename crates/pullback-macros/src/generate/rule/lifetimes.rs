@@ -1,5 +1,5 @@
-//! The lifetimes of a rule: that it is for all that its target is for. What the compiler can prove of that, it does; what aliases hide is found when
-//! the rule is called (`rules/lifetimes.rs` in `pullback`).
+//! The lifetimes of a rule: that it is for all that its target is for. What the compiler can prove of that, it does;
+//! what aliases hide is found when the rule is called (`rules/lifetimes.rs` in `pullback`).
 
 use super::scalar::occurrences;
 use super::{Frame, local, places};
@@ -23,9 +23,9 @@ impl Frame<'_> {
     /// [target, general]                                              // of two functions in an array, the second is for all that the first is for
     /// let _: for<'x> fn(&Cell<&'x [f64]>, &Cell<&'x [f64]>) = target;
     /// ```
-    /// The lifetimes of `general` are all different where that may be, see [`keeps_together`](Self::keeps_together). Where one stands
-    /// several times as in the rule, the array says nothing of the lifetimes of an `impl`, or those with bounds: the compiler finds some that
-    /// fit. The last line holds if the target has none of these.
+    /// The lifetimes of `general` are all different where that may be, see [`keeps_together`](Self::keeps_together).
+    /// Where one stands several times as in the rule, the array says nothing of the lifetimes of an `impl`, or those
+    /// with bounds: the compiler finds some that fit. The last line holds if the target has none of these.
     pub fn general(&self, target: &ExprPath, abi: Option<&LitStr>) -> TokenStream {
         let lifetimes: Vec<_> = self.rule.generics().lifetimes().map(|parameter| &parameter.lifetime).collect();
         let is_number = |ty: &Type| {
@@ -81,9 +81,10 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether a lifetime of the rule that stands several times in the types of its arguments is taken as one: that the rule can be called
-    /// with others is proved otherwise, and only where each of them can end earlier. That may not be so in a type of the user's. If the target
-    /// seems to be a method, its lifetimes may be those of the `impl`, and it is tried.
+    /// Whether a lifetime of the rule that stands several times in the types of its arguments is taken as one: that the
+    /// rule can be called with others is proved otherwise, and only where each of them can end earlier. That may not be
+    /// so in a type of the user's. If the target seems to be a method, its lifetimes may be those of the `impl`, and it
+    /// is tried.
     fn keeps_together(&self, lifetime: &Lifetime, target: &ExprPath) -> bool {
         let types = || self.arguments.iter().map(|(_, ty)| *ty);
         let count: usize = types().map(|ty| occurrences_of(lifetime, ty)).sum();
@@ -93,8 +94,8 @@ impl Frame<'_> {
         count > 1 && !is_method && !types().all(|ty| may_end_earlier(lifetime, ty))
     }
 
-    /// That a rule whose target is told elsewhere can be called with tangents of any lifetimes: they end with its call. That its arguments
-    /// are those of the target is told there.
+    /// That a rule whose target is told elsewhere can be called with tangents of any lifetimes: they end with its call.
+    /// That its arguments are those of the target is told there.
     pub fn called_with_tangents(&self) -> TokenStream {
         if self.kind != RuleKind::Forward || !matches!(self.attribute.target, Target::Named) {
             return TokenStream::new();

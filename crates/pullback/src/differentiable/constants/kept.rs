@@ -1,5 +1,5 @@
-//! References that live for ever, in the place of those that a primal has: to the same, if nothing ever ends or writes it;
-//! else to a copy, of which there is one for each value.
+//! References that live for ever, in the place of those that a primal has: to the same, if nothing ever ends or writes
+//! it; else to a copy, of which there is one for each value.
 
 use super::super::hashing::Map;
 use super::super::pointers::address_comes_first;
@@ -155,11 +155,13 @@ mod program {
     /// Where the constants are of the program, or library, that this is part of.
     static CONSTANTS: OnceLock<Ranges> = OnceLock::new();
 
-    /// Whether so many bytes are constants of the program: nothing writes them, and they are there as long as its code is.
+    /// Whether so many bytes are constants of the program: nothing writes them, and they are there as long as its code
+    /// is.
     pub(super) fn is_constant(address: usize, bytes: usize) -> bool {
         let ranges = CONSTANTS.get_or_init(|| {
             let mut found = Ranges::new();
-            // SAFETY: S19, the function is called with each object that is loaded, and with the pointer, which is to ours.
+            // SAFETY: S19, the function is called with each object that is loaded, and with the pointer, which is to
+            // ours.
             unsafe { dl_iterate_phdr(visit, (&raw mut found).cast()) };
             found
         });
