@@ -280,6 +280,11 @@ impl Function {
         self.blocks().flat_map(|block| self.block(block).insts.iter().copied())
     }
 
+    /// The instructions of these blocks, in order.
+    pub fn insts_in<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a InstData> {
+        blocks.iter().flat_map(|block| &self.block(*block).insts).map(|inst| self.inst(*inst))
+    }
+
     /// What the instructions of all blocks do, in layout order.
     pub fn ops(&self) -> impl Iterator<Item = &Op> {
         self.insts().map(|inst| &self.inst(inst).op)

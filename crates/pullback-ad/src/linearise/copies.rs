@@ -188,8 +188,7 @@ impl Augmenter<'_, '_> {
                 let mut moves = Vec::new();
                 for at in places {
                     for (dst, src) in region.to.iter().zip(from) {
-                        let mut b = self.builder();
-                        b.loc = data.loc;
+                        let mut b = self.builder().with_loc(data.loc);
                         let (src, dst) = (b.offset(*src, at as i64), b.offset(*dst, at as i64));
                         let value = b.load(Type::Ptr, src);
                         let old = restore.then(|| b.load(Type::Ptr, dst));

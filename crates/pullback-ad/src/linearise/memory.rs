@@ -40,9 +40,7 @@ impl Augmenter<'_, '_> {
     }
 
     pub(super) fn push(&mut self, op: Op, ty: Option<Type>, data: &InstData) -> Inst {
-        let mut b = self.builder();
-        b.loc = data.loc;
-        b.push(op, ty)
+        self.builder().with_loc(data.loc).push(op, ty)
     }
 
     /// What may lie in the shadow of an old pointer: of so many bytes there, or anywhere in its object.
@@ -54,8 +52,7 @@ impl Augmenter<'_, '_> {
 
     /// What lies in each of these places.
     pub(super) fn load_each(&mut self, data: &InstData, places: &[Value], align: u64, ty: &Type) -> Vec<Value> {
-        let mut b = self.builder();
-        b.loc = data.loc;
+        let mut b = self.builder().with_loc(data.loc);
         places.iter().map(|place| b.value(Op::Load { ptr: *place, align }, ty.clone())).collect()
     }
 

@@ -74,8 +74,8 @@ impl Augmenter<'_, '_> {
             return Ok(vec![self.func.zero(&ty); self.width()]);
         }
         let at = self.session.facts.place(self.id, ptr, align);
-        let mut there = self.session.facts.objects.cells(object).iter();
-        let is_seen = there.any(|c| at.overlaps(ty.size(), &c.at.into(), c.width) && self.session.is_seen(c.content));
+        let mut there = self.session.facts.objects.touched(object, &at, ty.size());
+        let is_seen = there.any(|c| self.session.is_seen(c.content));
         match self.mirrored(value, is_seen) {
             Some(number) => Ok(vec![number; self.width()]),
             None => self.shadow_values(value),
@@ -265,8 +265,7 @@ impl Augmenter<'_, '_> {
         let at = self.session.facts.place(self.id, ptr, align);
         let objects = &self.session.facts.objects;
         let width = len.unwrap_or(i64::MAX as u64);
-        let mut cells = objects.cells(object).iter();
-        if cells.any(|c| objects.is_unseen(c.content) && at.overlaps(width, &c.at.into(), c.width)) {
+        if objects.touched(object, &at, width).any(|c| objects.is_unseen(c.content)) {
             return Err(Error::unknown_type(
                 "a constant enum is moved to where enums are moved without a look at their variant",
             )

@@ -171,8 +171,7 @@ impl Selection {
             Some(Constant::F64(bits)) => !f64::from_bits(*bits).is_nan(),
             _ => false,
         };
-        let mut b = Builder::new(func, self.block);
-        b.loc = self.loc;
+        let mut b = Builder::new(func, self.block).with_loc(self.loc);
         let mut carried = self.result;
         let last = match self.choice {
             Choice::If(condition) => b.select(condition, number, place),

@@ -165,8 +165,6 @@ impl Pass<'_> {
             (_, Type::Ptr) => CastOp::IntToPtr,
             _ => CastOp::Bitcast,
         };
-        let mut b = Builder::new(self.func, self.block);
-        b.loc = loc;
-        b.cast(op, value, ty)
+        Builder::new(self.func, self.block).with_loc(loc).cast(op, value, ty)
     }
 }

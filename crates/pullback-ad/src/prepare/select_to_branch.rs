@@ -202,10 +202,8 @@ fn split(
         Builder::new(func, arm).jump(join, chosen);
     }
     let loc = func.inst(group.selects[0]).loc;
-    let mut b = Builder::new(func, block);
-    b.loc = loc;
     let [then, otherwise] = arms.map(|arm| BlockCall::new(arm, vec![]));
-    b.branch(group.cond, then, otherwise);
+    Builder::new(func, block).with_loc(loc).branch(group.cond, then, otherwise);
     for select in &group.selects {
         let result = func.result(*select);
         let param = func.add_param(join, func.ty(result).clone());

@@ -159,10 +159,8 @@ impl<'e, 'a> Writer<'e, 'a> {
         }
         // The result is a part of what the new call returns.
         let (op, loc) = (self.aug.func.inst(inst).op.clone(), self.aug.func.inst(inst).loc);
-        let mut b = self.build();
-        b.loc = loc;
         let ret = ret.expect("there are cotangents");
-        let all = b.value(op, ret.clone());
+        let all = self.build().with_loc(loc).value(op, ret.clone());
         let own = usize::from(self.aug.func.inst(inst).result.is_some());
         if own == 1 {
             self.aug.func.inst_mut(inst).op = Op::ExtractValue(all, 0);

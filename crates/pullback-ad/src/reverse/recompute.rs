@@ -54,9 +54,7 @@ impl Sweeps<'_, '_> {
                 let inst = self.aug.func.def_inst(value).expect("its parts are there");
                 let data = self.aug.func.inst(inst).clone();
                 let op = data.op.map_operands(|operand| self.part(operand, level));
-                let mut b = self.build();
-                (b.flags, b.loc) = (data.flags, data.loc);
-                b.value(op, ty)
+                self.build().with(data.flags, data.loc).value(op, ty)
             }
             Source::Counter(affine) => {
                 let i = self.counter(affine.id);
