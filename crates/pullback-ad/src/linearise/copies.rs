@@ -7,7 +7,7 @@ use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
-use pullback_ir::{Builder, Inst, InstData, IntPred, Type, Value};
+use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
@@ -62,14 +62,8 @@ impl Augmenter<'_, '_> {
     }
 
     /// A copy in reverse mode, lane by lane: floats are the reverse sweep's, pointers have shadows.
-    pub(super) fn copy(
-        &mut self,
-        data: &InstData,
-        (dst, src): (Value, Value),
-        len: Value,
-        may_overlap: bool,
-        align: (u64, u64),
-    ) -> Result<()> {
+    pub(super) fn copy(&mut self, data: &InstData) -> Result<()> {
+        let Op::Copy { dst, src, len, may_overlap, align } = data.op else { unreachable!("this is a copy") };
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());

@@ -54,7 +54,7 @@ impl Augmenter<'_, '_> {
     }
 
     /// Whether active floats lie at a place.
-    fn is_over_floats(&self, object: ObjId, ptr: Value, align: u64, ty: &Type) -> bool {
+    pub(super) fn is_over_floats(&self, object: ObjId, ptr: Value, align: u64, ty: &Type) -> bool {
         let at = self.session.facts.place(self.id, ptr, align);
         self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size())
     }
@@ -110,12 +110,12 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn mirror_copy(&mut self, data: &InstData, dst: Value, src: Value, len: Value) -> Result<()> {
+    pub(super) fn mirror_copy(&mut self, data: &InstData) -> Result<()> {
+        let Op::Copy { dst, src, len, may_overlap, align } = data.op else { unreachable!("this is a copy") };
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());
         }
-        let Op::Copy { align, may_overlap, .. } = data.op else { unreachable!("this is a copy") };
         let known_len = self.old.as_int(len).map(|n| n as u64);
         let object = self.object(dst).expect("a pointer with a shadow has an object");
         let new_len = self.get(len);
@@ -191,14 +191,8 @@ impl Augmenter<'_, '_> {
         copied
     }
 
-    pub(super) fn mirror_fill(
-        &mut self,
-        data: &InstData,
-        dst: Value,
-        byte: Value,
-        len: Value,
-        align: u64,
-    ) -> Result<()> {
+    pub(super) fn mirror_fill(&mut self, data: &InstData) -> Result<()> {
+        let Op::Fill { dst, byte, len, align } = data.op else { unreachable!("this is a fill") };
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());

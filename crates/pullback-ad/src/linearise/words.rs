@@ -13,18 +13,14 @@ use std::collections::BTreeSet;
 
 impl Augmenter<'_, '_> {
     /// A word comes with its shadow: in the forward sweep zero, unless it is a pointer.
-    pub(super) fn load_word(
-        &mut self,
-        data: &InstData,
-        inst: Inst,
-        ptr: Value,
-        old_result: Value,
-        result: Value,
-    ) -> Result<()> {
+    pub(super) fn load_word(&mut self, data: &InstData, inst: Inst) -> Result<()> {
+        let (Op::Load { ptr, align }, Some(old_result)) = (&data.op, data.result) else {
+            unreachable!("this is a load")
+        };
+        let (ptr, align, result) = (*ptr, *align, self.func.result(inst));
         if !self.has_shadow(ptr) {
             return Ok(());
         }
-        let Op::Load { align, .. } = data.op else { unreachable!("this is a load") };
         let mixed = self.is_pointer_or_cotangent(ptr, align);
         if mixed {
             self.own_memory(ptr)?;
@@ -93,22 +89,16 @@ impl Augmenter<'_, '_> {
     }
 
     /// A value is stored where floats lie at one time and pointers at another.
-    pub(super) fn store_word(
-        &mut self,
-        data: &InstData,
-        inst: Inst,
-        ptr: Value,
-        value: Value,
-        ty: &Type,
-    ) -> Result<()> {
+    pub(super) fn store_word(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value) -> Result<()> {
         self.own_memory(ptr)?;
+        let ty = self.old.ty(value).clone();
         if ty.size() != 8 || matches!(ty, Type::Struct(_)) {
             return Err(Error::unknown_type(
                 "part of an enum's payload is written that overlaps a float and a pointer",
             ));
         }
         let is_word = self.session.is_word(self.id, value);
-        let pointer = *ty == Type::Ptr && self.has_shadow(value);
+        let pointer = ty == Type::Ptr && self.has_shadow(value);
         let stored = if pointer || is_word { self.shadow_values(value)? } else { vec![self.func.i64(0); self.width()] };
         let active = self.active(value);
         for (direction, place) in self.shadow(ptr)?.into_iter().enumerate() {

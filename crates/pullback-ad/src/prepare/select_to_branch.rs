@@ -147,14 +147,8 @@ impl Users {
 }
 
 /// The instructions of `block` that are used by one arm of these selections only.
-fn only_for(
-    func: &Function,
-    block: Block,
-    Users { uses, home }: &Users,
-    selects: &[Inst],
-    arm: usize,
-) -> HashSet<Inst> {
-    let mut set = HashSet::new();
+fn only_for(func: &Function, block: Block, users: &Users, selects: &[Inst], arm: usize) -> HashSet<Inst> {
+    let (Users { uses, home }, mut set) = (users, HashSet::new());
     for inst in func.block(block).insts.iter().rev() {
         let data = func.inst(*inst);
         let Some(result) = data.result.filter(|_| data.op.is_pure() && !selects.contains(inst)) else { continue };

@@ -18,12 +18,8 @@ impl Sweeps<'_, '_> {
                 work.pop();
                 continue;
             }
-            let parts = self
-                .plan
-                .source(key)
-                .parts(&self.aug.func, key.0)
-                .into_iter()
-                .map(|part| self.plan.key(&self.loops, part, key.1));
+            let parts = self.plan.source(key).parts(&self.aug.func, key.0).into_iter();
+            let parts = parts.map(|part| self.plan.key(&self.loops, part, key.1));
             let missing: Vec<Key> = parts.filter(|part| !self.cursor.cache.contains_key(part)).collect();
             if missing.is_empty() {
                 let made = self.make(key);
