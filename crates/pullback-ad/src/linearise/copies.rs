@@ -61,7 +61,7 @@ impl Augmenter<'_, '_> {
         })
     }
 
-    /// A copy in reverse mode, lane by lane: floats are the reverse sweep's, pointers have shadows.
+    /// A copy. In reverse mode shadows are copied lane by lane: floats are the reverse sweep's, pointers have shadows.
     pub(super) fn copy(&mut self, data: &InstData) -> Result<()> {
         let Op::Copy { dst, src, len, may_overlap, align } = data.op else { unreachable!("this is a copy") };
         let inst = self.copy_instruction(data);
@@ -73,6 +73,10 @@ impl Augmenter<'_, '_> {
         let len = self.get(len);
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
+        let region = Region { inst, old_dst: dst, old_src: src, to: &to, from: from.as_deref(), len, known_len };
+        if self.out.tape.is_none() {
+            return self.mirror_copy(data, object, &region);
+        }
         let mut lanes = self.lanes(object, dst, align.0, known_len)?;
         self.check_variants(object, src, &lanes, known_len)?;
         if from.is_some() && self.holds_inert(src) {
@@ -82,7 +86,6 @@ impl Augmenter<'_, '_> {
                 self.zero_tangents(inst, to.clone(), len, inert);
             }
         }
-        let region = Region { inst, old_dst: dst, old_src: src, to: &to, from: from.as_deref(), len, known_len };
         if from.is_some() && may_overlap && self.lanes_meet(&region, align, &lanes) {
             let between = self.memory_between(len);
             self.copy_lanes(data, &Region { to: &between, ..region }, &lanes)?;

@@ -28,7 +28,6 @@ impl Augmenter<'_, '_> {
             Op::Load { ptr, align } => self.load(data, ptr, align),
             Op::Store { ptr, value, align } if mirrors => self.mirror_store(data, ptr, value, align),
             Op::Store { ptr, value, align } => self.store(data, ptr, value, align),
-            Op::Copy { .. } if mirrors => self.mirror_copy(data),
             Op::Copy { .. } => self.copy(data),
             Op::Fill { .. } if mirrors => self.mirror_fill(data),
             Op::Fill { dst, len, align, .. } => self.fill(data, dst, len, align),
