@@ -97,13 +97,6 @@ pub fn linearise(
     })
 }
 
-/// How a derivative is attempted.
-#[derive(Clone, Copy)]
-struct How {
-    on_panic: OnPanic,
-    accesses: Accesses,
-}
-
 /// What becomes of loads and stores by way of selected pointers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Accesses {
@@ -136,7 +129,7 @@ fn attempts<T>(
         let mut result = Ok(None);
         for on_panic in ways {
             module.truncate_functions(functions);
-            let prepared = prepare(module, primal, request, name, How { on_panic: *on_panic, accesses });
+            let prepared = prepare(module, primal, request, name, *on_panic, accesses);
             result = prepared
                 .and_then(|prepared| prepared.map(|prepared| with_session(module, &prepared, name, &then)).transpose());
             match &result {
@@ -181,7 +174,8 @@ fn prepare(
     primal: FuncId,
     request: &Request,
     name: &str,
-    How { on_panic, accesses }: How,
+    on_panic: OnPanic,
+    accesses: Accesses,
 ) -> Result<Option<Prepared>> {
     let copies = working_copies(module, primal, request, on_panic, name);
     let primal = copies[&primal];
@@ -195,15 +189,19 @@ fn prepare(
     }
     let request = Request { rules, ..request.clone() };
     let all: Vec<FuncId> = copies.values().copied().collect();
-    if accesses == Accesses::Separate && !each(module, &all, access_to_branch::access_to_branch) {
-        return Ok(None);
+    if accesses == Accesses::Separate {
+        let mut changed = false;
+        each(module, &all, |func| changed |= access_to_branch::access_to_branch(func));
+        if !changed {
+            return Ok(None);
+        }
     }
-    each(module, &all, changing(select_to_branch::select_to_branch));
+    each(module, &all, select_to_branch::select_to_branch);
     if request.mode == Mode::Reverse {
-        each(module, &all, changing(carried_selection::carried_selection));
+        each(module, &all, carried_selection::carried_selection);
     }
-    each(module, &all, changing(unpack::unpack));
-    each(module, &all, changing(rejoin::rejoin));
+    each(module, &all, unpack::unpack);
+    each(module, &all, rejoin::rejoin);
 
     let analyse = |module: &Module| flow::analyse(module, primal, &request, on_panic);
     let mut facts = analyse(module);
@@ -233,25 +231,15 @@ fn prepare(
     Ok(Some(Prepared { primal, request, facts, originals }))
 }
 
-/// A pass of which it does not matter whether it changes anything.
-fn changing(pass: impl Fn(&mut Function)) -> impl Fn(&mut Function) -> bool {
-    move |func| {
-        pass(func);
-        true
-    }
-}
-
-/// Run a pass over these functions; whether it has changed one.
-fn each(module: &mut Module, functions: &[FuncId], pass: impl Fn(&mut Function) -> bool) -> bool {
-    let mut changed = false;
+/// Run a pass over these functions.
+fn each(module: &mut Module, functions: &[FuncId], mut pass: impl FnMut(&mut Function)) {
     for id in functions {
-        changed |= pass(module.func_mut(*id));
+        pass(module.func_mut(*id));
         verify(module, *id);
     }
-    changed
 }
 
-/// The same for a pass that knows what memory holds.
+/// The same for a pass that knows what memory holds; whether it has changed anything.
 fn each_with(module: &mut Module, facts: &Facts, pass: impl Fn(&mut Function, FuncId, &Facts) -> bool) -> bool {
     let mut changed = false;
     for id in &facts.functions {
@@ -280,11 +268,7 @@ fn verify_linear(session: &Session, aug: &Augmented) {
 
 /// Whether an inner derivative puts shadows aside in case of a panic. Their own shadows would not be put back.
 fn puts_aside(module: &Module, functions: &[FuncId]) -> bool {
-    let calls = functions.iter().flat_map(|id| {
-        let func = module.func(*id);
-        func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| &func.inst(*inst).op)
-    });
-    calls.into_iter().any(|op| match op {
+    functions.iter().flat_map(|id| module.func(*id).ops()).any(|op| match op {
         Op::Call(Callee::Direct(callee), ..) => module.func(*callee).name == SAVE_SHADOWS,
         _ => false,
     })

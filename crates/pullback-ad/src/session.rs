@@ -141,9 +141,9 @@ impl<'a> Session<'a> {
         self.active.is_word(self.facts, func, self.module.func(func).ty(value), value)
     }
 
-    /// Whether a value travels with a shadow value for each direction: a pointer with its shadows, a word with its shadow
-    /// words, in forward mode a float with its tangents. The shadow value of an aggregate holds the shadow values of its
-    /// fields.
+    /// Whether a value travels with a shadow value for each direction: a pointer with its shadows, a word with its
+    /// shadow words, in forward mode a float with its tangents. The shadow value of an aggregate holds the shadow
+    /// values of its fields.
     pub fn has_shadow_values(&self, func: FuncId, value: Value) -> bool {
         let tangent = self.request.mode == Mode::Forward && self.active.is_active(func, value);
         match self.module.func(func).ty(value) {
@@ -244,8 +244,7 @@ pub fn tape_users(module: &Module, functions: &[FuncId]) -> HashSet<FuncId> {
     loop {
         let uses = |id: &FuncId| {
             let func = module.func(*id);
-            let mut ops = func.blocks().flat_map(|b| &func.block(b).insts).map(|inst| &func.inst(*inst).op);
-            ops.any(|op| match op {
+            func.ops().any(|op| match op {
                 Op::Call(Callee::Direct(callee), ..) if users.contains(callee) => true,
                 op => TapeUse::of(module, func, op).is_some(),
             })

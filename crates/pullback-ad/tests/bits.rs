@@ -133,7 +133,8 @@ b0:
 }";
     let text = calling(
         halves,
-        "  v2 = call @bits(v0)\n  v3 = lshr v2, 32:i64\n  v4 = trunc i32 v3\n  v5 = bitcast f32 v4\n  v50 = fpext f64 v5",
+        "  v2 = call @bits(v0)\n  v3 = lshr v2, 32:i64\n  v4 = trunc i32 v3\n  v5 = bitcast f32 v4\n  \
+         v50 = fpext f64 v5",
     );
     assert_error(Given::Floats, &text);
     // By way of another function.
@@ -193,7 +194,8 @@ const TRICKS: [&str; 15] = [
     "v6 = intrinsic i64 \"llvm.umax.i64\"(v5, 7:i64)",
     "v8 = insert undef {i64, i64}, v5, 0\n  v9 = insert v8, 1:i64, 1\n  v6 = extract v9, 0",
     "v8 = add v5, 1:i64\n  v6 = call @same(v8)",
-    "v8 = intrinsic i64 \"llvm.bswap.i64\"(v5)\n  store v15, v8\n  v9 = load i64 v15\n  v6 = intrinsic i64 \"llvm.bswap.i64\"(v9)",
+    "v8 = intrinsic i64 \"llvm.bswap.i64\"(v5)\n  store v15, v8\n  v9 = load i64 v15\n  \
+     v6 = intrinsic i64 \"llvm.bswap.i64\"(v9)",
 ];
 
 #[test]

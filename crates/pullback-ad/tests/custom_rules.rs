@@ -227,7 +227,8 @@ b0:
     assert!(text.contains("call @cube(") && !text.contains("@cube.augmented"), "{text}");
 }
 
-/// `sum(x: &[f64; 2])`, by reference: the place holds a pointer. The pullback borrows `x`, and gives `100·x` so that it is seen.
+/// `sum(x: &[f64; 2])`, by reference: the place holds a pointer. The pullback borrows `x`, and gives `100·x` so
+/// that it is seen.
 const SQUARES: &str = "
 fn @squares(v0: ptr, v1: ptr) {
 b0:

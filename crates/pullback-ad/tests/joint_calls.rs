@@ -329,7 +329,8 @@ impl Writer {
 
     /// An entry that does more than to call `@g`.
     fn entry(seed: u64) -> String {
-        let start = "fn @f(v900: ptr, v901: ptr, v902: ptr) {\nb0:\n  v2 = load ptr v900\n  v0 = load i64 v901\n  v1 = load f64 v2\n";
+        let start = "fn @f(v900: ptr, v901: ptr, v902: ptr) {\nb0:\n  v2 = load ptr v900\n  v0 = load i64 v901\n  \
+                     v1 = load f64 v2\n";
         let mut this = Writer::new(seed + 77, start.to_owned(), "g");
         this.may_return = false;
         this.statements();

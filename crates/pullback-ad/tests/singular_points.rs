@@ -197,8 +197,8 @@ fn derivatives_are_as_the_cases_say() {
     }
 }
 
-/// The partials are zero because something else was chosen, or because the formula has a case for it: infinite tangents and cotangents
-/// do not count.
+/// The partials are zero because something else was chosen, or because the formula has a case for it: infinite tangents
+/// and cotangents do not count.
 #[test]
 fn what_is_not_taken_is_not_multiplied() {
     let inf = f64::INFINITY;

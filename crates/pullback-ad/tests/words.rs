@@ -145,7 +145,8 @@ fn an_overlapping_copy_of_known_length() {
 fn words_of_every_type() {
     for ty in ["i64", "f64", "ptr"] {
         let moves = format!(
-            "v20 = load {ty} v12\n v21 = load {ty} v14\n store v11, 1:i64\n store v15, v21\n store v16, 0:i64\n store v17, v20"
+            "v20 = load {ty} v12\n v21 = load {ty} v14\n store v11, 1:i64\n store v15, v21\n store v16, 0:i64\n \
+             store v17, v20"
         );
         check(&moves, &[3.0, 10.0]);
     }
@@ -275,8 +276,8 @@ b0:
     }
 }
 
-/// `v7` is a pointer to `3x`, as an `f32`; `v8` is the place of an enum's payload that holds it, after `first`, and so is `v11`. There is an `f32`
-/// in the payload in another variant. What `then` leaves in `v40` is returned.
+/// `v7` is a pointer to `3x`, as an `f32`; `v8` is the place of an enum's payload that holds it, after `first`, and so
+/// is `v11`. There is an `f32` in the payload in another variant. What `then` leaves in `v40` is returned.
 fn with_narrow_payloads(first: &str, then: &str) -> String {
     format!(
         "

@@ -25,6 +25,16 @@ impl<'f> Builder<'f> {
         Builder { func, block, flags: Flags::NONE, loc: None }
     }
 
+    /// The same, with these facts and this source location put on the next instructions.
+    pub fn with(self, flags: Flags, loc: Option<SourceLoc>) -> Self {
+        Builder { flags, loc, ..self }
+    }
+
+    /// The same, with this source location put on the next instructions.
+    pub fn with_loc(self, loc: Option<SourceLoc>) -> Self {
+        Builder { loc, ..self }
+    }
+
     /// Go on at the end of another block.
     pub fn at(&mut self, block: Block) -> &mut Self {
         self.block = block;

@@ -107,6 +107,11 @@ impl Cfg {
         self.returns[block]
     }
 
+    /// The blocks that [can return](Self::can_return), in reverse postorder.
+    pub fn live(&self) -> impl Iterator<Item = Block> + '_ {
+        self.order.iter().copied().filter(|block| self.returns[*block])
+    }
+
     /// The blocks that may run after `block`; itself among them only if it is in a loop.
     pub fn reachable_from(&self, block: Block) -> HashSet<Block> {
         let (mut seen, mut work) = (HashSet::new(), self.successors(block).to_vec());

@@ -1,7 +1,8 @@
 //! Functions: values, blocks and instructions, and the edits passes make to them.
 
+use crate::cfg::Edge;
 use crate::entities::{Block, FuncId, GlobalId, Inst, OpaqueId, SourceLoc, Value};
-use crate::inst::{Flags, Op, Terminator};
+use crate::inst::{BlockCall, Flags, Op, Terminator};
 use crate::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -280,6 +281,11 @@ impl Function {
         self.blocks().flat_map(|block| self.block(block).insts.iter().copied())
     }
 
+    /// The instructions of these blocks, in order.
+    pub fn insts_in<'a>(&'a self, blocks: &'a [Block]) -> impl Iterator<Item = &'a InstData> {
+        blocks.iter().flat_map(|block| &self.block(*block).insts).map(|inst| self.inst(*inst))
+    }
+
     /// What the instructions of all blocks do, in layout order.
     pub fn ops(&self) -> impl Iterator<Item = &Op> {
         self.insts().map(|inst| &self.inst(inst).op)
@@ -314,6 +320,11 @@ impl Function {
     /// Keep only these blocks in the function; the layout order stays.
     pub fn retain_blocks(&mut self, keep: impl Fn(Block) -> bool) {
         self.order.retain(|b| keep(*b));
+    }
+
+    /// Let an edge lead elsewhere; where it led.
+    pub fn redirect(&mut self, edge: Edge, to: BlockCall) -> BlockCall {
+        std::mem::replace(self.block_mut(edge.from).term.targets_mut()[edge.index], to)
     }
 
     /// Append a parameter to a block.

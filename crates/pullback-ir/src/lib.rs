@@ -57,7 +57,7 @@ pub use function::{
     AliasClass, BlockData, Constant, FuncAttrs, Function, InstData, MemoryEffects, ValueData, ValueDef,
 };
 pub use inst::{BinOp, BlockCall, Callee, CastOp, Cleanup, Flags, FloatPred, IntPred, Op, OpaqueOp, Terminator};
-pub use loops::{Irreducible, Loops};
+pub use loops::{ControlFlow, Irreducible, Loops};
 pub use math::MathFn;
 pub use module::{Global, Location, Module};
 pub use table::Table;

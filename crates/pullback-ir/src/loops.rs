@@ -59,6 +59,27 @@ pub struct Loops {
     innermost: Table<Block, Option<Loop>>,
 }
 
+/// The order, the dominators and the loops of one function.
+#[derive(Clone, Debug)]
+pub struct ControlFlow {
+    /// Its blocks.
+    pub cfg: Cfg,
+    /// Which comes before which.
+    pub doms: Dominators,
+    /// Its loops.
+    pub loops: Loops,
+}
+
+impl ControlFlow {
+    /// Those of `func`, or an edge that shows that its control flow is irreducible.
+    pub fn new(func: &Function) -> Result<Self, Irreducible> {
+        let cfg = Cfg::new(func);
+        let doms = Dominators::new(&cfg);
+        let loops = Loops::new(func, &cfg, &doms)?;
+        Ok(ControlFlow { cfg, doms, loops })
+    }
+}
+
 impl Loops {
     /// The loops of `func`, or an edge that shows that its control flow is irreducible.
     pub fn new(func: &Function, cfg: &Cfg, doms: &Dominators) -> Result<Self, Irreducible> {

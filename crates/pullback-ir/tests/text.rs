@@ -38,8 +38,8 @@ fn floats_survive_exactly() {
 
 #[test]
 fn a_block_may_use_what_stands_below() {
-    let text = "fn @f(v0: f64) -> f64 {\nb0:\n  jump b2\nb1:\n  v2 = fmul v1, v0\n  return v2\nb2:\n  v1 = fadd v0, v0\n  \
-                jump b1\n}\n";
+    let text = "fn @f(v0: f64) -> f64 {\nb0:\n  jump b2\nb1:\n  v2 = fmul v1, v0\n  return v2\nb2:\n  \
+                v1 = fadd v0, v0\n  jump b1\n}\n";
     assert_eq!(parse_module(text).unwrap().to_string(), text);
 }
 
@@ -52,8 +52,8 @@ fn a_function_without_its_module_shows_numbers() {
 
 #[test]
 fn names_that_two_things_have_become_numbers() {
-    let text = "global @x 1 align 1\nglobal @x 2 align 1\nglobal @f 3 align 1\nfn @f(v0: ptr) {\nb0:\n  store v0, @x\n  \
-                store v0, g1\n  store v0, g2\n  store v0, @f\n  return\n}\n";
+    let text = "global @x 1 align 1\nglobal @x 2 align 1\nglobal @f 3 align 1\nfn @f(v0: ptr) {\nb0:\n  \
+                store v0, @x\n  store v0, g1\n  store v0, g2\n  store v0, @f\n  return\n}\n";
     assert_eq!(parse_module(text).unwrap().to_string(), text);
 }
 

@@ -141,7 +141,8 @@ impl Effects {
         for id in &facts.functions {
             search.function(*id);
         }
-        search.returned();
+        // What is returned may be written by the caller.
+        facts.returned(function).for_each(|object| search.object(object, None, Deed::HandsBack));
         Effects { changes: search.found, reason: Reason::Said }
     }
 
@@ -206,10 +207,7 @@ impl Search<'_> {
                     self.change(id, *ptr, *align, Some(width), deed);
                     self.left(id, func, *ptr, *value);
                 }
-                Op::Copy { dst, len, align, .. } => {
-                    self.change(id, *dst, align.0, func.as_int(*len).map(|n| n as u64), Deed::Replaces);
-                }
-                Op::Fill { dst, len, align, .. } => {
+                Op::Copy { dst, len, align: (align, _), .. } | Op::Fill { dst, len, align, .. } => {
                     self.change(id, *dst, *align, func.as_int(*len).map(|n| n as u64), Deed::Replaces);
                 }
                 Op::Dealloc { ptr, .. } => self.change(id, *ptr, 1, None, Deed::Replaces),
@@ -302,7 +300,10 @@ impl Search<'_> {
             // Numbers behind further pointers are of no interest.
             let steps = if deed == Deed::Counts { 0 } else { MOST_STEPS };
             for place in self.ways(root, object, &place, steps) {
-                self.note(Change { param, place, deed });
+                let change = Change { param, place, deed };
+                if !self.found.contains(&change) {
+                    self.found.push(change);
+                }
             }
         }
     }
@@ -325,18 +326,5 @@ impl Search<'_> {
             ways.extend(further.into_iter().map(|place| Place::Through(cell.at, Box::new(place))));
         }
         ways
-    }
-
-    fn note(&mut self, change: Change) {
-        if !self.found.contains(&change) {
-            self.found.push(change);
-        }
-    }
-
-    /// What is returned may be written by the caller.
-    fn returned(&mut self) {
-        for object in self.facts.returned(self.root) {
-            self.object(object, None, Deed::HandsBack);
-        }
     }
 }

@@ -7,6 +7,9 @@ use crate::analysis::points_to::facts::Slot;
 use pullback_ir::{Block, Callee, FuncId, Function, InstData, Module, Op, Terminator, Value};
 use std::collections::HashMap;
 
+/// The live blocks of some functions.
+pub(crate) type Live = [(FuncId, Vec<Block>)];
+
 /// How a value becomes another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
@@ -31,7 +34,7 @@ pub(crate) trait Follow {
 }
 
 /// Let an analysis follow the values of these live blocks, and into the functions of `group`.
-pub(crate) fn follow(module: &Module, group: &[FuncId], live: &[(FuncId, Vec<Block>)], analysis: &mut impl Follow) {
+pub(crate) fn follow(module: &Module, group: &[FuncId], live: &Live, analysis: &mut impl Follow) {
     loop {
         for (id, blocks) in live {
             let func = module.func(*id);

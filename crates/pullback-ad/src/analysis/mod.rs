@@ -9,6 +9,7 @@
 //! | `follow` | where do values go? |
 //! | [`effects`] | what does a function without derivative do to memory? |
 //! | [`owners`] | may owners that have no shadow come or go? |
+//! | [`renews`] | may values come to be in arguments where there were none? |
 //! | [`writes`] | which memory is written, and what does the derivative have to do about it? |
 
 pub mod activity;

@@ -1,17 +1,19 @@
 //! Whether a program may put values into what its arguments lead to, where there were none of their type.
 //!
-//! In forward mode a skipped field that may borrow is the shadow's own, in its place: there is no other value that could
-//! be put there. So the wrapper refuses arguments in which there may be such a field in a new place, by their types: in
-//! a `Vec`, which may grow, in an `Option`. A program that writes floats, and nothing else, to memory of its arguments
-//! leaves lengths, variants and pointers as they are. Each value is where it was then, and its types do not matter.
+//! In forward mode a skipped field that may borrow is the shadow's own, in its place: there is no other value that
+//! could be put there. So the wrapper refuses arguments in which there may be such a field in a new place, by their
+//! types: in a `Vec`, which may grow, in an `Option`. A program that writes floats, and nothing else, to memory of its
+//! arguments leaves lengths, variants and pointers as they are. Each value is where it was then, and its types do not
+//! matter.
 
+use crate::analysis::effects::may_do_anything;
 use crate::analysis::points_to::facts::Facts;
 use crate::request::Request;
 use crate::runtime::TapeUse;
-use pullback_ir::{Callee, FuncId, Function, MemoryEffects, Module, Op, Type, Value};
+use pullback_ir::{Callee, FuncId, Function, Module, Op, Type, Value};
 
-/// Whether anything but floats may be written to memory of arguments with shadows, be it memory without floats, which has
-/// no shadow. The place of the result is none of them.
+/// Whether anything but floats may be written to memory of arguments with shadows, be it memory without floats, which
+/// has no shadow. The place of the result is none of them.
 pub fn renews(module: &Module, facts: &Facts, request: &Request) -> bool {
     let has_shadow = |argument: &usize| {
         let is_result = argument + 1 == request.args.len();
@@ -24,23 +26,18 @@ pub fn renews(module: &Module, facts: &Facts, request: &Request) -> bool {
             origins.foreign || origins.args.iter().chain(&origins.inert).any(has_shadow)
         })
     };
-    let is_unseen = |callee: FuncId| {
-        let attrs = &module.func(callee).attrs;
-        request.rule(callee).is_some()
-            || !facts.functions.contains(&callee) && attrs.memory == MemoryEffects::Any && !attrs.noreturn
-    };
     let renews = |id: FuncId, func: &Function, op: &Op| match op {
         Op::Store { value, .. } if matches!(func.ty(*value), Type::F32 | Type::F64) => false,
-        Op::Call(Callee::Direct(callee), ..) => TapeUse::of(module, func, op).is_none() && is_unseen(*callee),
-        Op::Call(Callee::Indirect(_), ..) => true,
-        Op::Opaque(op) => op.writes && !matches!(&*op.name, "fence" | "llvm.trap"),
-        op => op.written_place().is_some_and(|at| of_arguments(id, at)),
+        op if let Some(at) = op.written_place() => of_arguments(id, at),
+        Op::Call(Callee::Direct(callee), ..) if request.rule(*callee).is_some() => true,
+        // What is atomic counts owners, and more.
+        Op::Opaque(op) if op.is_atomic() => op.writes && &*op.name != "fence",
+        op => may_do_anything(module, facts, op) && TapeUse::of(module, func, op).is_none(),
     };
     // Of clean-ups that stay as they are nothing is known.
     let leaves = |op: &Op| op.cleanup().is_some_and(|cleanup| !facts.functions.contains(&cleanup.func));
     facts.functions.iter().any(|id| {
         let func = module.func(*id);
-        let mut ops = func.blocks().flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op);
-        ops.any(|op| leaves(op) || renews(*id, func, op))
+        func.ops().any(|op| leaves(op) || renews(*id, func, op))
     })
 }

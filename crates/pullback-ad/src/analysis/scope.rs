@@ -10,7 +10,7 @@
 
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Callee, FuncId, Function, Module, Op, Table, Type, Value};
+use pullback_ir::{Block, Callee, FuncId, Function, InstData, Module, Op, Table, Type, Value};
 
 /// What a derivative does with the shadows of the primal's memory when the primal panics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -100,19 +100,16 @@ fn closure(module: &Module, mut found: Vec<FuncId>, on_panic: OnPanic) -> Vec<Fu
     while let Some(&id) = found.get(next) {
         next += 1;
         let func = module.func(id);
-        for block in Scope::new(module, func, &Cfg::new(func), on_panic).blocks {
-            for inst in &func.block(block).insts {
-                let op = &func.inst(*inst).op;
-                let callee = match (TapeUse::of(module, func, op), op) {
-                    (Some(TapeUse::Own(release)), _) => release,
-                    (_, Op::Call(Callee::Direct(callee), ..)) => Some(*callee),
-                    _ => None,
-                };
-                let cleanup = op.cleanup().filter(|_| on_panic == OnPanic::Free).map(|c| c.func);
-                for callee in callee.into_iter().chain(cleanup) {
-                    if is_known(module, callee) && !found.contains(&callee) {
-                        found.push(callee);
-                    }
+        for InstData { op, .. } in func.insts_in(&Scope::new(module, func, &Cfg::new(func), on_panic).blocks) {
+            let callee = match (TapeUse::of(module, func, op), op) {
+                (Some(TapeUse::Own(release)), _) => release,
+                (_, Op::Call(Callee::Direct(callee), ..)) => Some(*callee),
+                _ => None,
+            };
+            let cleanup = op.cleanup().filter(|_| on_panic == OnPanic::Free).map(|c| c.func);
+            for callee in callee.into_iter().chain(cleanup) {
+                if is_known(module, callee) && !found.contains(&callee) {
+                    found.push(callee);
                 }
             }
         }

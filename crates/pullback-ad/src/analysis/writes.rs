@@ -11,7 +11,7 @@ use crate::custom::Role;
 use crate::request::{Mode, Request};
 use crate::runtime::TapeUse;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Callee, CastOp, FuncId, MemoryEffects, Module, Op, Value};
+use pullback_ir::{BinOp, Block, Callee, CastOp, FuncId, MemoryEffects, Module, Op, Value};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -73,8 +73,7 @@ impl Writers<'_> {
             let func = self.module.func(*id);
             let takes_part = self.taking_part.contains(id);
             let object = |v: Value| self.facts.object(*id, v);
-            for inst in func.blocks().flat_map(|b| &func.block(b).insts) {
-                let op = &func.inst(*inst).op;
+            for op in func.ops() {
                 match op {
                     op if let Some(at) = op.written_place() => written.extend(object(at)),
                     // A function that takes no part gives memory back at once.
@@ -103,11 +102,11 @@ impl Writers<'_> {
                         }
                     }
                     Op::Call(Callee::Indirect(_), ..) | Op::Opaque(_) => {
-                        written.extend(
-                            self.facts.regions.shared().iter().filter(|_| !matches!(op, Op::Opaque(op) if !op.writes)),
-                        );
-                        written
-                            .extend(op.operands().into_iter().filter_map(object).flat_map(|o| reached(self.facts, o)));
+                        if !matches!(op, Op::Opaque(op) if !op.writes) {
+                            written.extend(self.facts.regions.shared());
+                        }
+                        let given = op.operands().into_iter().filter_map(object);
+                        written.extend(given.flat_map(|o| reached(self.facts, o)));
                     }
                     _ => {}
                 }
@@ -125,12 +124,10 @@ impl Writers<'_> {
     pub fn is_reproducible(&self) -> bool {
         self.facts.functions.iter().all(|id| {
             let func = self.module.func(*id);
-            let cfg = Cfg::new(func);
-            let live = func.blocks().filter(|block| cfg.can_return(*block));
-            let mut insts = live.flat_map(|block| &func.block(block).insts).map(|inst| &func.inst(*inst).op);
+            let live: Vec<Block> = Cfg::new(func).live().collect();
             let is_own = |v: &Value| self.facts.object(*id, *v).is_some_and(|o| !self.facts.regions.is_shared(o));
             let is_address = |v: &Value| func.ty(*v).is_int() && self.facts.kinds(*id, *v).contains(Kinds::PTR);
-            insts.all(|op| match op {
+            func.insts_in(&live).map(|data| &data.op).all(|op| match op {
                 Op::Load { ptr, .. } | Op::Store { ptr, .. } | Op::Fill { dst: ptr, .. } => is_own(ptr),
                 Op::Copy { dst, src, .. } => is_own(dst) && is_own(src),
                 Op::Call(Callee::Direct(callee), ..) => {
@@ -172,8 +169,8 @@ impl Writers<'_> {
             let leads_on = |v: Value| {
                 self.active.has_shadow(self.facts, *id, v) || self.active.is_word(self.facts, *id, func.ty(v), v)
             };
-            func.blocks().flat_map(|b| &func.block(b).insts).any(|inst| {
-                let place = match &func.inst(*inst).op {
+            func.ops().any(|op| {
+                let place = match op {
                     Op::Store { ptr, value, .. } if leads_on(*value) => ptr,
                     Op::Copy { dst, .. } => dst,
                     _ => return false,

@@ -185,7 +185,9 @@ impl Augmenter<'_, '_> {
             };
             let new = self.add_params(entry, old, shadowed);
             if !self.form.is_callee() && !shadowed && self.session.request.is_result(i) && self.has_shadow(old) {
-                self.unwanted(i, old, new);
+                // The caller does not want its derivative: that goes to memory of our own, zero, and is dropped.
+                let shadows = self.zero_shadows(self.result_size(i), 16);
+                self.bind_shadows(old, new, shadows);
             }
             if self.is_active(old) {
                 self.out.linear.params.push(new);
@@ -224,12 +226,6 @@ impl Augmenter<'_, '_> {
         if let Some(shadows) = shadows {
             self.shadows.insert(scratch, shadows);
         }
-    }
-
-    /// The caller does not want this result's derivative: its shadow is memory of our own, zero, and is dropped.
-    fn unwanted(&mut self, arg: usize, old: Value, new: Value) {
-        let shadows = self.zero_shadows(self.result_size(arg), 16);
-        self.bind_shadows(old, new, shadows);
     }
 
     /// Memory of our own for each batch direction, zero at the start of the function.
@@ -321,10 +317,7 @@ impl Augmenter<'_, '_> {
 
     /// Copy an instruction as it is; its new result, if any.
     pub(crate) fn copy_instruction(&mut self, data: &InstData) -> Inst {
-        let op = data.op.clone();
-        let mut operands: Vec<Value> = op.operands().into_iter().map(|v| self.get(v)).collect();
-        operands.reverse();
-        let mut op = op.map_operands(|_| operands.pop().expect("as many operands as before"));
+        let mut op = data.op.clone().map_operands(|v| self.get(v));
         if let Op::Call(Callee::Direct(callee), ..) = &mut op {
             *callee = self.original(*callee);
         }
@@ -396,9 +389,7 @@ impl Augmenter<'_, '_> {
 
     /// Append an instruction that computes a shadow pointer.
     pub(crate) fn shadow_pointer(&mut self, data: &InstData, op: Op) -> Value {
-        let mut b = self.builder();
-        (b.flags, b.loc) = (data.flags, data.loc);
-        b.value(op, Type::Ptr)
+        self.builder().with(data.flags, data.loc).value(op, Type::Ptr)
     }
 
     fn terminator(&mut self, old_block: Block) -> Result<()> {

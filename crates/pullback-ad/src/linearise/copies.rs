@@ -7,7 +7,7 @@ use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
-use pullback_ir::{Builder, Inst, InstData, IntPred, Type, Value};
+use pullback_ir::{Builder, Inst, InstData, IntPred, Op, Type, Value};
 
 /// Regions up to this many bytes are copied lane by lane in line.
 const INLINE_BYTES: u64 = 128;
@@ -61,15 +61,9 @@ impl Augmenter<'_, '_> {
         })
     }
 
-    /// A copy in reverse mode, lane by lane: floats are the reverse sweep's, pointers have shadows.
-    pub(super) fn copy(
-        &mut self,
-        data: &InstData,
-        (dst, src): (Value, Value),
-        len: Value,
-        may_overlap: bool,
-        align: (u64, u64),
-    ) -> Result<()> {
+    /// A copy. In reverse mode shadows are copied lane by lane: floats are the reverse sweep's, pointers have shadows.
+    pub(super) fn copy(&mut self, data: &InstData) -> Result<()> {
+        let Op::Copy { dst, src, len, may_overlap, align } = data.op else { unreachable!("this is a copy") };
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());
@@ -79,6 +73,10 @@ impl Augmenter<'_, '_> {
         let len = self.get(len);
         let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
         let to = self.shadow(dst)?;
+        let region = Region { inst, old_dst: dst, old_src: src, to: &to, from: from.as_deref(), len, known_len };
+        if self.out.tape.is_none() {
+            return self.mirror_copy(data, object, &region);
+        }
         let mut lanes = self.lanes(object, dst, align.0, known_len)?;
         self.check_variants(object, src, &lanes, known_len)?;
         if from.is_some() && self.holds_inert(src) {
@@ -88,7 +86,6 @@ impl Augmenter<'_, '_> {
                 self.zero_tangents(inst, to.clone(), len, inert);
             }
         }
-        let region = Region { inst, old_dst: dst, old_src: src, to: &to, from: from.as_deref(), len, known_len };
         if from.is_some() && may_overlap && self.lanes_meet(&region, align, &lanes) {
             let between = self.memory_between(len);
             self.copy_lanes(data, &Region { to: &between, ..region }, &lanes)?;
@@ -188,8 +185,7 @@ impl Augmenter<'_, '_> {
                 let mut moves = Vec::new();
                 for at in places {
                     for (dst, src) in region.to.iter().zip(from) {
-                        let mut b = self.builder();
-                        b.loc = data.loc;
+                        let mut b = self.builder().with_loc(data.loc);
                         let (src, dst) = (b.offset(*src, at as i64), b.offset(*dst, at as i64));
                         let value = b.load(Type::Ptr, src);
                         let old = restore.then(|| b.load(Type::Ptr, dst));

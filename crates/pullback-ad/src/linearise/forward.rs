@@ -37,14 +37,12 @@ impl Augmenter<'_, '_> {
         Some(match linear {
             Linear::Sum(_, terms) => {
                 let terms: Vec<_> = terms.iter().map(|(v, c)| (tangent(self, *v), *c)).collect();
-                let mut b = self.builder();
-                (b.flags, b.loc) = (flags.fast_math(), loc);
+                let mut b = self.builder().with(flags.fast_math(), loc);
                 sum(&mut b, terms, strong)
             }
             Linear::Quotient { result, x, y, divisor } => {
                 let (x, y) = (x.map(|x| tangent(self, x)), y.map(|y| tangent(self, y)));
-                let mut b = self.builder();
-                (b.flags, b.loc) = (flags.fast_math(), loc);
+                let mut b = self.builder().with(flags.fast_math(), loc);
                 quotient(&mut b, *result, *divisor, (x, y), strong)?
             }
             Linear::Cast(_, op, from) => {
@@ -62,17 +60,13 @@ impl Augmenter<'_, '_> {
             }
             Linear::Load(_, shadow, _) => {
                 let Op::Load { align, .. } = op else { unreachable!("this is a load") };
-                let mut b = self.builder();
-                b.loc = loc;
-                b.value(Op::Load { ptr: shadow[direction], align }, ty?)
+                self.builder().with_loc(loc).value(Op::Load { ptr: shadow[direction], align }, ty?)
             }
             Linear::Store { value, ty, shadow } => {
                 let zero = self.func.zero(ty);
                 let value = value.map_or(zero, |v| tangent(self, v));
                 let Op::Store { align, .. } = op else { unreachable!("this is a store") };
-                let mut b = self.builder();
-                b.loc = loc;
-                b.push(Op::Store { ptr: shadow[direction], value, align }, None);
+                self.builder().with_loc(loc).push(Op::Store { ptr: shadow[direction], value, align }, None);
                 return None;
             }
             Linear::Copy { dst, len, floats, .. } => {

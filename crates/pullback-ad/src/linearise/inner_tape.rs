@@ -26,8 +26,7 @@ impl Augmenter<'_, '_> {
             TapeUse::Keep => self.lasting(data, args),
             TapeUse::Note => self.untouched(data),
             TapeUse::Push(_) | TapeUse::Pop(_) if self.out.tape.is_none() => self.push_or_pop_twice(data, tape),
-            TapeUse::Push(_) => self.push_addresses(data, args),
-            TapeUse::Pop(_) => self.pop_addresses(data, args),
+            TapeUse::Push(_) | TapeUse::Pop(_) => self.push_or_pop_addresses(data, args, tape),
         }
     }
 
@@ -90,11 +89,9 @@ impl Augmenter<'_, '_> {
             return known;
         }
         let mut func = Function::new(name, vec![Type::Ptr], None);
-        let entry = func.add_block();
-        func.set_entry(entry);
-        let record = func.add_param(entry, Type::Ptr);
+        let (entry, record) = func.add_entry();
         let mut b = Builder::new(&mut func, entry);
-        let args = read(&mut b, record, count);
+        let args = read(&mut b, record[0], count);
         b.call_void(forward, args);
         b.ret(None);
         self.session.module.add_function(func)
@@ -154,34 +151,25 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// Reverse mode.
-    fn push_addresses(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
-        let old = data.result.expect("a push has a result");
+    /// Reverse mode: a record of addresses is pushed on the inner tape, or popped.
+    fn push_or_pop_addresses(&mut self, data: &InstData, args: &[Value], tape: TapeUse) -> Result<()> {
+        let old = data.result.expect("a push or pop has a result");
         let outer = self.out.tape.expect("reverse mode has a tape");
         let count = self.addresses(old);
-        let made = self.kept(data, outer, args[1], count, false);
-        let record = self.record(data, args, count);
-        write(&mut self.builder(), record, &made);
-        self.bind_memory(old, made);
-        Ok(())
-    }
-
-    /// Reverse mode.
-    fn pop_addresses(&mut self, data: &InstData, args: &[Value]) -> Result<()> {
-        let old = data.result.expect("a pop has a result");
-        let count = self.addresses(old);
-        let record = self.record(data, args, count);
-        let made = read(&mut self.builder(), record, count);
-        self.bind_memory(old, made);
-        Ok(())
-    }
-
-    /// The push or pop of a record of addresses on the inner tape.
-    fn record(&mut self, data: &InstData, args: &[Value], count: usize) -> Value {
+        let pushed = matches!(tape, TapeUse::Push(_)).then(|| self.kept(data, outer, args[1], count, false));
         let Op::Call(callee, ..) = &data.op else { unreachable!("a use of a tape is a call") };
         let (tape, site) = (self.get(args[0]), self.get(args[2]));
         let bytes = self.func.i64(8 * count as i64);
-        self.shadow_pointer(data, Op::Call(*callee, vec![tape, bytes, site], None))
+        let record = self.shadow_pointer(data, Op::Call(*callee, vec![tape, bytes, site], None));
+        let made = match pushed {
+            Some(made) => {
+                write(&mut self.builder(), record, &made);
+                made
+            }
+            None => read(&mut self.builder(), record, count),
+        };
+        self.bind_memory(old, made);
+        Ok(())
     }
 
     /// Memory of the inner tape, and its shadows.

@@ -159,9 +159,7 @@ impl Beside {
     pub fn of(objects: &Objects, object: ObjId, at: &Offsets, width: Option<u64>) -> Beside {
         let number = |cell: &Cell| {
             let kinds = objects.kinds(cell.content);
-            kinds.has_float()
-                && kinds.contains(Kinds::INT)
-                && width.is_none_or(|width| at.overlaps(width, &cell.at.into(), cell.width))
+            kinds.has_float() && kinds.contains(Kinds::INT) && width.is_none_or(|width| cell.meets(at, width))
         };
         let callers = !objects.origins(object).args.is_empty();
         if callers && objects.cells(object).iter().any(number) { Beside::Numbers } else { Beside::Floats }

@@ -4,7 +4,7 @@
 //! In reverse mode the shadow of a float is a cotangent that belongs to the reverse sweep, so the forward sweep writes
 //! shadow pointers only. In forward mode a shadow mirrors its primal in everything but the floats.
 
-use crate::analysis::activity::{float_cells, holds_float};
+use crate::analysis::activity::holds_float;
 use crate::analysis::points_to::lanes::Lane;
 use crate::analysis::points_to::objects::{ObjId, Property};
 use crate::analysis::types::unseen::{has_floats_of_two_widths, is_part};
@@ -28,9 +28,8 @@ impl Augmenter<'_, '_> {
             Op::Load { ptr, align } => self.load(data, ptr, align),
             Op::Store { ptr, value, align } if mirrors => self.mirror_store(data, ptr, value, align),
             Op::Store { ptr, value, align } => self.store(data, ptr, value, align),
-            Op::Copy { dst, src, len, .. } if mirrors => self.mirror_copy(data, dst, src, len),
-            Op::Copy { dst, src, len, may_overlap, align } => self.copy(data, (dst, src), len, may_overlap, align),
-            Op::Fill { dst, byte, len, align } if mirrors => self.mirror_fill(data, dst, byte, len, align),
+            Op::Copy { .. } => self.copy(data),
+            Op::Fill { .. } if mirrors => self.mirror_fill(data),
             Op::Fill { dst, len, align, .. } => self.fill(data, dst, len, align),
             Op::Alloca { size, align } => self.alloca(data, size, align),
             Op::Alloc { size, align, func, .. } => self.alloc(data, size, align, func),
@@ -40,9 +39,7 @@ impl Augmenter<'_, '_> {
     }
 
     pub(super) fn push(&mut self, op: Op, ty: Option<Type>, data: &InstData) -> Inst {
-        let mut b = self.builder();
-        b.loc = data.loc;
-        b.push(op, ty)
+        self.builder().with_loc(data.loc).push(op, ty)
     }
 
     /// What may lie in the shadow of an old pointer: of so many bytes there, or anywhere in its object.
@@ -54,8 +51,7 @@ impl Augmenter<'_, '_> {
 
     /// What lies in each of these places.
     pub(super) fn load_each(&mut self, data: &InstData, places: &[Value], align: u64, ty: &Type) -> Vec<Value> {
-        let mut b = self.builder();
-        b.loc = data.loc;
+        let mut b = self.builder().with_loc(data.loc);
         places.iter().map(|place| b.value(Op::Load { ptr: *place, align }, ty.clone())).collect()
     }
 
@@ -73,13 +69,13 @@ impl Augmenter<'_, '_> {
             }
             self.bind_shadows(old_result, result, shadows);
         } else if self.session.is_word(self.id, old_result) && !self.is_plain_float(ptr, align) {
-            self.load_word(data, inst, ptr, old_result, result)?;
+            self.load_word(data, inst)?;
         } else if self.session.active.is_active(self.id, old_result) {
             let places = self.shadow(ptr)?;
             let beside = self.beside(ptr, Some(self.old.ty(old_result).size()));
             self.linear(inst, Linear::Load(result, places, beside));
         } else if self.is_mirrored_word(old_result) {
-            self.load_word(data, inst, ptr, old_result, result)?;
+            self.load_word(data, inst)?;
         }
         Ok(())
     }
@@ -97,7 +93,7 @@ impl Augmenter<'_, '_> {
             return Ok(());
         }
         if self.is_mixed(object, ptr, align, ty.size()) || ty == Type::Ptr && self.is_covered(object, ptr, align) {
-            return self.store_word(data, inst, ptr, value, &ty);
+            return self.store_word(data, inst, ptr, value);
         }
         let is_word = self.session.is_word(self.id, value);
         if is_word && !self.is_plain_float(ptr, align) {
@@ -123,8 +119,7 @@ impl Augmenter<'_, '_> {
         // An integer over floats: what is read back as a float is a constant. A part of one is no float any more, and
         // has no cotangent.
         let at = self.session.facts.place(self.id, ptr, align);
-        let over_floats =
-            self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size());
+        let over_floats = self.is_over_floats(object, ptr, align, &ty);
         if over_floats && !is_part(self.session.facts, self.id, ptr, align, ty.size()) {
             let len = self.func.i64(ty.size() as i64);
             let lanes = self.lanes(object, ptr, align, Some(ty.size()))?;

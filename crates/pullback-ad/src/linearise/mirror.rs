@@ -11,6 +11,7 @@ use crate::analysis::points_to::objects::{ObjId, Property};
 use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
+use crate::linearise::copies::Region;
 use pullback_ir::{Constant, InstData, IntPred, Op, Type, Value};
 
 /// In larger regions than this, skipped fields that lie side by side with others are not looked for.
@@ -54,7 +55,7 @@ impl Augmenter<'_, '_> {
     }
 
     /// Whether active floats lie at a place.
-    fn is_over_floats(&self, object: ObjId, ptr: Value, align: u64, ty: &Type) -> bool {
+    pub(super) fn is_over_floats(&self, object: ObjId, ptr: Value, align: u64, ty: &Type) -> bool {
         let at = self.session.facts.place(self.id, ptr, align);
         self.session.active.is_active_object(object) && float_cells(self.session.facts, object, &at, ty.size())
     }
@@ -74,8 +75,8 @@ impl Augmenter<'_, '_> {
             return Ok(vec![self.func.zero(&ty); self.width()]);
         }
         let at = self.session.facts.place(self.id, ptr, align);
-        let mut there = self.session.facts.objects.cells(object).iter();
-        let is_seen = there.any(|c| at.overlaps(ty.size(), &c.at.into(), c.width) && self.session.is_seen(c.content));
+        let mut there = self.session.facts.objects.touched(object, &at, ty.size());
+        let is_seen = there.any(|c| self.session.is_seen(c.content));
         match self.mirrored(value, is_seen) {
             Some(number) => Ok(vec![number; self.width()]),
             None => self.shadow_values(value),
@@ -110,17 +111,10 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn mirror_copy(&mut self, data: &InstData, dst: Value, src: Value, len: Value) -> Result<()> {
-        let inst = self.copy_instruction(data);
-        if !self.has_shadow(dst) {
-            return Ok(());
-        }
-        let Op::Copy { align, may_overlap, .. } = data.op else { unreachable!("this is a copy") };
-        let known_len = self.old.as_int(len).map(|n| n as u64);
-        let object = self.object(dst).expect("a pointer with a shadow has an object");
-        let new_len = self.get(len);
-        let from = if self.has_shadow(src) { Some(self.shadow(src)?) } else { None };
-        let to = self.shadow(dst)?;
+    /// The shadows of a copied region, as a whole.
+    pub(super) fn mirror_copy(&mut self, data: &InstData, object: ObjId, region: &Region) -> Result<()> {
+        let Op::Copy { dst, src, may_overlap, align, .. } = data.op else { unreachable!("this is a copy") };
+        let Region { inst, to, from, len, known_len, .. } = *region;
         // As of a store. Where more than skipped fields is moved, they are moved along: no caller reads them.
         if known_len.is_some_and(|len| self.live_bytes(object, dst, align.0, len).is_empty()) {
             return Ok(());
@@ -132,17 +126,15 @@ impl Augmenter<'_, '_> {
         let guarded = known_len.is_none() && self.may_lack_shadow(src);
         let whole = self.get(src);
         for (direction, dst) in to.iter().enumerate() {
-            let (src, len) = match &from {
-                Some(from) if guarded => {
-                    (from[direction], self.fill_without_shadow(data, *dst, from[direction], new_len))
-                }
-                Some(from) => (from[direction], new_len),
-                None => (whole, new_len),
+            let (src, len) = match from {
+                Some(from) if guarded => (from[direction], self.fill_without_shadow(data, *dst, from[direction], len)),
+                Some(from) => (from[direction], len),
+                None => (whole, len),
             };
             self.push(Op::Copy { dst: *dst, src, len, may_overlap, align }, None, data);
         }
         if !constant.is_empty() {
-            self.zero_tangents(inst, to, new_len, constant);
+            self.zero_tangents(inst, to.to_vec(), len, constant);
         }
         Ok(())
     }
@@ -191,14 +183,8 @@ impl Augmenter<'_, '_> {
         copied
     }
 
-    pub(super) fn mirror_fill(
-        &mut self,
-        data: &InstData,
-        dst: Value,
-        byte: Value,
-        len: Value,
-        align: u64,
-    ) -> Result<()> {
+    pub(super) fn mirror_fill(&mut self, data: &InstData) -> Result<()> {
+        let Op::Fill { dst, byte, len, align } = data.op else { unreachable!("this is a fill") };
         let inst = self.copy_instruction(data);
         if !self.has_shadow(dst) {
             return Ok(());
@@ -265,8 +251,7 @@ impl Augmenter<'_, '_> {
         let at = self.session.facts.place(self.id, ptr, align);
         let objects = &self.session.facts.objects;
         let width = len.unwrap_or(i64::MAX as u64);
-        let mut cells = objects.cells(object).iter();
-        if cells.any(|c| objects.is_unseen(c.content) && at.overlaps(width, &c.at.into(), c.width)) {
+        if objects.touched(object, &at, width).any(|c| objects.is_unseen(c.content)) {
             return Err(Error::unknown_type(
                 "a constant enum is moved to where enums are moved without a look at their variant",
             )

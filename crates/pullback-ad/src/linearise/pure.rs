@@ -94,8 +94,7 @@ impl Augmenter<'_, '_> {
     fn remainder(&mut self, data: &InstData, result: Value, x: Value, y: Value) -> Linear {
         let (dx, dy) = (self.active(x), self.active(y));
         let (x, y) = (self.get(x), self.get(y));
-        let mut build = self.builder();
-        build.loc = data.loc;
+        let mut build = self.builder().with_loc(data.loc);
         let multiple = build.bin(BinOp::FSub, x, result);
         let quotient = build.bin(BinOp::FDiv, multiple, y);
         let whole = build.math(MathFn::Rint, vec![quotient]);
@@ -108,8 +107,7 @@ impl Augmenter<'_, '_> {
         let tangents: Vec<Option<Value>> = args.iter().map(|a| self.active(*a)).collect();
         let is_constant = self.old.as_const(args[0]).is_some();
         let args: Vec<Value> = args.iter().map(|a| self.get(*a)).collect();
-        let mut build = self.builder();
-        (build.flags, build.loc) = (data.flags.fast_math(), data.loc);
+        let mut build = self.builder().with(data.flags.fast_math(), data.loc);
         let rule = rule(function);
         match rule.choice {
             Some(first) => {

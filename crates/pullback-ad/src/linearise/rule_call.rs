@@ -203,11 +203,8 @@ impl Augmenter<'_, '_> {
         }
         let tape = self.out.tape.expect("reverse mode has a tape");
         let memory = self.storage(reverse.closure);
-        let inst = self.call_rule(
-            data,
-            reverse.augmented,
-            [tape, memory].into_iter().chain(places.iter().copied()).collect(),
-        )?;
+        let args = [tape, memory].into_iter().chain(places.iter().copied()).collect();
+        let inst = self.call_rule(data, reverse.augmented, args)?;
         let closure = self.keep(reverse.closure, memory);
         if let Some(written) = self.written_by(rule, old) {
             self.out.writes.insert(inst, written);
@@ -281,8 +278,8 @@ impl Augmenter<'_, '_> {
             }
             _ => {
                 let (size, align) = (self.func.i64(storage.size as i64), self.func.i64(storage.align as i64));
-                let (tape, alloc) =
-                    (self.out.tape.expect("reverse mode has a tape"), self.session.runtime.shadow_alloc);
+                let tape = self.out.tape.expect("reverse mode has a tape");
+                let alloc = self.session.runtime.shadow_alloc;
                 self.builder().call(alloc, vec![tape, size, align], Type::Ptr)
             }
         }

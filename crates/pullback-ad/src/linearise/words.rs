@@ -2,7 +2,7 @@
 
 use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::lanes::Lane;
-use crate::analysis::points_to::objects::{Kinds, ObjId};
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::strided::Strided;
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
@@ -13,18 +13,14 @@ use std::collections::BTreeSet;
 
 impl Augmenter<'_, '_> {
     /// A word comes with its shadow: in the forward sweep zero, unless it is a pointer.
-    pub(super) fn load_word(
-        &mut self,
-        data: &InstData,
-        inst: Inst,
-        ptr: Value,
-        old_result: Value,
-        result: Value,
-    ) -> Result<()> {
+    pub(super) fn load_word(&mut self, data: &InstData, inst: Inst) -> Result<()> {
+        let (Op::Load { ptr, align }, Some(old_result)) = (&data.op, data.result) else {
+            unreachable!("this is a load")
+        };
+        let (ptr, align, result) = (*ptr, *align, self.func.result(inst));
         if !self.has_shadow(ptr) {
             return Ok(());
         }
-        let Op::Load { align, .. } = data.op else { unreachable!("this is a load") };
         let mixed = self.is_pointer_or_cotangent(ptr, align);
         if mixed {
             self.own_memory(ptr)?;
@@ -46,12 +42,9 @@ impl Augmenter<'_, '_> {
     /// may be where the float's cotangent is going to be.
     pub(super) fn uncover(&mut self, data: &InstData, inst: Inst, object: ObjId, ptr: Value, ty: &Type) -> Result<()> {
         let Op::Store { align, .. } = data.op else { unreachable!("this is a store") };
-        let objects = &self.session.facts.objects;
-        let at = self.session.facts.place(self.id, ptr, align);
-        let pointers = objects
-            .cells(object)
-            .iter()
-            .filter(|c| objects.kinds(c.content).contains(Kinds::PTR) && at.overlaps(ty.size(), &c.at.into(), c.width));
+        let (objects, at) = (&self.session.facts.objects, self.session.facts.place(self.id, ptr, align));
+        let is_pointer = |c: &&Cell| objects.kinds(c.content).contains(Kinds::PTR);
+        let pointers = objects.touched(object, &at, ty.size()).filter(is_pointer);
         // How many bytes before the float the pointer begins.
         let (least, at) = (1 - ty.size() as i64, &at);
         let mut before = pointers
@@ -69,8 +62,7 @@ impl Augmenter<'_, '_> {
         self.own_memory(ptr)?;
         let (mut shadow, mut all) = (Vec::new(), Vec::new());
         for place in self.shadow(ptr)? {
-            let mut b = self.builder();
-            b.loc = data.loc;
+            let mut b = self.builder().with_loc(data.loc);
             let place = b.offset(place, -first);
             let old = b.load(Type::I64, place);
             let zero = b.func.i64(0);
@@ -97,27 +89,20 @@ impl Augmenter<'_, '_> {
     }
 
     /// A value is stored where floats lie at one time and pointers at another.
-    pub(super) fn store_word(
-        &mut self,
-        data: &InstData,
-        inst: Inst,
-        ptr: Value,
-        value: Value,
-        ty: &Type,
-    ) -> Result<()> {
+    pub(super) fn store_word(&mut self, data: &InstData, inst: Inst, ptr: Value, value: Value) -> Result<()> {
         self.own_memory(ptr)?;
+        let ty = self.old.ty(value).clone();
         if ty.size() != 8 || matches!(ty, Type::Struct(_)) {
             return Err(Error::unknown_type(
                 "part of an enum's payload is written that overlaps a float and a pointer",
             ));
         }
         let is_word = self.session.is_word(self.id, value);
-        let pointer = *ty == Type::Ptr && self.has_shadow(value);
+        let pointer = ty == Type::Ptr && self.has_shadow(value);
         let stored = if pointer || is_word { self.shadow_values(value)? } else { vec![self.func.i64(0); self.width()] };
         let active = self.active(value);
         for (direction, place) in self.shadow(ptr)?.into_iter().enumerate() {
-            let mut b = self.builder();
-            b.loc = data.loc;
+            let mut b = self.builder().with_loc(data.loc);
             let old = b.load(Type::I64, place);
             b.store(place, stored[direction]);
             self.out.pinned.insert(old);
@@ -201,30 +186,22 @@ impl Augmenter<'_, '_> {
 
     /// Whether a layout says that a place holds a float of this width.
     pub(super) fn is_declared_float(&self, object: ObjId, ptr: Value, align: u64, width: u64) -> bool {
-        let at = self.session.facts.place(self.id, ptr, align);
-        let objects = &self.session.facts.objects;
-        let mut touched = objects.cells(object).iter().filter(|c| at.overlaps(width, &c.at.into(), c.width)).peekable();
-        let declared = |c: &crate::analysis::points_to::objects::Cell| {
-            c.width == width && objects.is_declared(c.content) && objects.kinds(c.content).has_float()
-        };
-        touched.peek().is_some() && touched.all(declared)
+        let (objects, at) = (&self.session.facts.objects, self.session.facts.place(self.id, ptr, align));
+        let mut touched = objects.touched(object, &at, width).peekable();
+        let declared = |c: &Cell| objects.is_declared(c.content) && objects.kinds(c.content).has_float();
+        touched.peek().is_some() && touched.all(|c| c.width == width && declared(c))
     }
 
     /// Whether a place holds floats at one time and pointers at another.
     pub(super) fn is_mixed(&self, object: ObjId, ptr: Value, align: u64, width: u64) -> bool {
-        let at = self.session.facts.place(self.id, ptr, align);
-        let objects = &self.session.facts.objects;
-        let mixed = |c: &crate::analysis::points_to::objects::Cell| objects.kinds(c.content).is_mixed();
-        objects.cells(object).iter().any(|c| mixed(c) && at.overlaps(width, &c.at.into(), c.width))
+        let (objects, at) = (&self.session.facts.objects, self.session.facts.place(self.id, ptr, align));
+        objects.touched(object, &at, width).any(|c| objects.kinds(c.content).is_mixed())
     }
 
     /// Whether a pointer is where narrower floats lie at another time (reverse mode).
     pub(super) fn is_covered(&self, object: ObjId, ptr: Value, align: u64) -> bool {
-        let at = self.session.facts.place(self.id, ptr, align);
-        let objects = &self.session.facts.objects;
-        let narrow =
-            |c: &crate::analysis::points_to::objects::Cell| c.width < 8 && objects.kinds(c.content).has_float();
-        self.session.active.is_active_object(object)
-            && objects.cells(object).iter().any(|c| narrow(c) && at.overlaps(8, &c.at.into(), c.width))
+        let (objects, at) = (&self.session.facts.objects, self.session.facts.place(self.id, ptr, align));
+        let is_narrow = |c: &Cell| c.width < 8 && objects.kinds(c.content).has_float();
+        self.session.active.is_active_object(object) && objects.touched(object, &at, 8).any(is_narrow)
     }
 }

@@ -6,10 +6,9 @@
 //! has to be recorded beside it.
 
 use crate::schedule::Scheduled;
-use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::{LoopData, Loops};
-use pullback_ir::{Block, Loop, Terminator, Value};
+use pullback_ir::cfg::{Edge, edges_from, live_edges_into};
+use pullback_ir::loops::LoopData;
+use pullback_ir::{Block, ControlFlow, Loop, Terminator, Value};
 use std::collections::HashMap;
 
 /// How the predecessor of a block follows.
@@ -25,12 +24,12 @@ pub struct Decision {
 
 /// The decisions of a function.
 pub(crate) fn decisions(scheduled: &Scheduled) -> HashMap<Block, Decision> {
-    let live = scheduled.cfg.reverse_postorder().iter().filter(|b| scheduled.cfg.can_return(**b));
-    live.filter_map(|block| Some((*block, decision(scheduled, *block)?))).collect()
+    let live = scheduled.flow.cfg.live();
+    live.filter_map(|block| Some((block, decision(scheduled, block)?))).collect()
 }
 
 fn decision(scheduled: &Scheduled, block: Block) -> Option<Decision> {
-    let Scheduled { aug, cfg, doms, .. } = scheduled;
+    let Scheduled { aug, flow: ControlFlow { cfg, doms, .. }, .. } = scheduled;
     let func = &aug.func;
     let edges = live_edges_into(func, cfg, block);
     if edges.len() < 2 {
@@ -55,7 +54,7 @@ fn decision(scheduled: &Scheduled, block: Block) -> Option<Decision> {
 
 /// The loops that the reverse sweep does not enter in a plain way: all but those that are left at one block only,
 /// through which every iteration goes.
-pub(crate) fn not_plain(cfg: &Cfg, doms: &Dominators, loops: &Loops) -> Vec<Loop> {
+pub(crate) fn not_plain(ControlFlow { cfg, doms, loops }: &ControlFlow) -> Vec<Loop> {
     let is_plain = |(id, data): &(Loop, &LoopData)| {
         let mut left = data.exits.iter().filter(|e| cfg.can_return(e.to)).map(|e| e.from);
         let Some(from) = left.next() else { return true };

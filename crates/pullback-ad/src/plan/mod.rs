@@ -29,7 +29,7 @@ use pullback_ir::cfg::live_edges_into;
 use pullback_ir::counted::{Affine, Counted, Step, argument};
 use pullback_ir::loops::Loops;
 use pullback_ir::table::Table;
-use pullback_ir::{BinOp, Block, Function, Loop, MathFn, Op, Type, Value, ValueDef};
+use pullback_ir::{BinOp, Block, ControlFlow, Function, Loop, MathFn, Op, Type, Value, ValueDef};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// A value at the level of a loop; `None` is the function itself.
@@ -138,7 +138,8 @@ pub fn plan(scheduled: Scheduled) -> Planned {
 }
 
 fn plan_of(scheduled: &Scheduled) -> Plan {
-    let Scheduled { aug, form, cfg, doms, loops, .. } = scheduled;
+    let Scheduled { aug, form, flow, .. } = scheduled;
+    let ControlFlow { cfg, doms, loops } = flow;
     let counted = Counted::new(&aug.func, cfg, doms, loops);
     let recomputable = Recomputable::new(aug, cfg, *form);
     let mut blocks = Table::new(aug.func.value_bound(), None);
@@ -150,7 +151,7 @@ fn plan_of(scheduled: &Scheduled) -> Plan {
         kept: BTreeSet::new(),
         decisions: decide::decisions(scheduled),
         local: local::local(aug, cfg),
-        not_plain: decide::not_plain(cfg, doms, loops),
+        not_plain: decide::not_plain(flow),
         blocks,
     };
     let mut planner = Planner { scheduled, counted, recomputable, plan };
@@ -188,18 +189,18 @@ impl Planner<'_> {
     }
 
     fn key(&self, value: Value, user: Option<Loop>) -> Key {
-        self.plan.key(&self.scheduled.loops, value, user)
+        self.plan.key(&self.scheduled.flow.loops, value, user)
     }
 
     /// What the reverse sweep uses.
     fn needed(&self) -> Vec<Key> {
         let mut needed = BTreeSet::new();
-        let (cfg, loops) = (&self.scheduled.cfg, &self.scheduled.loops);
-        for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-            let level = loops.innermost(*block);
-            let linear = self.scheduled.aug.linear.of_block(self.func(), *block);
+        let (cfg, loops) = (&self.scheduled.flow.cfg, &self.scheduled.flow.loops);
+        for block in cfg.live() {
+            let level = loops.innermost(block);
+            let linear = self.scheduled.aug.linear.of_block(self.func(), block);
             needed.extend(linear.flat_map(|(_, linear)| linear.primals()).map(|value| self.key(value, level)));
-            needed.extend(self.plan.decisions.get(block).map(|decision| self.key(decision.on, level)));
+            needed.extend(self.plan.decisions.get(&block).map(|decision| self.key(decision.on, level)));
         }
         for (id, count) in &self.scheduled.trips {
             needed.insert(self.key(*count, loops.get(*id).parent));
@@ -282,10 +283,10 @@ impl Planner<'_> {
     /// The value that a block parameter is given by all edges into its block.
     fn same(&self, value: Value) -> Option<Value> {
         let ValueDef::Param(block, position) = self.func().value(value).def else { return None };
-        if block == self.func().entry() || self.scheduled.loops.headed_by(block).is_some() {
+        if block == self.func().entry() || self.scheduled.flow.loops.headed_by(block).is_some() {
             return None;
         }
-        let edges = live_edges_into(self.func(), &self.scheduled.cfg, block);
+        let edges = live_edges_into(self.func(), &self.scheduled.flow.cfg, block);
         let mut given = edges.into_iter().map(|e| argument(self.func(), e, position));
         let first = given.next()?;
         given.all(|other| other == first).then_some(first)
@@ -293,7 +294,7 @@ impl Planner<'_> {
 
     /// How often the level of a key runs, compared to the function's own, and what keeping it costs there each time.
     fn weight(&self, (value, level): Key) -> cut::Weight {
-        let depth = level.map_or(0, |l| self.scheduled.loops.get(l).depth);
+        let depth = level.map_or(0, |l| self.scheduled.flow.loops.get(l).depth);
         let ty = self.func().ty(value);
         cut::Weight { depth, bytes: can_keep(ty).then(|| ty.size()) }
     }

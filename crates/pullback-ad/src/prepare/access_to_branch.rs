@@ -101,9 +101,7 @@ fn split(func: &mut Function, selection: &Selection, access: &Access, replaced: 
     let arms = [0, 1].map(|index| BlockCall::new(arm(func, selection, index, access, join), vec![]));
     let (result, loc) = (func.inst(access.inst).result, func.inst(access.inst).loc);
     let [then, otherwise] = arms;
-    let mut b = Builder::new(func, block);
-    b.loc = loc;
-    b.branch(selection.cond, then, otherwise);
+    Builder::new(func, block).with_loc(loc).branch(selection.cond, then, otherwise);
     if let Some(result) = result {
         let param = func.add_param(join, func.ty(result).clone());
         replaced.insert(result, param);

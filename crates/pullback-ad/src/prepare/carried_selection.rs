@@ -26,7 +26,7 @@
 
 use pullback_ir::counted::{Affine, Counted, Step};
 use pullback_ir::{
-    BinOp, Block, BlockCall, Builder, Cfg, Constant, Dominators, FloatPred, Function, Inst, IntPred, Loops, MathFn, Op,
+    BinOp, Block, BlockCall, Builder, Cfg, Constant, ControlFlow, FloatPred, Function, Inst, IntPred, MathFn, Op,
     SourceLoc, Terminator, Type, Uses, Value,
 };
 use std::collections::{HashMap, HashSet};
@@ -114,9 +114,7 @@ fn find(func: &Function, block: Block) -> Option<Selection> {
 /// The value with which a loop of one block is entered for one of its parameters, and the parameters that some of its
 /// instructions need, if each grows by the same number in all iterations.
 fn inductions(func: &Function, block: Block, index: usize, slice: &[Inst]) -> Option<(Value, Inductions)> {
-    let cfg = Cfg::new(func);
-    let doms = Dominators::new(&cfg);
-    let loops = Loops::new(func, &cfg, &doms).ok()?;
+    let ControlFlow { cfg, doms, loops } = ControlFlow::new(func).ok()?;
     let counted = Counted::new(func, &cfg, &doms, &loops);
     let params = &func.block(block).params;
     let (_, initial, _) = counted.recurrence(params[index])?;
@@ -171,8 +169,7 @@ impl Selection {
             Some(Constant::F64(bits)) => !f64::from_bits(*bits).is_nan(),
             _ => false,
         };
-        let mut b = Builder::new(func, self.block);
-        b.loc = self.loc;
+        let mut b = Builder::new(func, self.block).with_loc(self.loc);
         let mut carried = self.result;
         let last = match self.choice {
             Choice::If(condition) => b.select(condition, number, place),

@@ -46,8 +46,7 @@ fn source_of_bits(func: &Function, value: Value) -> Option<Value> {
 /// Whether an integer is stored that was a float or a pointer the moment before.
 pub fn stores_bits(func: &Function) -> bool {
     let cfg = Cfg::new(func);
-    let mut insts = cfg.reverse_postorder().iter().flat_map(|block| &func.block(*block).insts);
-    insts.any(|inst| match func.inst(*inst).op {
+    func.insts_in(cfg.reverse_postorder()).any(|data| match data.op {
         Op::Store { value, .. } => source_of_bits(func, value).is_some(),
         _ => false,
     })
@@ -165,8 +164,6 @@ impl Pass<'_> {
             (_, Type::Ptr) => CastOp::IntToPtr,
             _ => CastOp::Bitcast,
         };
-        let mut b = Builder::new(self.func, self.block);
-        b.loc = loc;
-        b.cast(op, value, ty)
+        Builder::new(self.func, self.block).with_loc(loc).cast(op, value, ty)
     }
 }

@@ -26,8 +26,7 @@ use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::ObjId;
 use pullback_ir::cfg::{Cfg, Edge, edges_from};
 use pullback_ir::counted::{self, Counted};
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::Loops;
+use pullback_ir::loops::{ControlFlow, Loops};
 use pullback_ir::{Block, BlockCall, Builder, FuncId, Function, Inst, Loop, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
 
@@ -57,9 +56,7 @@ struct Stretch {
 }
 
 fn find(func: &Function, id: FuncId, facts: &Facts) -> Option<Stretch> {
-    let cfg = Cfg::new(func);
-    let doms = Dominators::new(&cfg);
-    let loops = Loops::new(func, &cfg, &doms).ok()?;
+    let ControlFlow { cfg, doms, loops } = ControlFlow::new(func).ok()?;
     if !loops.iter().any(|(_, data)| data.parent.is_some()) {
         return None;
     }
@@ -76,16 +73,14 @@ fn find(func: &Function, id: FuncId, facts: &Facts) -> Option<Stretch> {
 /// The [regions](crate::analysis::points_to::regions::Regions::region) that a loop writes; `None` if it may be any.
 fn written(func: &Function, id: FuncId, facts: &Facts, loops: &Loops, outer: Loop) -> Option<HashSet<ObjId>> {
     let mut objects = HashSet::new();
-    for block in &loops.get(outer).blocks {
-        for inst in &func.block(*block).insts {
-            match &func.inst(*inst).op {
-                op if let Some(at) = op.written_place() => {
-                    objects.insert(facts.regions.region(facts.object(id, at)?));
-                }
-                Op::Call(..) | Op::Alloc { .. } | Op::Dealloc { .. } => return None,
-                Op::Opaque(op) if op.writes => return None,
-                _ => {}
+    for data in func.insts_in(&loops.get(outer).blocks) {
+        match &data.op {
+            op if let Some(at) = op.written_place() => {
+                objects.insert(facts.regions.region(facts.object(id, at)?));
             }
+            Op::Call(..) | Op::Alloc { .. } | Op::Dealloc { .. } => return None,
+            Op::Opaque(op) if op.writes => return None,
+            _ => {}
         }
     }
     Some(objects)
@@ -118,7 +113,7 @@ impl Search<'_> {
                     moved.push(*inst);
                     made.extend(data.result);
                 }
-                seen_from_outside |= matches!(data.op, Op::Store { .. } | Op::Copy { .. } | Op::Fill { .. });
+                seen_from_outside |= data.op.written_place().is_some();
             }
             let stretch = |arm: &BlockCall, to: Option<&BlockCall>| {
                 self.stretch(block, arm, to, &made, seen_from_outside).map(|(blocks, exits)| {
@@ -258,16 +253,13 @@ impl Stretch {
             func.block_mut(*block).insts.retain(|i| !self.moved.contains(i));
         }
         func.block_mut(first).insts = self.moved.clone();
-        let target = |func: &mut Function, edge: Edge, to: BlockCall| {
-            std::mem::replace(&mut *func.block_mut(edge.from).term.targets_mut()[edge.index], to)
-        };
-        let into_loop = target(func, self.into, BlockCall::new(first, vec![]));
+        let into_loop = func.redirect(self.into, BlockCall::new(first, vec![]));
         let last = func.add_block();
         let way = func.block(self.before).term.clone();
         let end = func.block(self.exits[0].from).term.targets()[self.exits[0].index].block;
         let params: Vec<Type> = func.block(end).params.iter().map(|p| func.ty(*p).clone()).collect();
         let results: Vec<Value> = match &way {
-            Terminator::Jump(_) => target(func, self.exits[0], BlockCall::new(last, vec![])).args,
+            Terminator::Jump(_) => func.redirect(self.exits[0], BlockCall::new(last, vec![])).args,
             _ => {
                 let merged = params.into_iter().map(|ty| func.add_param(last, ty)).collect();
                 for exit in &self.exits {
@@ -308,9 +300,9 @@ impl Stretch {
                 let operands = data.op.operands();
                 let constant = operands.iter().all(|o| matches!(func.value(*o).def, ValueDef::Const(_)));
                 if data.op.is_speculatable() && !constant && operands.iter().all(|o| !inside.contains(o)) {
-                    data.result.iter().for_each(|r| {
-                        inside.remove(r);
-                    });
+                    if let Some(result) = data.result {
+                        inside.remove(&result);
+                    }
                     go.push(inst);
                 } else {
                     stay.push(inst);

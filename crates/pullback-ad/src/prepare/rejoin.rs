@@ -28,12 +28,8 @@ pub fn rejoin(func: &mut Function) {
                 && let Some((low, pointer)) = joined(func, all[position], inst)
             {
                 let Op::Store { ptr, align, .. } = func.inst(low).op else { unreachable!("both are stores") };
-                let store = func.make_inst(
-                    Op::Store { ptr, value: pointer, align },
-                    None,
-                    func.inst(low).flags,
-                    func.inst(low).loc,
-                );
+                let (flags, loc) = (func.inst(low).flags, func.inst(low).loc);
+                let store = func.make_inst(Op::Store { ptr, value: pointer, align }, None, flags, loc);
                 all.remove(position);
                 last = Some(all.len());
                 all.push(store);

@@ -147,14 +147,8 @@ impl Users {
 }
 
 /// The instructions of `block` that are used by one arm of these selections only.
-fn only_for(
-    func: &Function,
-    block: Block,
-    Users { uses, home }: &Users,
-    selects: &[Inst],
-    arm: usize,
-) -> HashSet<Inst> {
-    let mut set = HashSet::new();
+fn only_for(func: &Function, block: Block, users: &Users, selects: &[Inst], arm: usize) -> HashSet<Inst> {
+    let (Users { uses, home }, mut set) = (users, HashSet::new());
     for inst in func.block(block).insts.iter().rev() {
         let data = func.inst(*inst);
         let Some(result) = data.result.filter(|_| data.op.is_pure() && !selects.contains(inst)) else { continue };
@@ -202,10 +196,8 @@ fn split(
         Builder::new(func, arm).jump(join, chosen);
     }
     let loc = func.inst(group.selects[0]).loc;
-    let mut b = Builder::new(func, block);
-    b.loc = loc;
     let [then, otherwise] = arms.map(|arm| BlockCall::new(arm, vec![]));
-    b.branch(group.cond, then, otherwise);
+    Builder::new(func, block).with_loc(loc).branch(group.cond, then, otherwise);
     for select in &group.selects {
         let result = func.result(*select);
         let param = func.add_param(join, func.ty(result).clone());

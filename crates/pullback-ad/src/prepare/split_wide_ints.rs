@@ -13,10 +13,11 @@
 
 use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::facts::Facts;
-use crate::analysis::points_to::objects::{Kinds, ObjId};
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, Copies, FuncId, Function, Inst, Op, Type, Value, ValueDef};
+use pullback_ir::{BinOp, Block, Builder, CastOp, Constant, Copies, FuncId, Function, Inst, Op};
+use pullback_ir::{Terminator, Type, Value, ValueDef};
 use std::collections::{HashMap, HashSet};
 
 /// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
@@ -39,38 +40,32 @@ pub fn split_wide_ints(func: &mut Function, id: FuncId, facts: &Facts) -> bool {
 /// The values to take apart: loads and stored values over narrower floats or pointers, and what passes them on.
 fn find_wide(func: &Function, id: FuncId, facts: &Facts, order: &[Block], copies: &Copies) -> HashSet<Value> {
     let mut wide = HashSet::new();
-    for block in order {
-        for inst in &func.block(*block).insts {
-            let data = func.inst(*inst);
-            let (ptr, value, align) = match (&data.op, data.result) {
-                (Op::Load { ptr, align }, Some(result)) => (*ptr, result, *align),
-                (Op::Store { ptr, value, align }, _) => (*ptr, *value, *align),
-                _ => continue,
-            };
-            let at = facts.place(id, ptr, align);
-            if matches!(data.op, Op::Store { .. }) && is_wide(func.ty(value)) && holds_half_float(func, copies, value) {
-                wide.insert(value);
+    for data in func.insts_in(order) {
+        let (ptr, value, align, is_store) = match (&data.op, data.result) {
+            (Op::Load { ptr, align }, Some(result)) => (*ptr, result, *align, false),
+            (Op::Store { ptr, value, align }, _) => (*ptr, *value, *align, true),
+            // Half of a wide integer is taken to be a float.
+            (Op::Cast(CastOp::Bitcast, bits), _) => {
+                wide.extend(halved(func, *bits));
+                continue;
             }
-            if matches!(data.op, Op::Store { .. })
-                && is_float_place(facts, facts.object(id, ptr), &at, func.ty(value).size())
-            {
-                wide.extend(halved(func, value));
-            }
-            if is_wide(func.ty(value)) && over_narrow_cells(facts, facts.object(id, ptr), &at, func.ty(value).size()) {
-                wide.insert(value);
-            }
+            _ => continue,
+        };
+        if is_store && is_wide(func.ty(value)) && holds_half_float(func, copies, value) {
+            wide.insert(value);
+        }
+        let Some((object, at)) = facts.target(id, ptr, align) else { continue };
+        // What is stored may be read as a float.
+        if is_store && float_cells(facts, object, &at, func.ty(value).size()) {
+            wide.extend(halved(func, value));
+        }
+        if is_wide(func.ty(value)) && over_narrow_cells(facts, object, &at, func.ty(value).size()) {
+            wide.insert(value);
         }
     }
-    wide.extend(order.iter().flat_map(|block| &func.block(*block).insts).filter_map(|inst| halved_float(func, *inst)));
     // Parameters and selections between them are taken apart together.
     copies.close(&mut wide);
     wide
-}
-
-/// The wide integer of which an instruction takes a half to be a float.
-fn halved_float(func: &Function, inst: Inst) -> Option<Value> {
-    let Op::Cast(CastOp::Bitcast, bits) = func.inst(inst).op else { return None };
-    halved(func, bits)
 }
 
 /// The wide integer of which this is a half: where the memory behind it says nothing, as in an enum that is passed in.
@@ -83,11 +78,6 @@ fn halved(func: &Function, bits: Value) -> Option<Value> {
     };
     let is_load = matches!(func.def_op(wide), Some(Op::Load { .. }));
     (is_load && is_wide(func.ty(wide)) && func.ty(wide).size() == 2 * half.size()).then_some(wide)
-}
-
-/// Whether what is stored may be read as a float.
-fn is_float_place(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64) -> bool {
-    object.is_some_and(|object| float_cells(facts, object, at, width))
 }
 
 /// Whether a wide integer is put together of halves of which one may be a float's bits, on some way here.
@@ -117,12 +107,9 @@ fn is_wide(ty: &Type) -> bool {
     matches!(ty, Type::Int(64 | 128))
 }
 
-fn over_narrow_cells(facts: &Facts, object: Option<ObjId>, at: &Offsets, width: u64) -> bool {
-    let Some(object) = object else { return false };
-    facts.objects.cells(object).iter().any(|cell| {
-        let kinds = facts.objects.kinds(cell.content).without_int();
-        kinds != Kinds::NONE && cell.width < width && at.overlaps(width, &cell.at.into(), cell.width)
-    })
+fn over_narrow_cells(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
+    let is_typed = |cell: &Cell| facts.objects.kinds(cell.content).without_int() != Kinds::NONE;
+    facts.objects.touched(object, at, width).any(|cell| cell.width < width && is_typed(cell))
 }
 
 /// Whether an integer has nothing but zeros above its lowest `bits`, however it comes about.
@@ -181,10 +168,7 @@ impl Pass<'_> {
             self.instruction(block, inst);
         }
         let mut term = self.func.block(block).term.clone();
-        if let pullback_ir::Terminator::Branch(v, ..)
-        | pullback_ir::Terminator::Switch(v, ..)
-        | pullback_ir::Terminator::Return(Some(v)) = &mut term
-        {
+        if let Terminator::Branch(v, ..) | Terminator::Switch(v, ..) | Terminator::Return(Some(v)) = &mut term {
             *v = self.now(*v);
         }
         for target in term.targets_mut() {
@@ -209,15 +193,14 @@ impl Pass<'_> {
         self.whole.get(&value).copied().unwrap_or(value)
     }
 
-    fn instruction(&mut self, block: Block, inst: pullback_ir::Inst) {
+    fn instruction(&mut self, block: Block, inst: Inst) {
         let data = self.func.inst(inst).clone();
         let wide = data.result.filter(|r| self.wide.contains(r));
         let place = |b: &mut Builder, ptr: Value, ty: &Type| b.offset(ptr, ty.size() as i64);
         match (&data.op, wide) {
             (Op::Load { ptr, align }, Some(result)) => {
                 let (ty, ptr) = (self.half(result), self.now(*ptr));
-                let mut b = Builder::new(self.func, block);
-                b.loc = data.loc;
+                let mut b = Builder::new(self.func, block).with_loc(data.loc);
                 let high = place(&mut b, ptr, &ty);
                 let low = b.value(Op::Load { ptr, align: *align }, ty.clone());
                 let high = b.value(Op::Load { ptr: high, align: (*align).min(ty.size()) }, ty);
@@ -235,8 +218,7 @@ impl Pass<'_> {
             }
             (Op::Store { ptr, value, align }, _) if self.wide.contains(value) => {
                 let (ty, halves, ptr) = (self.half(*value), self.parts_of(block, *value), self.now(*ptr));
-                let mut b = Builder::new(self.func, block);
-                b.loc = data.loc;
+                let mut b = Builder::new(self.func, block).with_loc(data.loc);
                 let high = place(&mut b, ptr, &ty);
                 b.push(Op::Store { ptr, value: halves[0], align: *align }, None);
                 b.push(Op::Store { ptr: high, value: halves[1], align: (*align).min(ty.size()) }, None);

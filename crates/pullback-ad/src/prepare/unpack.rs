@@ -20,8 +20,7 @@ pub fn unpack(func: &mut Function) {
     for block in func.blocks().collect::<Vec<_>>() {
         for inst in std::mem::take(&mut func.block_mut(block).insts) {
             let data = func.inst(inst).clone();
-            let mut b = Builder::new(func, block);
-            (b.flags, b.loc) = (data.flags, data.loc);
+            let mut b = Builder::new(func, block).with(data.flags, data.loc);
             match (data.op, data.result) {
                 (Op::Store { ptr, value, align }, _) if holds_pointer(b.func, value) => {
                     Place { ptr, align }.store(&mut b, value, 0);

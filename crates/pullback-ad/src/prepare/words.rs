@@ -12,7 +12,7 @@
 //! The rest of the engine then knows of one kind of value only that may be either.
 
 use crate::analysis::points_to::facts::Facts;
-use crate::analysis::points_to::objects::{Kinds, ObjId};
+use crate::analysis::points_to::objects::Kinds;
 use crate::prepare::change_types::{can_change, change_types};
 use crate::prepare::retype::CleanupParams;
 use pullback_ir::cfg::Cfg;
@@ -54,29 +54,28 @@ impl Search<'_> {
         if *self.func.ty(value) == Type::F64 { Kinds::PTR } else { Kinds::F64 }
     }
 
-    /// Whether a word of memory may hold such data.
+    /// Whether a word of memory may hold all of `kinds`.
     fn place_holds(&self, ptr: Value, align: u64, kinds: Kinds) -> bool {
-        let Some(object) = self.facts.object(self.id, ptr) else { return false };
-        holds(self.facts, object, &self.facts.place(self.id, ptr, align), kinds)
+        let Some((object, at)) = self.facts.target(self.id, ptr, align) else { return false };
+        let objects = &self.facts.objects;
+        objects.touched(object, &at, 8).any(|c| c.width == 8 && objects.kinds(c.content).contains(kinds))
+            || objects.touched_opaque(object, &at, 8).any(|o| o.kinds.contains(Kinds::F64.union(Kinds::PTR)))
     }
 
     /// Values that may be something else than their type says.
     fn doubtful(&self, order: &[Block]) -> HashSet<Value> {
         let mut found = HashSet::new();
-        for block in order {
-            for inst in &self.func.block(*block).insts {
-                let data = self.func.inst(*inst);
-                let Some(result) = data.result.filter(|r| self.is_typed(*r)) else { continue };
-                let doubt = match data.op {
-                    Op::Load { ptr, align } => self.place_holds(ptr, align, self.other(result)),
-                    Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => {
-                        self.facts.kinds(self.id, from).contains(self.other(result))
-                    }
-                    _ => false,
-                };
-                if doubt {
-                    found.insert(result);
+        for data in self.func.insts_in(order) {
+            let Some(result) = data.result.filter(|r| self.is_typed(*r)) else { continue };
+            let doubt = match data.op {
+                Op::Load { ptr, align } => self.place_holds(ptr, align, self.other(result)),
+                Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => {
+                    self.facts.kinds(self.id, from).contains(self.other(result))
                 }
+                _ => false,
+            };
+            if doubt {
+                found.insert(result);
             }
         }
         Copies::new(self.func, order.iter().copied()).close_forwards(&mut found, |to| self.is_typed(to));
@@ -86,41 +85,21 @@ impl Search<'_> {
     /// Of the doubtful values, those that are stored where either may lie, or whose bits are used.
     fn moved(&self, order: &[Block], doubtful: &HashSet<Value>) -> HashSet<Value> {
         let mut found = HashSet::new();
-        for block in order {
-            for inst in &self.func.block(*block).insts {
-                let data = self.func.inst(*inst);
-                let value = match data.op {
-                    Op::Store { ptr, value, align }
-                        if self.is_typed(value) && self.place_holds(ptr, align, self.other(value)) =>
-                    {
-                        value
-                    }
-                    Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from) if self.is_typed(from) => {
-                        let Some(result) = data.result else { continue };
-                        if !self.facts.kinds(self.id, result).contains(self.other(from)) {
-                            continue;
-                        }
-                        from
-                    }
-                    _ => continue,
-                };
-                if doubtful.contains(&value) {
-                    found.insert(value);
+        for data in self.func.insts_in(order) {
+            let (value, moves) = match (&data.op, data.result) {
+                (Op::Store { ptr, value, align }, _) => {
+                    (*value, self.is_typed(*value) && self.place_holds(*ptr, *align, self.other(*value)))
                 }
+                (Op::Cast(CastOp::Bitcast | CastOp::PtrToInt, from), Some(result)) if self.is_typed(*from) => {
+                    (*from, self.facts.kinds(self.id, result).contains(self.other(*from)))
+                }
+                _ => continue,
+            };
+            if moves && doubtful.contains(&value) {
+                found.insert(value);
             }
         }
         Copies::new(self.func, order.iter().copied()).close_backwards(&mut found, |from| doubtful.contains(&from));
         found
     }
-}
-
-/// Whether eight bytes at `at` may hold all of `kinds`.
-fn holds(facts: &Facts, object: ObjId, at: &crate::analysis::points_to::offsets::Offsets, kinds: Kinds) -> bool {
-    let objects = &facts.objects;
-    let mut cells = objects.cells(object).iter();
-    cells.any(|c| c.width == 8 && objects.kinds(c.content).contains(kinds) && at.overlaps(8, &c.at.into(), 8))
-        || objects
-            .opaque(object)
-            .iter()
-            .any(|o| o.kinds.contains(Kinds::F64.union(Kinds::PTR)) && at.overlaps(8, &o.at.into(), o.bytes))
 }

@@ -10,19 +10,15 @@ use std::collections::HashMap;
 /// Let the working copy `id` name working copies as what is called when a tape is dropped.
 fn released(module: &mut Module, id: FuncId, copies: &HashMap<FuncId, FuncId>) {
     let func = module.func(id);
-    let calls: Vec<(Inst, FuncId)> = func
-        .insts()
-        .filter_map(|inst| match TapeUse::of(module, func, &func.inst(inst).op) {
-            Some(TapeUse::Own(Some(release))) => Some((inst, *copies.get(&release)?)),
-            _ => None,
-        })
-        .collect();
+    let release = |inst| match TapeUse::of(module, func, &func.inst(inst).op) {
+        Some(TapeUse::Own(Some(release))) => Some((inst, *copies.get(&release)?)),
+        _ => None,
+    };
+    let calls: Vec<(Inst, FuncId)> = func.insts().filter_map(release).collect();
     let func = module.func_mut(id);
     for (inst, copy) in calls {
         let copy = func.constant(Type::Ptr, Constant::Func(copy));
-        if let Op::Call(_, args, _) = &mut func.inst_mut(inst).op {
-            args[2] = copy;
-        }
+        func.inst_mut(inst).op.call_args_mut()[2] = copy;
     }
 }
 

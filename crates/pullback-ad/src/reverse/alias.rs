@@ -60,13 +60,11 @@ pub fn classify(func: &mut Function, request: &Request, runtime: Runtime, pointe
     let Some(mut flow) = Flow::new(func, request, runtime, pointers) else { return };
     while flow.pass() {}
     let mut found: HashMap<Inst, Class> = HashMap::new();
-    for block in func.blocks() {
-        for inst in &func.block(block).insts {
-            if let Op::Load { ptr, .. } | Op::Store { ptr, .. } = func.inst(*inst).op
-                && let Some(class) = flow.classes.get(&ptr).filter(|c| **c != Class::Any)
-            {
-                found.insert(*inst, *class);
-            }
+    for inst in func.insts() {
+        if let Op::Load { ptr, .. } | Op::Store { ptr, .. } = func.inst(inst).op
+            && let Some(class) = flow.classes.get(&ptr).filter(|c| **c != Class::Any)
+        {
+            found.insert(inst, *class);
         }
     }
     let all: Vec<Class> = found.values().copied().collect::<BTreeSet<_>>().into_iter().collect();

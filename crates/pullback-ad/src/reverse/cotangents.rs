@@ -180,13 +180,6 @@ pub(crate) fn empty_slot(func: &mut Function, prologue: &mut Vec<Inst>, ty: &Typ
     slot
 }
 
-/// An aggregate of these parts, put into one of which nothing is defined.
-pub(crate) fn aggregate(b: &mut Builder, nothing: Value, parts: impl IntoIterator<Item = Value>) -> Value {
-    let ty = b.func.ty(nothing).clone();
-    let parts = parts.into_iter().enumerate();
-    parts.fold(nothing, |all, (i, part)| b.value(Op::InsertValue(all, part, i as u32), ty.clone()))
-}
-
 /// What an empty cotangent holds: −0, because `−0 + g` is `g` for every `g`, so that the optimiser may drop the
 /// addition.
 pub(crate) fn neutral(func: &mut Function, ty: &Type) -> Value {

@@ -5,7 +5,7 @@
 
 use crate::linearise::augment::Augmented;
 use crate::linearise::linear::Linear;
-use crate::reverse::cotangents::{Addition, aggregate, empty_slot, neutral};
+use crate::reverse::cotangents::{Addition, empty_slot, neutral};
 use crate::reverse::known::Emitter;
 use crate::schedule::joint_calls::{Call, Candidate, Found, JointCalls, Sum};
 use crate::schedule::known::Placed;
@@ -79,15 +79,15 @@ impl<'e, 'a> Writer<'e, 'a> {
 
     /// Write everything.
     fn run(&mut self, cfg: &Cfg, found: &Found) {
-        for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-            self.block = *block;
-            for inst in std::mem::take(&mut self.aug.func.block_mut(*block).insts) {
+        for block in cfg.live() {
+            self.block = block;
+            for inst in std::mem::take(&mut self.aug.func.block_mut(block).insts) {
                 match found.calls.get(&inst) {
                     Some(call) => self.call(inst, call),
-                    None => self.aug.func.block_mut(*block).insts.push(inst),
+                    None => self.aug.func.block_mut(block).insts.push(inst),
                 }
             }
-            for (sum, placed) in found.additions.get(block).into_iter().flatten() {
+            for (sum, placed) in found.additions.get(&block).into_iter().flatten() {
                 self.add(sum, placed);
             }
         }
@@ -111,7 +111,8 @@ impl<'e, 'a> Writer<'e, 'a> {
         let types = cotangent_types(self.aug.linear.params.iter().map(|p| func.ty(*p)), self.session.request.width);
         func.ret = with_cotangents(self.aug.ret.clone(), types);
         let Some(ret) = func.ret.clone().filter(|_| !self.slots.is_empty()) else { return };
-        let nothing = func.constant(ret.clone(), Constant::Undef);
+        // The aggregate begins with this: it is made once, ahead of what is loaded for each return.
+        func.constant(ret.clone(), Constant::Undef);
         for block in cfg.reverse_postorder() {
             let Terminator::Return(own) = func.block(*block).term.clone() else { continue };
             let mut b = Builder::new(func, *block);
@@ -119,7 +120,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             for slot in self.slots.iter().flatten() {
                 parts.push(b.load(ret.field(parts.len()).clone(), *slot));
             }
-            let all = aggregate(&mut b, nothing, parts);
+            let all = b.aggregate(&ret, parts);
             func.block_mut(*block).term = Terminator::Return(Some(all));
         }
     }
@@ -159,10 +160,8 @@ impl<'e, 'a> Writer<'e, 'a> {
         }
         // The result is a part of what the new call returns.
         let (op, loc) = (self.aug.func.inst(inst).op.clone(), self.aug.func.inst(inst).loc);
-        let mut b = self.build();
-        b.loc = loc;
         let ret = ret.expect("there are cotangents");
-        let all = b.value(op, ret.clone());
+        let all = self.build().with_loc(loc).value(op, ret.clone());
         let own = usize::from(self.aug.func.inst(inst).result.is_some());
         if own == 1 {
             self.aug.func.inst_mut(inst).op = Op::ExtractValue(all, 0);

@@ -72,8 +72,7 @@ impl Sweeps<'_, '_> {
             return;
         }
         let out = self.aug.func.add_block();
-        let on = BlockCall::new(out, vec![]);
-        let to = std::mem::replace(self.aug.func.block_mut(onward).term.targets_mut()[exit.index], on);
+        let to = self.aug.func.redirect(Edge { from: onward, ..exit }, BlockCall::new(out, vec![]));
         self.cursor.at = out;
         for (loaded, walk) in walks {
             let ty = self.cotangent_type(walk.param);

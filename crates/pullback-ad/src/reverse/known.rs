@@ -83,13 +83,11 @@ impl<'t> Emitter<'t> {
             return *made;
         }
         let inst = b.func.def_inst(value).expect("only results of instructions are recomputed");
-        let op = b.func.inst(inst).op.clone();
-        let operands: HashMap<Value, Value> =
-            op.operands().into_iter().map(|operand| (operand, self.primal(b, operand, placed))).collect();
+        let op = b.func.inst(inst).op.clone().map_operands(|operand| self.primal(b, operand, placed));
         let ty = b.func.ty(value).clone();
         // Without its flags: where the program panics first, they need not hold.
         b.flags = Flags::NONE;
-        let made = b.value(op.map_operands(|operand| operands[&operand]), ty);
+        let made = b.value(op, ty);
         self.recomputed.insert(value, made);
         made
     }

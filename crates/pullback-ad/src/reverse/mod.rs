@@ -36,7 +36,7 @@ use crate::linearise::augment::Augmented;
 use crate::linearise::program::LinearFunction;
 use crate::plan::{Decision, Key, Plan, Planned, plan};
 use crate::reverse::alias::Origin;
-use crate::reverse::cotangents::{Cotangents, aggregate};
+use crate::reverse::cotangents::Cotangents;
 use crate::reverse::hubs::Hubs;
 use crate::reverse::joint_loops::Joint;
 use crate::reverse::slots::{Slot, Slots, index_type};
@@ -50,7 +50,7 @@ use pullback_ir::cfg::{Cfg, Edge, edges_from, live_edges_into};
 use pullback_ir::counted;
 use pullback_ir::loops::{LoopData, Loops};
 use pullback_ir::{
-    Block, BlockCall, Builder, Constant, Function, Inst, IntPred, Loop, Module, Terminator, Type, Value,
+    Block, BlockCall, Builder, ControlFlow, Function, Inst, IntPred, Loop, Module, Terminator, Type, Value,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -133,7 +133,8 @@ pub fn split(target: &Target, planned: Planned, name: &str) -> Result<(Function,
 
 impl<'s, 'a> Sweeps<'s, 'a> {
     fn new(target: &'s Target<'a>, planned: Planned, func: Option<Function>, tape: Value) -> Self {
-        let Planned { scheduled: Scheduled { aug, form, cfg, loops, trips, joint_loops, .. }, plan } = planned;
+        let Planned { scheduled: Scheduled { aug, form, flow, trips, joint_loops }, plan } = planned;
+        let ControlFlow { cfg, loops, .. } = flow;
         Sweeps {
             target,
             form,
@@ -189,7 +190,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         if self.target.nested {
             self.make_hubs(&live_loops);
         }
-        let live: Vec<Block> = self.cfg.reverse_postorder().iter().copied().filter(|b| self.is_live(*b)).collect();
+        let live: Vec<Block> = self.cfg.live().collect();
         if live.is_empty() {
             // A function that never returns has an empty reverse sweep.
             if let Some(rev) = &mut self.rev.func {
@@ -260,7 +261,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
             return;
         }
         let mut block = self.aug.func.add_block();
-        self.aug.func.block_mut(edge.from).term.targets_mut()[edge.index].clone_from(&BlockCall::new(block, vec![]));
+        self.aug.func.redirect(edge, BlockCall::new(block, vec![]));
         for id in &left {
             self.keep_last(block, *id);
         }
@@ -441,11 +442,8 @@ impl<'s, 'a> Sweeps<'s, 'a> {
     ) {
         let entry = *into.iter().find(|e| self.entered_by(**e).is_some()).expect("a loop is entered");
         let back = *into.iter().find(|e| self.closed_by(**e).is_some()).expect("a loop has a back edge");
-        let changed: BTreeSet<Value> = taken
-            .iter()
-            .map(|(position, _)| args[&back][*position])
-            .filter(|v| self.aug.linear.active.contains(v))
-            .collect();
+        let given = taken.iter().map(|(position, _)| args[&back][*position]);
+        let changed: BTreeSet<Value> = given.filter(|v| self.aug.linear.active.contains(v)).collect();
         let unchanged: Vec<(Value, Value)> = changed.into_iter().flat_map(|value| self.peek(value)).collect();
         self.pass_on(&args[&back], taken);
         let i = self.read(Slot::Counter(id), Type::I64);
@@ -511,9 +509,7 @@ impl<'s, 'a> Sweeps<'s, 'a> {
         }
         let result = self.rev().ret.clone().map(|ty| {
             let parts: Vec<Value> = self.aug.linear.params.clone().into_iter().flat_map(|p| self.take(p)).collect();
-            let mut b = self.build();
-            let nothing = b.func.constant(ty, Constant::Undef);
-            aggregate(&mut b, nothing, parts)
+            self.build().aggregate(&ty, parts)
         });
         self.build().ret(result);
     }

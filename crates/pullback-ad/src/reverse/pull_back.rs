@@ -48,9 +48,8 @@ impl Sweeps<'_, '_> {
             Kept::Words(_, words) if words.is_empty() => self.rev().zero(&Type::Ptr),
             Kept::Words(Storage { size, align }, words) => {
                 let op = Op::Alloca { size: *size, align: (*align).max(8) };
-                let func = self.rev();
-                let inst = func.make_inst(op, Some(Type::Ptr), Flags::NONE, None);
-                let memory = func.inst(inst).result.expect("made with a type");
+                let inst = self.rev().make_inst(op, Some(Type::Ptr), Flags::NONE, None);
+                let memory = self.rev().result(inst);
                 self.rev.prologue.push(inst);
                 for (at, word) in words {
                     let word = self.value(*word, level);

@@ -18,12 +18,8 @@ impl Sweeps<'_, '_> {
                 work.pop();
                 continue;
             }
-            let parts = self
-                .plan
-                .source(key)
-                .parts(&self.aug.func, key.0)
-                .into_iter()
-                .map(|part| self.plan.key(&self.loops, part, key.1));
+            let parts = self.plan.source(key).parts(&self.aug.func, key.0).into_iter();
+            let parts = parts.map(|part| self.plan.key(&self.loops, part, key.1));
             let missing: Vec<Key> = parts.filter(|part| !self.cursor.cache.contains_key(part)).collect();
             if missing.is_empty() {
                 let made = self.make(key);
@@ -54,9 +50,7 @@ impl Sweeps<'_, '_> {
                 let inst = self.aug.func.def_inst(value).expect("its parts are there");
                 let data = self.aug.func.inst(inst).clone();
                 let op = data.op.map_operands(|operand| self.part(operand, level));
-                let mut b = self.build();
-                (b.flags, b.loc) = (data.flags, data.loc);
-                b.value(op, ty)
+                self.build().with(data.flags, data.loc).value(op, ty)
             }
             Source::Counter(affine) => {
                 let i = self.counter(affine.id);

@@ -30,7 +30,7 @@ pub fn release(session: &mut Session, functions: &[FuncId], whole: Option<FuncId
         }
         let tape = func.param_values()[0];
         let release = session.runtime.tape_release;
-        let calls: Vec<Inst> = func.blocks().flat_map(|block| func.block(block).insts.clone()).collect();
+        let calls: Vec<Inst> = func.insts().collect();
         for inst in calls {
             let cleanup = match func.inst(inst).op.cleanup().cloned() {
                 Some(Cleanup { func: old, mut args }) => {

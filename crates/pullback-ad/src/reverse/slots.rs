@@ -284,10 +284,7 @@ impl Sweeps<'_, '_> {
             of.entry(key.0).or_default().push(if self.has_slot(latest) { latest } else { Slot::Kept(*key) });
         }
         let slots = |value: &Value| of.get(value).into_iter().flatten();
-        for block in self.cfg.reverse_postorder().to_vec() {
-            if !self.is_live(block) {
-                continue;
-            }
+        for block in self.cfg.live().collect::<Vec<_>>() {
             let insts = std::mem::take(&mut self.aug.func.block_mut(block).insts);
             let (params, last) = (self.aug.func.block(block).params.clone(), self.hands_on(block));
             let mut later = Vec::new();

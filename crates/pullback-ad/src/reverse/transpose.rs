@@ -34,8 +34,7 @@ impl Sweeps<'_, '_> {
             Linear::Store { value, ty, shadow } => {
                 for (direction, place) in shadow.iter().enumerate() {
                     let place = self.value(*place, level);
-                    let mut b = self.build();
-                    b.loc = loc;
+                    let mut b = self.build().with_loc(loc);
                     let g = b.load(ty.clone(), place);
                     if refilled {
                         let empty = neutral(b.func, ty);
@@ -172,13 +171,9 @@ impl Sweeps<'_, '_> {
         let cotangents = self.take(result);
         for (operand, share) in shares {
             let share = share.map_values(|value| self.value(value, level));
-            let mut b = self.build();
-            (b.flags, b.loc) = (flags, loc);
-            let share = share.folded(&mut b);
+            let share = share.folded(&mut self.build().with(flags, loc));
             for (direction, g) in cotangents.iter().enumerate() {
-                let mut b = self.build();
-                (b.flags, b.loc) = (flags, loc);
-                let part = share.emit(&mut b, *g, strong);
+                let part = share.emit(&mut self.build().with(flags, loc), *g, strong);
                 self.accumulate(*operand, direction, part);
             }
         }

@@ -26,10 +26,7 @@ use crate::schedule::known::terms::Terms;
 use crate::schedule::known::{Ends, KnownCotangents, Placed};
 use crate::schedule::useful::drop_useless;
 use crate::session::{Callees, Disturbs, Form, Session, with_cotangents};
-use pullback_ir::cfg::Cfg;
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::Loops;
-use pullback_ir::{Block, Callee, FuncId, Function, Inst, Op, Value};
+use pullback_ir::{Block, Callee, ControlFlow, FuncId, Function, Inst, Op, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What is reversed jointly, in the derivative's own function and in those that it calls.
@@ -90,18 +87,18 @@ pub fn find(session: &mut Session, whole: &mut Augmented) -> Option<JointCalls> 
     if !whole.linear.all().any(|(_, linear)| matches!(linear, Linear::Call { .. })) {
         return None;
     }
-    let cfg = Cfg::new(&whole.func);
-    drop_useless(whole, &cfg);
+    let flow = ControlFlow::new(&whole.func).ok()?;
+    drop_useless(whole, &flow.cfg);
     let wanted = session.callees.wanted.clone();
-    let mut own = calls_with_known_seeds(session, whole, &cfg)?;
+    let mut own = calls_with_known_seeds(session, whole, &flow);
     if own.calls.is_empty() {
         return None;
     }
     let candidates = candidates(session, own.callees());
     own.calls.retain(|_, call| candidates.contains_key(&call.callee));
     // Callees whose calls are all joint have no other functions.
-    let split = whole.func.blocks().flat_map(|b| &whole.func.block(b).insts).filter(|i| !own.calls.contains_key(i));
-    let called: HashSet<FuncId> = split.filter_map(|inst| called(&whole.func, *inst)).collect();
+    let split = whole.func.insts().filter(|inst| !own.calls.contains_key(inst));
+    let called: HashSet<FuncId> = split.filter_map(|inst| called(&whole.func, inst)).collect();
     let joint = own.callees();
     let Callees { variants, pending, wanted: all, .. } = &mut session.callees;
     *all = wanted;
@@ -131,20 +128,18 @@ fn callee_of(session: &Session, forward: FuncId) -> Option<FuncId> {
 }
 
 /// The calls of the derivative's own function whose results have known cotangents.
-fn calls_with_known_seeds(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Found> {
-    let doms = Dominators::new(cfg);
-    let loops = Loops::new(&aug.func, cfg, &doms).ok()?;
+fn calls_with_known_seeds(session: &Session, aug: &Augmented, flow: &ControlFlow) -> Found {
     let ends = Ends { stores: Some(Stores::new(session, aug)), ..Ends::default() };
-    let mut known = KnownCotangents::new(aug, cfg, &doms, &loops, ends);
+    let mut known = KnownCotangents::new(aug, flow, ends);
     let mut calls = HashMap::new();
-    for inst in cfg.reverse_postorder().iter().flat_map(|b| &aug.func.block(*b).insts) {
+    for inst in flow.cfg.reverse_postorder().iter().flat_map(|b| &aug.func.block(*b).insts) {
         if let [Linear::Call { result, .. }] = aug.linear.at(*inst)
             && let Some(call) = call_with_known_seed(session, aug, &mut known, *inst, *result)
         {
             calls.insert(*inst, call);
         }
     }
-    Some(Found { terms: known.terms, calls, additions: BTreeMap::new() })
+    Found { terms: known.terms, calls, additions: BTreeMap::new() }
 }
 
 fn call_with_known_seed(
@@ -157,10 +152,7 @@ fn call_with_known_seed(
     let callee = callee_of(session, called(&aug.func, inst)?)?;
     let at = known.spot(inst)?;
     let seed = match result {
-        Some(result) => {
-            let term = known.total(result)?;
-            Some(known.placed(term, at)?)
-        }
+        Some(result) => Some(known.total(result).and_then(|term| known.placed(term, at))?),
         None => None,
     };
     Some(Call { callee, seed })
@@ -208,24 +200,22 @@ fn candidate(session: &mut Session, callee: FuncId) -> Option<Candidate> {
     }
     // What is wrong with it is said when the usual functions are made for it.
     let mut aug = augment(session, callee, Form::Joint, &name).ok()?;
-    let cfg = Cfg::new(&aug.func);
-    drop_useless(&mut aug, &cfg);
-    let found = everything_joint(session, &aug, &cfg)?;
+    let flow = ControlFlow::new(&aug.func).ok()?;
+    drop_useless(&mut aug, &flow.cfg);
+    let found = everything_joint(session, &aug, &flow)?;
     Some(Candidate { aug, found })
 }
 
 /// What of a function is reversed jointly, if that is everything.
-fn everything_joint(session: &Session, aug: &Augmented, cfg: &Cfg) -> Option<Found> {
-    if !cfg.can_return(aug.func.entry()) {
+fn everything_joint(session: &Session, aug: &Augmented, flow: &ControlFlow) -> Option<Found> {
+    if !flow.cfg.can_return(aug.func.entry()) {
         return None;
     }
-    let doms = Dominators::new(cfg);
-    let loops = Loops::new(&aug.func, cfg, &doms).ok()?;
-    let mut known = KnownCotangents::new(aug, cfg, &doms, &loops, Ends::default());
+    let mut known = KnownCotangents::new(aug, flow, Ends::default());
     let mut calls = HashMap::new();
     let mut sums: Vec<(Value, Sum)> = Vec::new();
-    for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-        for inst in &aug.func.block(*block).insts {
+    for block in flow.cfg.live() {
+        for inst in &aug.func.block(block).insts {
             for linear in aug.linear.at(*inst) {
                 match linear {
                     arithmetic if arithmetic.shares().is_some() => {}

@@ -40,7 +40,7 @@ use crate::session::{Disturbs, Form, Session};
 use pullback_ir::cfg::Edge;
 use pullback_ir::counted::{self, Affine, Counted, Step};
 use pullback_ir::loops::Loops;
-use pullback_ir::{Block, Callee, IntPred, Loop, Op, Terminator, Value};
+use pullback_ir::{Block, Callee, ControlFlow, IntPred, Loop, Op, Terminator, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The loops of a function whose iterations are reversed as soon as they are through.
@@ -122,7 +122,8 @@ pub struct Bound {
 
 /// The loops of a function whose iterations can be reversed jointly.
 pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
-    let Scheduled { aug, form, cfg, doms, loops, .. } = scheduled;
+    let Scheduled { aug, form, flow, .. } = scheduled;
+    let ControlFlow { cfg, doms, loops } = flow;
     let stores = Stores::new(session, aug);
     if *form != Form::Whole || loops.is_empty() || stores.late {
         return JointLoops::default();
@@ -148,7 +149,7 @@ pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
     let headers = plain.iter().flat_map(|ways| aug.func.block(loops.get(ways.id).header).params.clone());
     let loads: HashSet<Value> = headers.filter(|param| search.walk(*param).is_some()).collect();
     let ends = Ends { stores: Some(stores), walks: loads };
-    let mut known = KnownCotangents::new(aug, cfg, doms, loops, ends);
+    let mut known = KnownCotangents::new(aug, flow, ends);
     let found = plain.into_iter().filter_map(|ways| Some((ways.id, search.look_at(ways, &mut known)?))).collect();
     JointLoops { loops: found, terms: known.terms }
 }
@@ -204,7 +205,7 @@ impl Search<'_> {
         let Ways { id, entry, back, exit } = ways;
         let data = self.loops().get(id);
         let memory = self.memory(id).filter(Memory::is_apart)?;
-        let mut after = self.scheduled.cfg.reachable_from(exit.to);
+        let mut after = self.scheduled.flow.cfg.reachable_from(exit.to);
         after.insert(exit.to);
         let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
         if !inside
@@ -214,7 +215,7 @@ impl Search<'_> {
         {
             return None;
         }
-        let panics = data.exits.iter().filter(|exit| !self.may_panic() && !self.scheduled.cfg.can_return(exit.to));
+        let panics = data.exits.iter().filter(|exit| !self.may_panic() && !self.scheduled.flow.cfg.can_return(exit.to));
         let bounds = panics.map(|exit| self.bound(id, entry, back, *exit)).collect::<Option<Vec<Bound>>>()?;
         let mut seeds: Vec<Seed> = Vec::new();
         for value in self.handed_on(id, back.from, known) {
@@ -251,7 +252,7 @@ impl Search<'_> {
     }
 
     fn loops(&self) -> &Loops {
-        &self.scheduled.loops
+        &self.scheduled.flow.loops
     }
 
     /// The values of a loop that get a cotangent of what comes after one of its iterations.
@@ -318,7 +319,7 @@ impl Search<'_> {
     fn bound(&self, id: Loop, entry: Edge, back: Edge, panic: Edge) -> Option<Bound> {
         let trips = *self.scheduled.trips.get(&id)?;
         let each_time =
-            self.loops().innermost(panic.from) == Some(id) && self.scheduled.doms.dominates(panic.from, back.from);
+            self.loops().innermost(panic.from) == Some(id) && self.scheduled.flow.doms.dominates(panic.from, back.from);
         let Terminator::Branch(cond, ..) = self.aug().func.block(panic.from).term else { return None };
         let Op::ICmp(pred, index, bound) = self.aug().func.inst(self.aug().func.def_inst(cond)?).op else {
             return None;
@@ -330,7 +331,7 @@ impl Search<'_> {
             _ => return None,
         };
         let Place { root: None, constant: start, step: 1 } = self.walks.pointer(id, index)? else { return None };
-        let is_there = self.counted.block(bound).is_none_or(|b| self.scheduled.doms.dominates(b, entry.from));
+        let is_there = self.counted.block(bound).is_none_or(|b| self.scheduled.flow.doms.dominates(b, entry.from));
         (each_time && is_there && start >= 0).then_some(Bound { trips, start, bound, or_beyond })
     }
 
@@ -359,7 +360,8 @@ impl Search<'_> {
             _ => true,
         };
         let data = self.aug().func.block(block);
-        let returns = || self.scheduled.cfg.successors(block).iter().all(|next| self.scheduled.cfg.can_return(*next));
+        let returns =
+            || self.scheduled.flow.cfg.successors(block).iter().all(|next| self.scheduled.flow.cfg.can_return(*next));
         (self.may_panic() || self.loops().contains(id, block) || returns())
             && data.insts.iter().all(|inst| quiet(&self.aug().func.inst(*inst).op))
             && self.linear(block).all(takes_no_part)

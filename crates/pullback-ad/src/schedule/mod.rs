@@ -22,10 +22,7 @@ use crate::schedule::joint_loops::JointLoops;
 use crate::schedule::preheader::count_loops;
 use crate::schedule::useful::drop_useless;
 use crate::session::{Form, Session};
-use pullback_ir::cfg::Cfg;
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::Loops;
-use pullback_ir::{Loop, Value};
+use pullback_ir::{ControlFlow, Loop, Value};
 use std::collections::HashMap;
 
 mod borrows;
@@ -44,12 +41,8 @@ pub struct Scheduled {
     pub aug: Augmented,
     /// Where its reverse sweep stands.
     pub form: Form,
-    /// Its blocks.
-    pub cfg: Cfg,
-    /// Which comes before which.
-    pub doms: Dominators,
-    /// Its loops.
-    pub loops: Loops,
+    /// Its blocks and loops.
+    pub flow: ControlFlow,
     /// How often the counted loops run that the reverse sweep goes through.
     pub trips: HashMap<Loop, Value>,
     /// The loops whose iterations are reversed as soon as they are through. All else is reversed in the reverse sweep.
@@ -59,7 +52,7 @@ pub struct Scheduled {
 /// Decide where transposes run.
 pub fn schedule(session: &Session, aug: Augmented, form: Form) -> Result<Scheduled> {
     let mut scheduled = split(aug, form)?;
-    check_borrows(session, &mut scheduled.aug, &scheduled.cfg, form)?;
+    check_borrows(session, &mut scheduled.aug, &scheduled.flow.cfg, form)?;
     scheduled.joint_loops = joint_loops::find(session, &scheduled);
     let joint = &scheduled.joint_loops.loops;
     scheduled.trips.retain(|id, _| !joint.contains_key(id));
@@ -73,10 +66,8 @@ pub fn split(mut aug: Augmented, form: Form) -> Result<Scheduled> {
             .at(aug.func.block(edge.from).term_loc)
             .note("the optimiser made control flow here that has no structured form")
     })?;
-    let cfg = Cfg::new(&aug.func);
-    let doms = Dominators::new(&cfg);
-    let loops = Loops::new(&aug.func, &cfg, &doms).expect("a block on the way into a loop keeps its form");
-    drop_useless(&mut aug, &cfg);
-    let trips = loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
-    Ok(Scheduled { aug, form, cfg, doms, loops, trips, joint_loops: JointLoops::default() })
+    let flow = ControlFlow::new(&aug.func).expect("a block on the way into a loop keeps its form");
+    drop_useless(&mut aug, &flow.cfg);
+    let trips = flow.loops.iter().filter_map(|(id, data)| Some((id, *counts.get(&data.header)?))).collect();
+    Ok(Scheduled { aug, form, flow, trips, joint_loops: JointLoops::default() })
 }

@@ -50,10 +50,10 @@ impl<'a> Recomputable<'a> {
             rules: Vec::new(),
             after: RefCell::new(HashMap::new()),
         };
-        for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-            for (position, inst) in aug.func.block(*block).insts.iter().enumerate() {
-                this.positions.insert(*inst, (*block, position));
-                this.note(*inst, (*block, position));
+        for block in cfg.live() {
+            for (position, inst) in aug.func.block(block).insts.iter().enumerate() {
+                this.positions.insert(*inst, (block, position));
+                this.note(*inst, (block, position));
             }
         }
         this

@@ -31,8 +31,8 @@ fn useful(aug: &Augmented, cfg: &Cfg) -> HashSet<Value> {
             None => work.extend(linear.operands()),
         }
     }
-    for block in cfg.reverse_postorder().iter().filter(|b| cfg.can_return(**b)) {
-        for target in aug.func.block(*block).term.targets() {
+    for block in cfg.live() {
+        for target in aug.func.block(block).term.targets() {
             let params = &aug.func.block(target.block).params;
             for (param, arg) in params.iter().zip(&target.args).filter(|(p, _)| aug.linear.active.contains(p)) {
                 sources.entry(*param).or_default().push(*arg);

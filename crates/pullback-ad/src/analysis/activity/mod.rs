@@ -68,7 +68,8 @@ impl ActiveSet {
     }
 
     /// Whether a value of type `ty` is a word that takes part: an integer that is a float's bits at one time and a
-    /// pointer, or a number, at another. It has a cotangent as if it were a float, and a shadow as if it were a pointer.
+    /// pointer, or a number, at another. It has a cotangent as if it were a float, and a shadow as if it were a
+    /// pointer.
     pub fn is_word(&self, facts: &Facts, func: FuncId, ty: &Type, value: Value) -> bool {
         let reaches = || facts.carried_object(func, value).is_some_and(|o| self.is_shadowed(o));
         facts.is_word(func, ty, value) && (self.is_active(func, value) || reaches())
@@ -95,14 +96,8 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
         stored: HashSet::new(),
     };
     analysis.seed();
-    let live: Vec<(FuncId, Vec<Block>)> = facts
-        .returning
-        .iter()
-        .map(|id| {
-            let cfg = Cfg::new(module.func(*id));
-            (*id, cfg.reverse_postorder().iter().copied().filter(|b| cfg.can_return(*b)).collect())
-        })
-        .collect();
+    let live = facts.returning.iter().map(|id| (*id, Cfg::new(module.func(*id)).live().collect()));
+    let live: Vec<(FuncId, Vec<Block>)> = live.collect();
     follow(module, &facts.functions, &live, &mut analysis);
     analysis.check_origins()?;
     if request.mode == Mode::Forward {
@@ -120,10 +115,8 @@ pub fn analyse(module: &Module, facts: &Facts, request: &Request) -> Result<Acti
     for (id, blocks) in &live {
         let func = module.func(*id);
         let handed_on = handed_on(func);
-        for block in blocks {
-            for inst in &func.block(*block).insts {
-                analysis.check_all(*id, func, *inst, &handed_on).map_err(|error| error.at(func.inst(*inst).loc))?;
-            }
+        for inst in blocks.iter().flat_map(|block| &func.block(*block).insts) {
+            analysis.check_all(*id, func, *inst, &handed_on).map_err(|error| error.at(func.inst(*inst).loc))?;
         }
     }
     if facts.on_panic == OnPanic::Free {

@@ -20,14 +20,9 @@ pub(crate) enum Made {
     Here,
 }
 
-/// Note that a value of layout `id` lies in `object` at `base`: the cells there, and in what its pointers reach.
-pub(crate) fn describe(
-    objects: &mut Objects,
-    layouts: &Layouts,
-    (object, base): (ObjId, Strided),
-    id: LayoutId,
-    made: Made,
-) {
+/// Note that a value of layout `id` lies at a place of an object: the cells there, and in what its pointers reach.
+pub(crate) fn describe(objects: &mut Objects, layouts: &Layouts, at: (ObjId, Strided), id: LayoutId, made: Made) {
+    let (object, base) = at;
     let path = match made {
         Made::ByCaller(_) => vec![],
         Made::Before | Made::Here => vec![(id, object)],

@@ -122,14 +122,10 @@ impl Strided {
 
     /// Differences of members.
     pub fn minus(self, other: Strided) -> Strided {
-        let negated = |bound: i64| {
-            if bound == i64::MIN {
-                i64::MAX
-            } else if bound == i64::MAX {
-                i64::MIN
-            } else {
-                -bound
-            }
+        let negated = |bound: i64| match bound {
+            i64::MIN => i64::MAX,
+            i64::MAX => i64::MIN,
+            _ => -bound,
         };
         let lo = add(self.lo, negated(other.hi), i64::MIN);
         let hi = add(self.hi, negated(other.lo), i64::MAX);

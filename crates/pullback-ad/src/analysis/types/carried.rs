@@ -5,14 +5,13 @@
 //! either.
 
 use crate::analysis::points_to::facts::may_carry;
-use pullback_ir::{Block, Callee, CastOp, Copies, FuncId, Function, Op, Terminator, Value};
+use pullback_ir::{Block, Callee, CastOp, Copies, FuncId, Function, InstData, Op, Terminator, Value};
 use std::collections::HashSet;
 
 /// The integers of the live blocks of a function that are passed on. `group` are the functions that are looked at.
 pub(crate) fn passed_on(func: &Function, blocks: &[Block], group: &[FuncId]) -> HashSet<Value> {
     let mut found = put_down(func, blocks);
-    for inst in blocks.iter().flat_map(|block| &func.block(*block).insts) {
-        let op = &func.inst(*inst).op;
+    for InstData { op, .. } in func.insts_in(blocks) {
         found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
         match op {
             Op::Cast(CastOp::Bitcast | CastOp::IntToPtr, from) => found.extend([*from]),
@@ -32,8 +31,7 @@ pub(crate) fn handed_on(func: &Function) -> HashSet<Value> {
 
 /// The values that these blocks store, return or put into an aggregate.
 fn put_down(func: &Function, blocks: &[Block]) -> HashSet<Value> {
-    let insts = blocks.iter().flat_map(|block| &func.block(*block).insts);
-    let stored = insts.filter_map(|inst| match func.inst(*inst).op {
+    let stored = func.insts_in(blocks).filter_map(|data| match data.op {
         Op::Store { value, .. } | Op::InsertValue(_, value, _) => Some(value),
         _ => None,
     });
@@ -47,8 +45,7 @@ fn put_down(func: &Function, blocks: &[Block]) -> HashSet<Value> {
 /// The integers of these blocks that become pointers there, or are handed to a clean-up, which may make them pointers.
 pub(crate) fn to_cleanups(func: &Function, blocks: &[Block]) -> HashSet<Value> {
     let mut found: HashSet<Value> = HashSet::new();
-    for inst in blocks.iter().flat_map(|block| &func.block(*block).insts) {
-        let op = &func.inst(*inst).op;
+    for InstData { op, .. } in func.insts_in(blocks) {
         found.extend(op.cleanup().into_iter().flat_map(|cleanup| &cleanup.args));
         if let Op::Cast(CastOp::IntToPtr, from) = op {
             found.insert(*from);

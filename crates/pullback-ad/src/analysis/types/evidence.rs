@@ -81,8 +81,7 @@ pub(crate) fn variants(facts: &mut Facts) {
         let before = behind.len();
         for object in &given {
             let in_variant = |cell: &&Cell| {
-                let mut opaque = objects.opaque(*object).iter();
-                behind.contains(object) || opaque.any(|opaque| cell.at.overlaps(cell.width, opaque.at, opaque.bytes))
+                behind.contains(object) || objects.touched_opaque(*object, &cell.at.into(), cell.width).next().is_some()
             };
             let cells = objects.cells(*object).iter().filter(in_variant);
             let found: Vec<ObjId> = cells.filter_map(|cell| objects.pointee(cell.content)).map(|(o, _)| o).collect();
@@ -95,8 +94,8 @@ pub(crate) fn variants(facts: &mut Facts) {
     let mut found: Vec<ContentId> = Vec::new();
     for object in given {
         let may_be_number = |cell: &&Cell| {
-            let mut numbers = objects.opaque(object).iter().filter(|opaque| opaque.numbers);
-            behind.contains(&object) || numbers.any(|opaque| cell.at.overlaps(cell.width, opaque.at, opaque.bytes))
+            behind.contains(&object)
+                || objects.touched_opaque(object, &cell.at.into(), cell.width).any(|opaque| opaque.numbers)
         };
         let floats = objects.cells(object).iter().filter(|cell| objects.kinds(cell.content).has_float());
         found.extend(floats.filter(may_be_number).map(|cell| cell.content));
@@ -110,21 +109,18 @@ pub(crate) fn variants(facts: &mut Facts) {
 pub(crate) fn in_floats(facts: &mut Facts, func: &Function, id: FuncId, blocks: &[Block]) {
     let mut numbers: HashSet<Value> = HashSet::new();
     let mut casts: Vec<(Value, Value)> = Vec::new();
-    for block in blocks {
-        for inst in &func.block(*block).insts {
-            let data = func.inst(*inst);
-            let Some(result) = data.result else { continue };
-            match &data.op {
-                Op::Load { ptr, align } if func.ty(result).is_float() => {
-                    let Some((object, at)) = facts.target(id, *ptr, *align) else { continue };
-                    let mut cells = facts.objects.touched(object, &at, func.ty(result).size());
-                    if cells.any(|cell| facts.objects.kinds(cell.content).contains(Kinds::INT)) {
-                        numbers.insert(result);
-                    }
+    for data in func.insts_in(blocks) {
+        let Some(result) = data.result else { continue };
+        match &data.op {
+            Op::Load { ptr, align } if func.ty(result).is_float() => {
+                let Some((object, at)) = facts.target(id, *ptr, *align) else { continue };
+                let mut cells = facts.objects.touched(object, &at, func.ty(result).size());
+                if cells.any(|cell| facts.objects.kinds(cell.content).contains(Kinds::INT)) {
+                    numbers.insert(result);
                 }
-                Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => casts.push((result, *from)),
-                _ => {}
             }
+            Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_float() => casts.push((result, *from)),
+            _ => {}
         }
     }
     Copies::new(func, blocks.iter().copied()).close_forwards(&mut numbers, |_| true);

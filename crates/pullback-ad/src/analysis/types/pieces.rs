@@ -17,12 +17,12 @@
 //! of that is a number.
 
 use crate::analysis::activity::ActiveSet;
-use crate::analysis::follow::{Follow, Marks, Way, follow};
+use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
-use pullback_ir::{BinOp, Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use std::collections::HashMap;
 
 /// What bits may be.
@@ -68,7 +68,7 @@ pub enum Lost {
 }
 
 /// Find something that is lost, in the live blocks of these functions.
-pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &[(FuncId, Vec<Block>)]) -> Option<Lost> {
+pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Live) -> Option<Lost> {
     let objects = &facts.objects;
     // Mostly no pointer shares its place with anything narrower.
     let shares = |object: ObjId| {
@@ -128,7 +128,6 @@ impl Follow for Search<'_> {
                 self.bits(id, *from)
             }
             Op::Cast(CastOp::Trunc, from) => self.bits(id, *from).cut_to(Bits::LOW),
-            Op::Cast(CastOp::ZExt, from) => self.bits(id, *from),
             Op::Cast(CastOp::Bitcast, from) => {
                 if self.bits(id, *from).has(Bits::FLOATS) && func.ty(result).is_float() {
                     self.lost.get_or_insert(Lost::Float(data.loc));
@@ -136,11 +135,12 @@ impl Follow for Search<'_> {
                 self.bits(id, *from)
             }
             Op::Bin(BinOp::LShr | BinOp::AShr, from, _) => self.bits(id, *from).cut_to(Bits::HIGH),
-            Op::Bin(BinOp::Shl, from, _) => self.bits(id, *from),
-            Op::Bin(BinOp::Or, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
-            Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
-            Op::Freeze(a) | Op::ExtractValue(a, _) => self.bits(id, *a),
-            Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.bits(id, *b)),
+            Op::Cast(CastOp::ZExt, a) | Op::Bin(BinOp::Shl, a, _) | Op::Freeze(a) | Op::ExtractValue(a, _) => {
+                self.bits(id, *a)
+            }
+            Op::Bin(BinOp::Or, a, b) | Op::Select(_, a, b) | Op::InsertValue(a, b, _) => {
+                self.bits(id, *a).with(self.bits(id, *b))
+            }
             Op::Call(Callee::Direct(callee), ..) => self.marks.get((*callee, None)).unwrap_or_default(),
             _ => Bits::default(),
         };

@@ -11,10 +11,10 @@
 //! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.
 
 use crate::analysis::activity::{ActiveSet, float_cells};
-use crate::analysis::follow::{Follow, Marks, Way, follow};
+use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::Kinds;
-use pullback_ir::{BinOp, Block, CastOp, Copies, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, CastOp, Copies, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use std::collections::HashSet;
 
 /// What an integer has of the bits of a float.
@@ -43,19 +43,13 @@ impl Bits {
 }
 
 /// Where a float is put together of an active float's bits, in these blocks of functions.
-pub(crate) fn find(
-    module: &Module,
-    facts: &Facts,
-    active: &ActiveSet,
-    live: &[(FuncId, Vec<Block>)],
-) -> Option<Option<SourceLoc>> {
+pub(crate) fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Live) -> Option<Option<SourceLoc>> {
     live.iter().find_map(|part| {
         let (id, func) = (part.0, module.func(part.0));
         let copies = Copies::new(func, func.blocks());
         let mut search = Search { facts, active, id, func, copies, marks: Marks::new(Bits::max) };
         follow(module, &[], std::slice::from_ref(part), &mut search);
-        let mut insts = part.1.iter().flat_map(|block| &func.block(*block).insts).map(|inst| func.inst(*inst));
-        insts.find(|data| search.puts_together(&data.op)).map(|data| data.loc)
+        func.insts_in(&part.1).find(|data| search.puts_together(&data.op)).map(|data| data.loc)
     })
 }
 

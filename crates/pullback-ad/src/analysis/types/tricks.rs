@@ -20,12 +20,12 @@
 //! memory.
 
 use crate::analysis::activity::{ActiveSet, is_inert};
-use crate::analysis::follow::{Follow, Marks, Way, follow};
+use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::types::computed::largest_number;
-use pullback_ir::{BinOp, Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 
 /// What an integer has to do with the bits of an active float.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,18 +41,12 @@ enum Made {
 }
 
 /// Where a float is computed from an active float's bits, in these blocks of functions.
-pub(crate) fn find(
-    module: &Module,
-    facts: &Facts,
-    active: &ActiveSet,
-    live: &[(FuncId, Vec<Block>)],
-) -> Option<Option<SourceLoc>> {
+pub(crate) fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Live) -> Option<Option<SourceLoc>> {
     let mut search = Search { module, facts, active, marks: Marks::new(Made::max), stored: Vec::new() };
     follow(module, &facts.functions, live, &mut search);
     live.iter().find_map(|(id, blocks)| {
         let func = module.func(*id);
-        let insts = blocks.iter().flat_map(|block| &func.block(*block).insts);
-        insts.map(|inst| func.inst(*inst)).find(|data| search.is_float(*id, func, &data.op)).map(|data| data.loc)
+        func.insts_in(blocks).find(|data| search.is_float(*id, func, &data.op)).map(|data| data.loc)
     })
 }
 
@@ -148,33 +142,18 @@ impl Search<'_> {
                 let is_masked = || matches!(func.def_op(*from), Some(Op::Bin(BinOp::And, ..)));
                 self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()
             }
-            Op::Store { ptr, value, align } => match self.made(id, *value) {
-                Some(Made::Trick) => self.may_be_float(id, func, (*ptr, *align), *value, |_| true),
-                Some(Made::Computed) => {
-                    let objects = &self.facts.objects;
-                    let is_no_number =
-                        |c: &Cell| objects.is_declared(c.content) || !objects.kinds(c.content).contains(Kinds::INT);
-                    self.may_be_float(id, func, (*ptr, *align), *value, is_no_number)
-                }
-                _ => false,
-            },
+            // What is stored may be read as a float; unless it is a trick, not from where numbers lie.
+            Op::Store { ptr, value, align } if self.made(id, *value) >= Some(Made::Computed) => {
+                let Some((object, at)) = self.facts.target(id, *ptr, *align) else { return false };
+                let (objects, is_trick) = (&self.facts.objects, self.made(id, *value) == Some(Made::Trick));
+                let is_float = |c: &Cell| {
+                    let kinds = objects.kinds(c.content);
+                    kinds.has_float() && (is_trick || objects.is_declared(c.content) || !kinds.contains(Kinds::INT))
+                };
+                objects.live_cells(object).any(|c| is_float(c) && c.meets(&at, func.ty(*value).size()))
+            }
             _ => false,
         }
-    }
-
-    /// Whether what is stored may be read as a float from such a cell.
-    fn may_be_float(
-        &self,
-        id: FuncId,
-        func: &Function,
-        (ptr, align): (Value, u64),
-        value: Value,
-        is_such: impl Fn(&Cell) -> bool,
-    ) -> bool {
-        let Some((object, at)) = self.facts.target(id, ptr, align) else { return false };
-        let (objects, width) = (&self.facts.objects, func.ty(value).size());
-        let mut floats = objects.live_cells(object).filter(|c| objects.kinds(c.content).has_float());
-        floats.any(|c| is_such(c) && c.meets(&at, width))
     }
 
     /// What one of several values is, where the others may be the bits as they were.

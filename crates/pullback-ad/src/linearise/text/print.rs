@@ -86,33 +86,31 @@ impl Printer<'_> {
     }
 
     fn operation(&self, operation: &Linear) -> String {
+        let computed = self.computed(operation);
+        match (operation.result(), operation) {
+            (None, Linear::Call { .. }) => format!("_ = {computed}"),
+            (Some(result), _) => format!("{} = {computed}", self.tangent(result)),
+            (None, _) => computed,
+        }
+    }
+
+    /// What comes after the equals sign, if there is one.
+    fn computed(&self, operation: &Linear) -> String {
         match operation {
-            Linear::Sum(result, terms) => {
-                let terms: Vec<String> = terms.iter().map(|term| self.term(term)).collect();
-                format!("{} = {}", self.tangent(*result), terms.join(" + "))
-            }
-            Linear::Quotient { result, x, y, divisor } => {
+            Linear::Sum(_, terms) => terms.iter().map(|term| self.term(term)).collect::<Vec<_>>().join(" + "),
+            Linear::Quotient { x, y, divisor, .. } => {
                 let by = divisor.map_or_else(|| "_".to_owned(), |divisor| self.value(divisor));
-                format!("{} = quotient {}, {} by {by}", self.tangent(*result), self.maybe(*x), self.maybe(*y))
+                format!("quotient {}, {} by {by}", self.maybe(*x), self.maybe(*y))
             }
-            Linear::Cast(result, op, from) => {
-                let word = if *op == CastOp::FpExt { "fpext" } else { "fptrunc" };
-                format!("{} = {word} {}", self.tangent(*result), self.tangent(*from))
+            Linear::Cast(_, CastOp::FpExt, from) => format!("fpext {}", self.tangent(*from)),
+            Linear::Cast(_, _, from) => format!("fptrunc {}", self.tangent(*from)),
+            Linear::Bits(_, from) => format!("bits {}", self.tangent(*from)),
+            Linear::Select(_, cond, a, b) => {
+                format!("select {}, {}, {}", self.value(*cond), self.maybe(*a), self.maybe(*b))
             }
-            Linear::Bits(result, from) => format!("{} = bits {}", self.tangent(*result), self.tangent(*from)),
-            Linear::Select(result, cond, a, b) => {
-                let cond = self.value(*cond);
-                format!("{} = select {cond}, {}, {}", self.tangent(*result), self.maybe(*a), self.maybe(*b))
-            }
-            Linear::Extract(result, from, i) => {
-                format!("{} = extract {}, {i}", self.tangent(*result), self.tangent(*from))
-            }
-            Linear::Insert(result, into, value, i) => {
-                format!("{} = insert {}, {}, {i}", self.tangent(*result), self.maybe(*into), self.maybe(*value))
-            }
-            Linear::Load(result, shadow, beside) => {
-                format!("{} = load {}{}", self.tangent(*result), self.each(shadow), numbers(*beside))
-            }
+            Linear::Extract(_, from, i) => format!("extract {}, {i}", self.tangent(*from)),
+            Linear::Insert(_, into, value, i) => format!("insert {}, {}, {i}", self.maybe(*into), self.maybe(*value)),
+            Linear::Load(_, shadow, beside) => format!("load {}{}", self.each(shadow), numbers(*beside)),
             Linear::Store { value, ty, shadow } => {
                 format!("store {ty} {} -> {}", self.maybe(*value), self.each(shadow))
             }
@@ -124,9 +122,7 @@ impl Printer<'_> {
             }
             Linear::Restore { shadow, old } => format!("restore {} <- {}", self.each(shadow), self.each(old)),
             Linear::Uncover { shadow, old } => format!("uncover {} <- {}", self.each(shadow), self.each(old)),
-            Linear::WordLoad { result, shadow, words } => {
-                format!("{} = word {} was {}", self.tangent(*result), self.each(shadow), self.each(words))
-            }
+            Linear::WordLoad { shadow, words, .. } => format!("word {} was {}", self.each(shadow), self.each(words)),
             Linear::WordStore { value, direction, shadow, word, old } => format!(
                 "word {} -> {} as {} was {} direction {direction}",
                 self.maybe(*value),
@@ -142,8 +138,8 @@ impl Printer<'_> {
                 let src = src.map_or_else(|| "_".to_owned(), |src| self.value(src));
                 format!("words {} <- {src}, {} lane {}", self.value(*dst), self.value(*len), lane(at))
             }
-            Linear::Call { result, reverse, args } => {
-                format!("{} = call fn{}({})", self.maybe(*result), reverse.index(), list(args, |v| self.tangent(*v)))
+            Linear::Call { reverse, args, .. } => {
+                format!("call fn{}({})", reverse.index(), list(args, |v| self.tangent(*v)))
             }
             Linear::Given(arg, given) => format!("give {} {}", self.tangent(*arg), self.each(given)),
             Linear::Rule(pullback) => {

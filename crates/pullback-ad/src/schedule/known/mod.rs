@@ -26,10 +26,8 @@ pub use crate::schedule::known::place::Placed;
 use crate::schedule::known::place::Spot;
 use crate::schedule::known::stores::Stores;
 use crate::schedule::known::terms::{Leaf, Node, Term, Terms};
-use pullback_ir::cfg::{Cfg, Edge, edges_from};
-use pullback_ir::dominators::Dominators;
-use pullback_ir::loops::Loops;
-use pullback_ir::{Block, Inst, Loop, Terminator, Type, Value, ValueDef};
+use pullback_ir::cfg::{Edge, edges_from};
+use pullback_ir::{Block, ControlFlow, Inst, Loop, Terminator, Type, Value, ValueDef};
 use pullback_rules::Coefficient;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -79,9 +77,7 @@ pub struct Ends<'a> {
 /// The known cotangents of a function.
 pub struct KnownCotangents<'a> {
     aug: &'a Augmented,
-    cfg: &'a Cfg,
-    doms: &'a Dominators,
-    loops: &'a Loops,
+    flow: &'a ControlFlow,
     ends: Ends<'a>,
     uses: HashMap<Value, Vec<Use>>,
     spots: HashMap<Inst, Spot>,
@@ -95,12 +91,10 @@ pub struct KnownCotangents<'a> {
 
 impl<'a> KnownCotangents<'a> {
     /// Look at a function.
-    pub fn new(aug: &'a Augmented, cfg: &'a Cfg, doms: &'a Dominators, loops: &'a Loops, ends: Ends<'a>) -> Self {
+    pub fn new(aug: &'a Augmented, flow: &'a ControlFlow, ends: Ends<'a>) -> Self {
         let mut this = KnownCotangents {
             aug,
-            cfg,
-            doms,
-            loops,
+            flow,
             ends,
             uses: HashMap::new(),
             spots: HashMap::new(),
@@ -114,13 +108,9 @@ impl<'a> KnownCotangents<'a> {
         this
     }
 
-    fn live(&self) -> impl Iterator<Item = Block> + use<'a> {
-        let cfg = self.cfg;
-        cfg.reverse_postorder().iter().copied().filter(move |b| cfg.can_return(*b))
-    }
-
     fn note_uses(&mut self) {
-        for block in self.live() {
+        let flow = self.flow;
+        for block in flow.cfg.live() {
             let data = self.aug.func.block(block);
             for (position, inst) in data.insts.iter().enumerate() {
                 self.spots.insert(*inst, Spot { block, position });
@@ -147,7 +137,7 @@ impl<'a> KnownCotangents<'a> {
     }
 
     fn live_edges(&self, block: Block) -> Vec<Edge> {
-        edges_from(&self.aug.func, block).into_iter().filter(|e| self.cfg.can_return(e.to)).collect()
+        edges_from(&self.aug.func, block).into_iter().filter(|e| self.flow.cfg.can_return(e.to)).collect()
     }
 
     /// The values that an edge hands on to active parameters, with these.
@@ -241,32 +231,26 @@ impl<'a> KnownCotangents<'a> {
     /// backwards; a loop that is entered on the way counts as one block.
     fn after(&mut self, value: Value, start: Block) -> Option<Option<Known>> {
         let uses: BTreeSet<Block> = self.uses.get(&value).into_iter().flatten().map(|each| each.block()).collect();
-        let order = self.cfg.reverse_postorder();
-        let from = self.cfg.position(start)?;
-        let Some(last) = uses.iter().filter_map(|block| self.cfg.position(*block)).max() else { return Some(None) };
+        let order = self.flow.cfg.reverse_postorder();
+        let from = self.flow.cfg.position(start)?;
+        let Some(last) = uses.iter().filter_map(|block| self.flow.cfg.position(*block)).max() else {
+            return Some(None);
+        };
         let last = last.max(from);
         self.steps = self.steps.saturating_sub(last - from);
         let mut found: HashMap<Block, Known> = HashMap::new();
-        for block in order[from..=last].iter().rev().copied().filter(|b| self.cfg.can_return(*b)) {
-            let entered = self.loops.around(block).filter(|id| !self.loops.contains(*id, start)).last();
+        for block in order[from..=last].iter().rev().copied().filter(|b| self.flow.cfg.can_return(*b)) {
+            let entered = self.flow.loops.around(block).filter(|id| !self.flow.loops.contains(*id, start)).last();
             let edges = match entered {
                 None => self.live_edges(block),
                 Some(_) if uses.contains(&block) => return None,
-                Some(id) if self.loops.get(id).header == block => {
-                    let exits = self.loops.get(id).exits.iter();
-                    exits.copied().filter(|exit| self.cfg.can_return(exit.to)).collect()
+                Some(id) if self.flow.loops.get(id).header == block => {
+                    let exits = self.flow.loops.get(id).exits.iter();
+                    exits.copied().filter(|exit| self.flow.cfg.can_return(exit.to)).collect()
                 }
                 Some(_) => continue,
             };
-            let mut all: Option<Option<Known>> = None;
-            for edge in edges {
-                let along = self.along(value, edge, start, &found)?;
-                all = Some(match all {
-                    None => along,
-                    Some(all) => self.one_of(value, all, along)?,
-                });
-            }
-            let after = all.flatten();
+            let after = self.by_one_of(value, edges, start, &found)?;
             if block == start {
                 return Some(after);
             }
@@ -276,6 +260,27 @@ impl<'a> KnownCotangents<'a> {
             }
         }
         None
+    }
+
+    /// What a value gets by one of several edges and after it, if that is the same for all.
+    fn by_one_of(
+        &mut self,
+        value: Value,
+        edges: Vec<Edge>,
+        start: Block,
+        found: &HashMap<Block, Known>,
+    ) -> Option<Option<Known>> {
+        let mut edges = edges.into_iter();
+        let Some(first) = edges.next() else { return Some(None) };
+        let mut all = self.along(value, first, start, found)?;
+        for edge in edges {
+            let along = self.along(value, edge, start, found)?;
+            if all.is_some() || along.is_some() {
+                let [a, b] = [all, along].map(|known| known.unwrap_or_else(|| self.nothing(value)));
+                all = Some(self.either(a, b)?);
+            }
+        }
+        Some(all)
     }
 
     /// What a value gets by an edge and after it.
@@ -293,12 +298,12 @@ impl<'a> KnownCotangents<'a> {
             sum = self.both(sum, Some(part))?;
         }
         // Round a loop it is another value.
-        let goes_round = self.loops.headed_by(edge.to).is_some_and(|id| self.loops.contains(id, start));
+        let goes_round = self.flow.loops.headed_by(edge.to).is_some_and(|id| self.flow.loops.contains(id, start));
         let later = found.get(&edge.to).filter(|_| !goes_round).cloned();
         let Some(mut known) = self.both(sum, later)? else { return Some(None) };
         // Into a loop, round it and out of it: what is made in it is another iteration's on the other side.
-        let left = self.loops.around(edge.from).filter(|id| !self.loops.contains(*id, edge.to));
-        known.crossed.extend(left.chain(self.loops.headed_by(edge.to)));
+        let left = self.flow.loops.around(edge.from).filter(|id| !self.flow.loops.contains(*id, edge.to));
+        known.crossed.extend(left.chain(self.flow.loops.headed_by(edge.to)));
         self.is_invariant(&known).then_some(Some(known))
     }
 
@@ -308,16 +313,6 @@ impl<'a> KnownCotangents<'a> {
             (Some(a), Some(b)) => Some(self.added(a, b)?),
             (a, b) => a.or(b),
         })
-    }
-
-    /// What is known of the cotangent of a value if it may be one or the other.
-    fn one_of(&mut self, value: Value, a: Option<Known>, b: Option<Known>) -> Option<Option<Known>> {
-        if a.is_none() && b.is_none() {
-            return Some(None);
-        }
-        let a = a.unwrap_or_else(|| self.nothing(value));
-        let b = b.unwrap_or_else(|| self.nothing(value));
-        self.either(a, b).map(Some)
     }
 
     fn just(&mut self, node: Node) -> Known {
@@ -340,16 +335,8 @@ impl<'a> KnownCotangents<'a> {
             Use::Linear(_, inst, number) => self.given_by_operation(value, inst, number),
             Use::Returned(_) => Some(self.just(Node::Seed)),
             Use::Edges(block) => {
-                let mut all: Option<Known> = None;
-                for edge in self.live_edges(block) {
-                    let along = self.along(value, edge, block, &HashMap::new())?;
-                    let along = along.unwrap_or_else(|| self.nothing(value));
-                    all = Some(match all {
-                        None => along,
-                        Some(all) => self.either(all, along)?,
-                    });
-                }
-                all
+                let known = self.by_one_of(value, self.live_edges(block), block, &HashMap::new())?;
+                Some(known.unwrap_or_else(|| self.nothing(value)))
             }
         }
     }
@@ -368,7 +355,7 @@ impl<'a> KnownCotangents<'a> {
     /// Whether what is known is the same in all iterations of the loops in which it has to be.
     fn is_invariant(&self, known: &Known) -> bool {
         let outside = |block: Option<Block>| {
-            block.is_none_or(|block| !known.crossed.iter().any(|id| self.loops.contains(*id, block)))
+            block.is_none_or(|block| !known.crossed.iter().any(|id| self.flow.loops.contains(*id, block)))
         };
         let leaves = known.term.map(|term| self.terms.leaves(term)).unwrap_or_default();
         leaves.into_iter().all(|leaf| match leaf {
@@ -405,7 +392,7 @@ impl<'a> KnownCotangents<'a> {
                 }
                 Linear::Store { shadow, ty, .. } => {
                     let (stores, block) = (self.ends.stores.as_ref()?, self.spots.get(&inst)?.block);
-                    if !stores.is_known(self.aug, self.cfg, block, inst) {
+                    if !stores.is_known(self.aug, &self.flow.cfg, block, inst) {
                         return None;
                     }
                     self.terms.places.insert(inst, (shadow.clone(), ty.clone()));

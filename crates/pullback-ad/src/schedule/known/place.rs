@@ -39,22 +39,24 @@ impl KnownCotangents<'_> {
         if let Some(known) = self.certain.get(&(a, b)) {
             return *known;
         }
-        let certain =
-            self.loops.innermost(a) == self.loops.innermost(b) && self.doms.dominates(a, b) && !self.can_miss(a, b);
+        let certain = self.flow.loops.innermost(a) == self.flow.loops.innermost(b)
+            && self.flow.doms.dominates(a, b)
+            && !self.can_miss(a, b);
         self.certain.insert((a, b), certain);
         certain
     }
 
     /// Whether there is a way from `a` past `b`: to a return, or out of the iteration of the innermost loop around.
     fn can_miss(&self, a: Block, b: Block) -> bool {
-        let level = self.loops.innermost(a);
+        let level = self.flow.loops.innermost(a);
         let (mut work, mut seen) = (vec![a], HashSet::from([a]));
         while let Some(block) = work.pop() {
             if matches!(self.aug.func.block(block).term, Terminator::Return(_)) {
                 return true;
             }
-            for to in self.cfg.successors(block).iter().copied().filter(|to| self.cfg.can_return(*to)) {
-                let leaves = level.is_some_and(|id| !self.loops.contains(id, to) || self.loops.get(id).header == to);
+            for to in self.flow.cfg.successors(block).iter().copied().filter(|to| self.flow.cfg.can_return(*to)) {
+                let leaves =
+                    level.is_some_and(|id| !self.flow.loops.contains(id, to) || self.flow.loops.get(id).header == to);
                 if leaves {
                     return true;
                 }
@@ -82,9 +84,9 @@ impl KnownCotangents<'_> {
 
     /// The first block that is sure to come after `block` at whose end an expression can be computed.
     fn where_known(&mut self, block: Block, term: Term) -> Option<Block> {
-        let from = self.cfg.position(block)?;
-        let candidates = self.cfg.reverse_postorder()[from..].iter().copied().take(MOST_BLOCKS);
-        let live: Vec<Block> = candidates.filter(|b| self.cfg.can_return(*b)).collect();
+        let from = self.flow.cfg.position(block)?;
+        let candidates = self.flow.cfg.reverse_postorder()[from..].iter().copied().take(MOST_BLOCKS);
+        let live: Vec<Block> = candidates.filter(|b| self.flow.cfg.can_return(*b)).collect();
         live.into_iter().find(|b| self.is_certain(block, *b) && self.is_known_at(term, self.end(*b)))
     }
 
@@ -130,14 +132,18 @@ impl KnownCotangents<'_> {
     }
 
     fn precedes(&self, made: Spot, at: Spot) -> bool {
-        if made.block == at.block { made.position < at.position } else { self.doms.dominates(made.block, at.block) }
+        if made.block == at.block {
+            made.position < at.position
+        } else {
+            self.flow.doms.dominates(made.block, at.block)
+        }
     }
 
     /// Whether a value has been made at a place.
     fn is_at_hand(&self, value: Value, at: Spot) -> bool {
         match self.aug.func.value(value).def {
             ValueDef::Const(_) => true,
-            ValueDef::Param(block, _) => self.doms.dominates(block, at.block),
+            ValueDef::Param(block, _) => self.flow.doms.dominates(block, at.block),
             ValueDef::Inst(inst) => self.spots.get(&inst).is_some_and(|made| self.precedes(*made, at)),
         }
     }
@@ -163,7 +169,7 @@ impl KnownCotangents<'_> {
     /// one there.
     fn is_same(&self, value: Value, a: Block, b: Block) -> bool {
         let Some(made) = self.block_of(value) else { return true };
-        self.loops.around(made).all(|id| self.loops.contains(id, a) == self.loops.contains(id, b))
+        self.flow.loops.around(made).all(|id| self.flow.loops.contains(id, a) == self.flow.loops.contains(id, b))
     }
 
     /// Whether an instruction has one result, and is never poison, also where the program panics before it.
