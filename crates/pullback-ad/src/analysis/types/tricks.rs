@@ -11,7 +11,8 @@
 //! ```
 //! A sum that is stored where a number or a float may lie, or that meets the word as it was before it becomes a float,
 //! may be that of the other variant: `V::I(n) => V::I(n + 1)`. It is an error only where no program computes such a one
-//! from a number: with a constant that changes the sign or the exponent of a float and nothing else.
+//! from a number: with a constant that changes the sign or the exponent of a float and nothing else, or with its bytes
+//! in another order.
 //!
 //! Bits of floats where no numbers lie are no matter here: of them every use is an error (`activity`). Floats that are
 //! put together from parts that are moved, within one function, are found by [`repacked`](super::repacked).
@@ -36,7 +37,7 @@ enum Made {
     Either,
     /// It was computed from them, as from a number.
     Computed,
-    /// It was computed from them as from a float: its sign or its exponent was changed.
+    /// It was computed from them as from a float: its sign or its exponent was changed, or the order of its bytes.
     Trick,
 }
 
@@ -251,11 +252,20 @@ fn is_of_bytes(mask: i128) -> bool {
 /// What an intrinsic function makes of bits; `None` if only a number can come of it.
 fn intrinsic(func: &Function, name: &str, args: &[Value]) -> Option<Made> {
     match name.strip_prefix("llvm.").and_then(|name| name.split('.').next()) {
-        // Halves that are exchanged are parts; numbers are turned by other amounts, to hash them.
+        Some("bswap" | "bitreverse") => Some(Made::Trick),
+        // Halves that are exchanged are parts; other bytes are not where they were. To hash a number, it is turned by
+        // something else.
         Some("fshl" | "fshr") => {
             let by = args.get(2).and_then(|by| func.as_int(*by));
             let is_half = by == args.first().map(|arg| 4 * func.ty(*arg).size() as i128);
-            Some(if is_half { Made::Carried } else { Made::Computed })
+            let is_hashed = by.is_some_and(|by| by % 8 != 0);
+            Some(if is_half {
+                Made::Carried
+            } else if is_hashed {
+                Made::Computed
+            } else {
+                Made::Trick
+            })
         }
         Some("ctpop" | "ctlz" | "cttz") => None,
         _ => Some(Made::Computed),
