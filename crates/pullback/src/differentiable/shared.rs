@@ -34,11 +34,22 @@ impl Sharing {
 }
 
 impl Drop for Sharing {
+    /// Goes into the caller: of most types nothing is left of it.
+    #[inline(always)]
     fn drop(&mut self) {
-        for copy in self.copies.iter().flat_map(Map::values) {
-            // SAFETY: S37, the count that was taken when the copy was noted.
-            unsafe { (copy.release)(copy.shadow) }
+        if let Some(copies) = self.copies.take() {
+            release(copies);
         }
+    }
+}
+
+/// Give back the counts that were taken when the copies were noted.
+#[cold]
+#[inline(never)]
+fn release(copies: Map<*const (), Copy>) {
+    for copy in copies.values() {
+        // SAFETY: S37, each count was taken once.
+        unsafe { (copy.release)(copy.shadow) }
     }
 }
 
