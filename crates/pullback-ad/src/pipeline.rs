@@ -29,6 +29,7 @@
 
 use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
+use crate::analysis::types::mistyped;
 use crate::analysis::writes::Writes;
 use crate::analysis::{activity, owners, renews};
 use crate::error::{Error, ErrorKind, Result};
@@ -219,8 +220,12 @@ fn prepare(
     if each_with(module, &facts, hoist::hoist) {
         facts = analyse(module);
     }
-    // Each round may show that more values are not what their types say; each takes a type away, so there is an end.
-    while each_with(module, &facts, words::words) {
+    // Each round may show that more values are mistyped; each takes a type away, so there is an end.
+    loop {
+        let mistyped = mistyped::find(module, &facts);
+        if !each_with(module, &facts, |func, id, _| words::words(func, id, &mistyped)) {
+            break;
+        }
         facts = analyse(module);
     }
     // What an inner derivative puts aside has no shadow that is given back after a panic.

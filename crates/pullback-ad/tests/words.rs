@@ -105,8 +105,13 @@ fn run(module: &Module, mode: Mode, which: u64) -> f64 {
 
 /// Both modes give `expected` for each record that is read: 10 for the float `x²`, 3 for what the pointer reaches.
 fn check(moves: &str, expected: &[f64]) {
+    check_with("", moves, expected);
+}
+
+/// The same with more functions.
+fn check_with(functions: &str, moves: &str, expected: &[f64]) {
     for mode in [Mode::Forward, Mode::Reverse] {
-        let module = differentiated(&format!("{START}{moves}{END}"), mode);
+        let module = differentiated(&format!("{functions}{START}{moves}{END}"), mode);
         for (which, expected) in expected.iter().enumerate() {
             assert_eq!(run(&module, mode, which as u64), *expected, "{mode:?}, record {which}, {moves}");
         }
@@ -149,6 +154,49 @@ fn words_of_every_type() {
              store v17, v20"
         );
         check(&moves, &[3.0, 10.0]);
+    }
+}
+
+/// On the way a word lies where it is seen as what it is moved as, and as nothing else.
+#[test]
+fn words_by_way_of_another_place() {
+    for ty in ["i64", "f64", "ptr"] {
+        // The pointer by way of `v30`, and of `v31` as an element that is not known; the float by way of `v32`.
+        let moves = format!(
+            "v30 = alloc 8:i64, 8:i64, @alloc\n v31 = alloc 32:i64, 8:i64, @alloc\n v32 = alloc 8:i64, 8:i64, @alloc
+             fill v31, 0:i8, 32:i64 align 8
+             v33 = and v4, 1:i64\n v34 = mul v33, 16:i64\n v35 = ptradd v31, v34
+             v20 = load {ty} v12\n v21 = load {ty} v14\n store v30, v21\n store v32, v20
+             v22 = load {ty} v30\n store v35, v22\n v23 = load {ty} v35\n v24 = load {ty} v32
+             store v11, 1:i64\n store v15, v23\n store v16, 0:i64\n store v17, v24
+             dealloc v30, 8:i64, 8:i64, @dealloc\n dealloc v31, 32:i64, 8:i64, @dealloc
+             dealloc v32, 8:i64, 8:i64, @dealloc"
+        );
+        check(&moves, &[3.0, 10.0]);
+    }
+}
+
+/// One function puts a word there, and another takes it away.
+#[test]
+fn words_by_way_of_another_function() {
+    for ty in ["f64", "ptr"] {
+        let functions = format!(
+            "
+fn @put(v0: ptr, v1: ptr) {{
+b0:
+  v2 = load {ty} v0
+  store v1, v2
+  return
+}}"
+        );
+        let moves = "v30 = alloc 8:i64, 8:i64, @alloc\n v31 = alloc 8:i64, 8:i64, @alloc
+             call @put(v14, v30)\n call @put(v12, v31)
+             call @put(v30, v15)\n call @put(v31, v17)
+             store v11, 1:i64\n store v16, 0:i64
+             dealloc v30, 8:i64, 8:i64, @dealloc\n dealloc v31, 8:i64, 8:i64, @dealloc";
+        check_with(&functions, moves, &[3.0, 10.0]);
+        let [taken, put] = ["take", "put"].map(|name| functions.replace("@put", &format!("@{name}")));
+        check_with(&format!("{taken}{put}"), &moves.replace("@put(v3", "@take(v3"), &[3.0, 10.0]);
     }
 }
 

@@ -33,7 +33,7 @@ impl Body<'_> {
         }
         for _ in 0..self.rng.between(1, 6) {
             let record = self.record(&buffers);
-            match self.rng.below(7) {
+            match self.rng.below(8) {
                 0 => self.put(record, &targets),
                 1 => self.put_either(record, &targets),
                 2 => {
@@ -48,6 +48,10 @@ impl Body<'_> {
                 5 => {
                     let other = self.record(&buffers);
                     self.swap_words(record, other);
+                }
+                6 => {
+                    let other = self.record(&buffers);
+                    self.move_by_way(record, other);
                 }
                 _ => {
                     let (byte, len) = (self.func.int(Type::I8, 0), self.func.i64(RECORD as i64));
@@ -149,6 +153,30 @@ impl Body<'_> {
         self.b().store(dst, tag);
         let to = self.b().offset(dst, 8);
         self.b().store(to, word);
+    }
+
+    /// Move a record by way of places where its payload is seen as one type only, which may have held a float before.
+    fn move_by_way(&mut self, dst: Value, src: Value) {
+        let ty = self.rng.pick(&[Type::I64, Type::F64, Type::F64, Type::Ptr]).clone();
+        let tag = self.b().load(Type::I64, src);
+        let mut from = self.b().offset(src, 8);
+        let places: Vec<Value> = (0..self.rng.between(1, 2)).map(|_| self.allocate(8)).collect();
+        for place in &places {
+            if self.rng.chance(30) {
+                let value = self.payload_float();
+                self.b().store(*place, value);
+            }
+            let word = self.b().load(ty.clone(), from);
+            self.b().store(*place, word);
+            from = *place;
+        }
+        let word = self.b().load(ty, from);
+        self.b().store(dst, tag);
+        let to = self.b().offset(dst, 8);
+        self.b().store(to, word);
+        for place in places.into_iter().rev() {
+            self.deallocate(place, 8);
+        }
     }
 
     fn swap_words(&mut self, a: Value, b: Value) {

@@ -9,6 +9,7 @@
 //! | [`plain`] | which integers are numbers for sure, so that forward mode may copy them to a shadow? |
 //! | `evidence` | in which memory do numbers lie, where floats lie too? |
 //! | `carried` | which integers are passed on as what they carry, and which only computed with? |
+//! | [`mistyped`] | which floats are pointers at times, and which pointers floats? |
 //! | [`pieces`] | which pointers are moved in halves, and which floats as part of a pointer? |
 //! | `repacked` | which floats are put together from the bits of others? |
 //! | `tricks` | which floats are computed from the bits of others, where numbers lie too? |
@@ -17,6 +18,7 @@
 pub(crate) mod carried;
 pub mod computed;
 pub(crate) mod evidence;
+pub mod mistyped;
 pub mod pieces;
 pub mod plain;
 pub(crate) mod repacked;
