@@ -5,7 +5,7 @@ use crate::ffi::{InstRef, ValueRef, llvm};
 use crate::kinds::{opcode, value_kind};
 use crate::module::{Module, c_string};
 use crate::symbols::Visibility;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// One call of a symbol. It names a place in the module as it is now: after an edit, ask for the calls again.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ impl Module {
     /// The calls of `symbol`, in the module's order. A symbol that is not there has none.
     pub fn calls_of(&self, symbol: &str) -> Vec<CallSite> {
         let call_site = |(index, call): (usize, InstRef)| {
-            let caller = llvm!(self.api(), LLVMGetBasicBlockParent(llvm!(self.api(), LLVMGetInstructionParent(call))));
+            let caller = self.function_of(call);
             let count = llvm!(self.api(), LLVMGetNumArgOperands(call.value()));
             let argument = |i| {
                 let value = llvm!(self.api(), LLVMGetOperand(call.value(), i));
@@ -42,7 +42,10 @@ impl Module {
 
     fn raw_calls_of(&self, symbol: &str) -> Vec<InstRef> {
         let Some(target) = self.function_named(symbol) else { return Vec::new() };
-        let bodies = self.raw_functions().into_iter().flat_map(|f| self.raw_body(f));
+        // Uses have no order that stays; functions and what is in them have one.
+        let users = self.raw_users(target).into_iter().filter_map(|user| self.api().as_instruction(user));
+        let callers: HashSet<ValueRef> = users.map(|inst| self.function_of(inst)).collect();
+        let bodies = self.raw_functions().into_iter().filter(|f| callers.contains(f)).flat_map(|f| self.raw_body(f));
         bodies.filter(|inst| self.called(inst.value()) == Some(target)).collect()
     }
 

@@ -56,6 +56,7 @@ use pullback_abi::markers;
 use rules::Rules;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std_bodies::StdBodies;
@@ -180,7 +181,9 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
     let sysroot = libraries.ancestors().nth(4).context("the standard library is not in a sysroot")?;
     let llvm = trace.step("load LLVM", || pullback_llvm::Llvm::load(sysroot))?;
     let context = pullback_llvm::Context::new(&llvm);
-    let mut program = Program::new(context.clone(), inputs, StdBodies::new(&libraries));
+    // This process does nothing else, and goes when the linker is through. To give back the memory of LLVM's metadata
+    // piece by piece would take a fifth of the time of a small program.
+    let mut program = ManuallyDrop::new(Program::new(context.clone(), inputs, StdBodies::new(&libraries)));
 
     let mut derived: Vec<Derived> = Vec::new();
     let rules = trace.step("read rules", || Rules::new(&mut program))?;

@@ -44,9 +44,9 @@ pub fn asks(w: &Module) -> bool {
     [MARKER, LATER].iter().any(|marker| w.find_symbol(marker).is_some())
 }
 
-/// Whether a function of a working copy, or one that it calls, asks for a derivative.
-pub fn asks_in(w: &Module, function: &str) -> Result<bool> {
-    reaches(w, function, &[MARKER, LATER])
+/// The functions of a working copy that ask for a derivative, themselves or by those they call.
+pub fn asking(w: &Module) -> HashSet<String> {
+    w.referrers(&[MARKER, LATER], |_| false)
 }
 
 /// What a derivative asks before it makes large arrays.
@@ -104,12 +104,9 @@ impl Inner {
             }
             let id = program.adopt(ready.module);
             let seen = program.module(id)?;
-            let mut asked = Vec::new();
-            for request in requests(program, id, &seen)? {
-                if !asks_in(&seen, &request.shim)? {
-                    asked.push(request);
-                }
-            }
+            let asking = asking(&seen);
+            let mut asked = requests(program, id, &seen)?;
+            asked.retain(|request| !asking.contains(&request.shim));
             let errors: Vec<Rendered> = asked.iter().filter_map(refused).collect();
             if !errors.is_empty() {
                 return Ok(Err(errors));
@@ -159,9 +156,7 @@ impl Inner {
                 continue;
             }
             let home = program.find(new)?.with_context(|| format!("`{new}` is not in the program"))?;
-            let mut part = program.source(home)?.clone_module();
-            part.retain_reachable(&[new])?;
-            link_part(&mut d, part, &[new], Callees::Declarations)?;
+            link_part(&mut d, program.part(home, &[new])?, &[new], Callees::Declarations)?;
             d.redirect(old, new, |_| false)?;
         }
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
@@ -195,19 +190,6 @@ impl Inner {
         }
         Ok(())
     }
-}
-
-/// Whether a function refers to one of these symbols, or to something that does.
-fn reaches(module: &Module, from: &str, symbols: &[&str]) -> Result<bool> {
-    let mut seen: HashSet<String> = HashSet::from([from.to_owned()]);
-    let mut open = vec![from.to_owned()];
-    while let Some(name) = open.pop() {
-        if symbols.contains(&name.as_str()) {
-            return Ok(true);
-        }
-        open.extend(module.references(&name)?.into_iter().filter(|name| seen.insert(name.clone())));
-    }
-    Ok(false)
 }
 
 /// Why a derivative cannot be differentiated itself, if that is so.

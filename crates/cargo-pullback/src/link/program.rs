@@ -195,7 +195,7 @@ impl Program {
             .filter(|f| !f.is_declaration && f.linkage != Linkage::Internal && is_closed(&f.name))
             .map(|f| f.name)
             .collect();
-        for name in closed.iter().chain(&tied(&module)?) {
+        for name in closed.iter().chain(&tied(&module)) {
             module.make_declaration(name)?;
         }
         let module = Rc::new(module);
@@ -234,37 +234,16 @@ pub fn tag(name: &str) -> String {
 
 /// The functions with external names that read or write an internal variable of their module, or do so through its
 /// internal functions: a copy of such a body elsewhere would work on a variable of its own.
-fn tied(module: &Module) -> Result<Vec<String>> {
-    let variables = module.globals().into_iter().filter(|g| g.linkage == Linkage::Internal && !g.is_constant);
-    let mut tied: HashSet<String> = variables.map(|g| g.name).collect();
-    if tied.is_empty() {
-        return Ok(Vec::new());
-    }
-    let constants: Vec<String> = module.globals().into_iter().filter(|g| g.is_constant).map(|g| g.name).collect();
+fn tied(module: &Module) -> Vec<String> {
+    let variables: Vec<String> = module.globals().into_iter().filter(|g| !g.is_constant).map(|g| g.name).collect();
     let functions = module.functions();
-    let bodies = functions.iter().filter(|f| !f.is_declaration).map(|f| &f.name);
-    let mut edges = Vec::new();
-    for name in bodies.chain(&constants) {
-        edges.push((name, module.references(name)?));
-    }
     let external: HashSet<&str> =
         functions.iter().filter(|f| f.linkage != Linkage::Internal).map(|f| f.name.as_str()).collect();
-    let mut result = HashSet::new();
-    loop {
-        let before = tied.len();
-        for (name, references) in &edges {
-            if !tied.contains(*name) && references.iter().any(|r| tied.contains(r) && !external.contains(r.as_str())) {
-                tied.insert((*name).clone());
-                if external.contains(name.as_str()) {
-                    result.insert((*name).clone());
-                }
-            }
-        }
-        if tied.len() == before {
-            break;
-        }
-    }
-    Ok(result.into_iter().collect())
+    let internal = |name: &&str| module.find_symbol(name).is_some_and(|s| s.linkage == Linkage::Internal);
+    let own: Vec<&str> = variables.iter().map(String::as_str).filter(internal).collect();
+    let variables: HashSet<&str> = variables.iter().map(String::as_str).collect();
+    let tied = module.referrers(&own, |name| external.contains(name) || variables.contains(name));
+    tied.into_iter().filter(|name| external.contains(name.as_str())).collect()
 }
 
 /// The symbols of the archives' bitcode members, from the tables that rustc writes for the linker.

@@ -310,11 +310,8 @@ fn make(
         Ok(ready) => ready,
         Err(errors) => return Ok(vec![(tasks, Err(errors))]),
     };
-    let (mut asking, mut others) = (Vec::new(), Vec::new());
-    for task in tasks {
-        let asks = nested::asks(&ready.module) && nested::asks_in(&ready.module, &task.shim)?;
-        if asks { asking.push(task) } else { others.push(task) }
-    }
+    let nested = nested::asking(&ready.module);
+    let (asking, others): (Vec<Task>, Vec<Task>) = tasks.into_iter().partition(|task| nested.contains(&task.shim));
     let mut made = Vec::new();
     if !others.is_empty() {
         if !asking.is_empty() {

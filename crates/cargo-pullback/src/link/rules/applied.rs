@@ -168,8 +168,7 @@ impl Applied {
         }
         let found = !wanted.is_empty();
         for (home, names) in wanted {
-            let mut part = program.source(home)?.clone_module();
-            part.retain_reachable(&names)?;
+            let mut part = program.part(home, &names)?;
             for name in &names {
                 part.set_linkage(name, Linkage::External)?;
             }
