@@ -96,13 +96,11 @@ impl Module {
     /// `old`.
     pub fn redirect(&mut self, old: &str, new: &str, except: impl Fn(&str) -> bool) -> Result<()> {
         let (old, new) = (self.symbol(old)?, self.symbol(new)?);
-        for function in self.raw_functions().into_iter().filter(|f| !except(&self.name_of(*f))) {
-            for inst in self.raw_body(function) {
-                let inst = inst.value();
-                let count = llvm!(self.api(), LLVMGetNumOperands(inst)) as u32;
-                for i in (0..count).filter(|i| llvm!(self.api(), LLVMGetOperand(inst, *i)) == old) {
-                    llvm!(self.api(), LLVMSetOperand(inst, i, new));
-                }
+        let users = self.raw_users(old).into_iter().filter_map(|user| self.api().as_instruction(user));
+        for inst in users.filter(|inst| !except(&self.name_of(self.function_of(*inst)))).map(InstRef::value) {
+            let count = llvm!(self.api(), LLVMGetNumOperands(inst)) as u32;
+            for i in (0..count).filter(|i| llvm!(self.api(), LLVMGetOperand(inst, *i)) == old) {
+                llvm!(self.api(), LLVMSetOperand(inst, i, new));
             }
         }
         Ok(())

@@ -283,6 +283,8 @@ table! {
     LLVMGetEntryBasicBlock(ValueRef) -> BlockRef;
     LLVMAppendBasicBlockInContext(ContextRef, ValueRef, *const c_char) -> BlockRef;
     LLVMDeleteBasicBlock(BlockRef);
+    LLVMRemoveBasicBlockFromParent(BlockRef);
+    LLVMAppendExistingBasicBlock(ValueRef, BlockRef);
     LLVMGetBasicBlockTerminator(BlockRef) -> InstRef;
     LLVMGetFirstInstruction(BlockRef) -> InstRef;
     LLVMGetNextInstruction(InstRef) -> InstRef;

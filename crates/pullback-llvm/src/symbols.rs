@@ -1,7 +1,7 @@
 //! The symbols of a module: what there is, its linkage, and edits that leave code alone.
 
 use crate::error::Result;
-use crate::ffi::{ComdatRef, ValueRef, llvm};
+use crate::ffi::{BlockRef, ComdatRef, ValueRef, llvm};
 use crate::kinds::value_kind;
 use crate::module::Module;
 use std::collections::HashSet;
@@ -201,6 +201,46 @@ impl Module {
 
     /// Delete what the symbols in `roots` do not reach through code and initialisers, whatever its linkage.
     pub fn retain_reachable(&mut self, roots: &[&str]) -> Result<()> {
+        let live = self.reachable(roots)?;
+        let dead = |values: Vec<ValueRef>| values.into_iter().filter(|v| !live.contains(v)).collect::<Vec<_>>();
+        let (functions, globals, aliases) =
+            (dead(self.raw_functions()), dead(self.raw_globals()), dead(self.raw_aliases()));
+        // First cut what refers to the dead, then delete them.
+        for global in &globals {
+            llvm!(self.api(), LLVMSetInitializer(*global, ValueRef::NULL));
+        }
+        for value in aliases.iter().chain(&functions).chain(&globals) {
+            let poison = llvm!(self.api(), LLVMGetPoison(llvm!(self.api(), LLVMTypeOf(*value))));
+            llvm!(self.api(), LLVMReplaceAllUsesWith(*value, poison));
+        }
+        for function in functions {
+            llvm!(self.api(), LLVMDeleteFunction(function));
+        }
+        for value in aliases.into_iter().chain(globals) {
+            llvm!(self.api(), LLVMDeleteGlobal(value));
+        }
+        Ok(())
+    }
+
+    /// A copy of what these symbols reach. What they do not reach is not copied to be deleted: while LLVM copies the
+    /// module, the functions that are left out have no blocks.
+    pub fn clone_reachable(&self, roots: &[&str]) -> Result<Module> {
+        let live = self.reachable(roots)?;
+        let dead = self.raw_functions().into_iter().filter(|f| !live.contains(f));
+        let bodies: Vec<(ValueRef, Vec<BlockRef>)> = dead.map(|f| (f, self.raw_blocks(f))).collect();
+        for block in bodies.iter().flat_map(|(_, blocks)| blocks) {
+            llvm!(self.api(), LLVMRemoveBasicBlockFromParent(*block));
+        }
+        let mut copy = self.clone_module();
+        for (function, block) in bodies.iter().flat_map(|(f, blocks)| blocks.iter().map(|block| (*f, *block))) {
+            llvm!(self.api(), LLVMAppendExistingBasicBlock(function, block));
+        }
+        copy.retain_reachable(roots)?;
+        Ok(copy)
+    }
+
+    /// What symbols reach through code and initialisers.
+    fn reachable(&self, roots: &[&str]) -> Result<HashSet<ValueRef>> {
         let mut live: HashSet<ValueRef> = HashSet::new();
         let mut work = Vec::new();
         for root in roots {
@@ -222,33 +262,7 @@ impl Module {
                 _ => work.extend(self.raw_operands(value).into_iter().filter(|v| self.is_plain_constant(*v))),
             }
         }
-        let dead = |values: Vec<ValueRef>| values.into_iter().filter(|v| !live.contains(v)).collect::<Vec<_>>();
-        let (functions, globals, aliases) =
-            (dead(self.raw_functions()), dead(self.raw_globals()), dead(self.raw_aliases()));
-        // First cut what refers to the dead, then delete them.
-        for function in &functions {
-            self.delete_body(*function);
-        }
-        for global in &globals {
-            llvm!(self.api(), LLVMSetInitializer(*global, ValueRef::NULL));
-        }
-        let erase = |value: ValueRef| {
-            let poison = llvm!(self.api(), LLVMGetPoison(llvm!(self.api(), LLVMTypeOf(value))));
-            llvm!(self.api(), LLVMReplaceAllUsesWith(value, poison));
-        };
-        for value in aliases {
-            erase(value);
-            llvm!(self.api(), LLVMDeleteGlobal(value));
-        }
-        for value in functions {
-            erase(value);
-            llvm!(self.api(), LLVMDeleteFunction(value));
-        }
-        for value in globals {
-            erase(value);
-            llvm!(self.api(), LLVMDeleteGlobal(value));
-        }
-        Ok(())
+        Ok(live)
     }
 
     pub(crate) fn delete_body(&self, function: ValueRef) {

@@ -66,9 +66,7 @@ pub fn bring_bodies(program: &mut Program, copy: &mut Module) -> Result<()> {
         }
         for (home, names) in wanted {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let mut part = program.promoted(home)?;
-            part.retain_reachable(&names)?;
-            link_part(copy, part, &names, Callees::Bodies)?;
+            link_part(copy, program.promoted_part(home, &names)?, &names, Callees::Bodies)?;
         }
     }
     resolve(program, copy, Callees::Bodies, is_differentiated)?;
@@ -210,8 +208,7 @@ fn run_by_std_for(bodies: &Module, name: &str) -> Result<Vec<String>> {
 
 /// What a function does, by its body.
 fn of(bodies: &Module, applied: &Applied, name: &str, options: &NormaliseOptions) -> Result<Effects> {
-    let mut part = bodies.clone_module();
-    part.retain_reachable(&[name])?;
+    let mut part = bodies.clone_reachable(&[name])?;
     let looked_at = |symbol: &str| applied.is_inactive(symbol) || is_run_by_std(symbol) || is_writer(symbol);
     let keep = options.keep.iter().filter(|symbol| !looked_at(symbol)).cloned().collect();
     normalise(&mut part, &[name], &NormaliseOptions { keep, ..options.clone() })?;

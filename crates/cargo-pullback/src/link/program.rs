@@ -150,11 +150,21 @@ impl Program {
     /// derivatives, have names by which others can refer to them. What refers to one of them asks for the module to be
     /// replaced by such a copy; see [`Program::owner`].
     pub fn promoted(&mut self, id: ModuleId) -> Result<Module> {
-        let mut module = match id {
+        let module = match id {
             // Of a large module one copy is enough: the standard library's are only taken apart.
             ModuleId::Std(_) => self.parse(id)?,
             _ => self.module(id)?.clone_module(),
         };
+        Ok(self.promote(id, module))
+    }
+
+    /// What these functions reach in a [`promoted`](Program::promoted) copy. They keep their names.
+    pub fn promoted_part(&mut self, id: ModuleId, names: &[&str]) -> Result<Module> {
+        let part = self.module(id)?.clone_reachable(names)?;
+        Ok(self.promote(id, part))
+    }
+
+    fn promote(&mut self, id: ModuleId, mut module: Module) -> Module {
         if let ModuleId::Line(input, member) = id {
             let tag = tag(&self.inputs[input].members[member].name);
             let calls = [MARKER, LATER].into_iter().flat_map(|marker| module.calls_of(marker));
@@ -163,17 +173,12 @@ impl Program {
                 self.owners.insert(name, id);
             }
         }
-        Ok(module)
+        module
     }
 
-    /// A [`promoted`](Program::promoted) copy to take derivatives of. Where the module itself is not optimised, the
-    /// run-time library computes its float functions, and so it does in derivatives.
-    pub fn working_copy(&mut self, id: ModuleId) -> Result<Module> {
-        let mut module = self.promoted(id)?;
-        if matches!(id, ModuleId::Line(..)) && !module.says_optimised() {
-            module.keep_float_calls();
-        }
-        Ok(module)
+    /// What these functions reach in a [`promoted`](Program::promoted) copy, to take derivatives of.
+    pub fn working_copy(&mut self, id: ModuleId, names: &[&str]) -> Result<Module> {
+        Ok(as_computed(id, self.promoted_part(id, names)?))
     }
 
     /// The module that has to be replaced by its [`promoted`](Program::promoted) copy if this variable is referred to.
@@ -187,7 +192,7 @@ impl Program {
         if let Some(module) = self.sources.get(&id) {
             return Ok(module.clone());
         }
-        let mut module = self.working_copy(id)?;
+        let mut module = as_computed(id, self.promoted(id)?);
         let is_closed = |name: &str| policy(name) != Policy::Import && !is_support(name);
         let closed: Vec<String> = module
             .functions()
@@ -213,16 +218,22 @@ impl Program {
             Some(module) => module,
             None => {
                 asked.names.extend(names.iter().map(|name| (*name).to_owned()));
-                let mut module = self.source(id)?.clone_module();
-                module.retain_reachable(&asked.names.iter().map(String::as_str).collect::<Vec<_>>())?;
-                module
+                self.source(id)?.clone_reachable(&asked.names.iter().map(String::as_str).collect::<Vec<_>>())?
             }
         };
-        let mut part = module.clone_module();
+        let part = module.clone_reachable(names);
         self.asked.insert(id, Asked { module: Some(module), ..asked });
-        part.retain_reachable(names)?;
-        Ok(part)
+        Ok(part?)
     }
+}
+
+/// A copy of a module to take derivatives of: where the module is not optimised, the run-time library computes its float
+/// functions, and so it does in derivatives.
+fn as_computed(id: ModuleId, mut copy: Module) -> Module {
+    if matches!(id, ModuleId::Line(..)) && !copy.says_optimised() {
+        copy.keep_float_calls();
+    }
+    copy
 }
 
 /// A few letters that tell a module from the others of the link, the same in every build.

@@ -448,8 +448,7 @@ fn working_copy(program: &mut Program, tasks: &[Task]) -> Result<Module> {
     }
     let mut whole: Option<Module> = None;
     for (module, shims) in parts {
-        let mut part = program.working_copy(module)?;
-        part.retain_reachable(&shims.iter().map(|(old, _)| *old).collect::<Vec<_>>())?;
+        let mut part = program.working_copy(module, &shims.iter().map(|(old, _)| *old).collect::<Vec<_>>())?;
         for (old, new) in shims.into_iter().filter(|(old, new)| old != new) {
             part.rename(old, new)?;
             part.set_linkage(new, Linkage::External)?;

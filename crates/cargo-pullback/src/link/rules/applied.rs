@@ -45,18 +45,19 @@ impl Applied {
     pub fn take_bodies(&mut self, program: &mut Program, w: &mut Module) -> Result<()> {
         let runs_program = w.functions().iter().any(|f| opaque::runs_program(&f.name));
         if self.unknown().next().is_some() || runs_program {
-            let mut bodies = w.clone_module();
+            let mut whole = None;
             if runs_program {
-                opaque::bring_bodies(program, &mut bodies)?;
+                opaque::bring_bodies(program, whole.insert(w.clone_module()))?;
             }
+            let whole = whole.as_ref().unwrap_or(w);
             // Parts of it are copied often, so it holds no more than is asked for: these, and functions that are only
             // looked at.
             let unknown: HashSet<&String> = self.unknown().collect();
             let wanted = |f: &String| unknown.contains(f) || !is_differentiated(f) || opaque::runs_program(f);
-            let defined = bodies.functions().into_iter().filter(|f| !f.is_declaration).map(|f| f.name);
+            let defined = whole.functions().into_iter().filter(|f| !f.is_declaration).map(|f| f.name);
             let wanted: Vec<String> = defined.filter(wanted).collect();
-            bodies.retain_reachable(&wanted.iter().map(String::as_str).collect::<Vec<_>>())?;
-            self.bodies = Some(bodies);
+            let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+            self.bodies = Some(whole.clone_reachable(&wanted)?);
         }
         for name in self.unknown() {
             w.make_declaration(name)?;
@@ -100,8 +101,7 @@ impl Applied {
 
     /// A module with these bodies as they were.
     fn bodies_of(&self, names: &[&str]) -> Result<Module> {
-        let mut part = self.bodies.as_ref().context("no body was taken out")?.clone_module();
-        part.retain_reachable(names)?;
+        let mut part = self.bodies.as_ref().context("no body was taken out")?.clone_reachable(names)?;
         for name in names {
             part.set_linkage(name, Linkage::External)?;
         }
@@ -301,13 +301,13 @@ fn put_in(
     wrapped: Vec<Wrapped>,
     applied: &mut Applied,
 ) -> Result<()> {
-    let mut part = program.working_copy(home)?;
+    let wrappers: Vec<&str> = wrapped.iter().map(|wrapped| wrapped.wrapper).collect();
+    let mut part = program.working_copy(home, &wrappers)?;
     let stand_ins: HashMap<&str, &str> =
         wrapped.iter().map(|wrapped| (wrapped.wrapper, wrapped.rules[0].stand_in.as_str())).collect();
     let calls = part.calls_of(RULE_MARKER);
     let replaced = calls.iter().filter_map(|call| Some((call, Some(*stand_ins.get(call.caller.as_str())?))));
     part.replace_calls(replaced)?;
-    let wrappers: Vec<&str> = wrapped.iter().map(|wrapped| wrapped.wrapper).collect();
     part.retain_reachable(&wrappers)?;
     for name in stand_ins.iter().flat_map(|(wrapper, stand_in)| [wrapper, stand_in]) {
         part.set_linkage(name, Linkage::External)?;
