@@ -55,7 +55,9 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
             let inner: Vec<Location> = chain[..at].iter().filter(|frame| !is_attribute(frame)).cloned().collect();
             notes.extend(inwards(&inner));
             notes.extend(called_from(&chain[at..], function));
-            (Place { file: frame.file.clone(), line: frame.line, column: frame.column }, error.label.clone())
+            let place = Place { file: frame.file.clone(), line: frame.line, column: frame.column };
+            notes.extend(which(function, asked).filter(|_| (&place.file, place.line) != (&asked.file, asked.line)));
+            (place, error.label.clone())
         }
         None => {
             // What an attribute has written is no way that anyone would follow.
@@ -170,6 +172,11 @@ pub fn show(headline: &str, at: Option<(&Place, &str)>, notes: &[String], help: 
         coloured: Renderer::styled().render(&report),
         place: at.map(|(place, _)| (shown_path(&place.file), place.line, place.column.max(1))),
     }
+}
+
+/// Which of the program's closures is meant: a line that several of them call says it of none.
+fn which(function: &str, asked: &Place) -> Option<String> {
+    (function == CLOSURE).then(|| format!("the closure is at {}:{}", shown_path(&asked.file), asked.line))
 }
 
 /// How the user's frame `frames[0]` was reached from `function`: the user's own calls in between, nearest first.

@@ -423,15 +423,18 @@ fn refusals(said: &str, modules: &[(u64, String)]) -> Vec<((u64, Option<usize>),
         .map(|(i, text)| if i == 0 { text.to_owned() } else { format!("error{text}") });
     for error in errors {
         let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
-        let place = error.match_indices("src/p").find_map(|(at, start)| {
-            let rest = &error[at + start.len()..];
+        // What is refused may stand in a function that several programs call; the closure is one program's.
+        let closure = error.find("the closure is at ").map(|at| &error[at..]);
+        let about = closure.unwrap_or(&error);
+        let place = about.match_indices("src/p").find_map(|(at, start)| {
+            let rest = &about[at + start.len()..];
             let seed = digits(rest);
             let line = digits(rest[seed.len()..].trim_start_matches(".rs:"));
             Some((seed.parse::<u64>().ok()?, line))
         });
         let Some((seed, line)) = place else { continue };
         let Some((_, text)) = modules.iter().find(|(other, _)| *other == seed) else { continue };
-        let number = named(&error).or_else(|| around(text, line.parse().ok()?));
+        let number = named(&error).filter(|_| closure.is_none()).or_else(|| around(text, line.parse().ok()?));
         if !refused.iter().any(|(known, _)| *known == (seed, number)) {
             refused.push(((seed, number), error));
         }
@@ -494,14 +497,16 @@ mod tests {
     fn errors_are_about_programs() {
         let modules = [
             (12, String::new()),
-            (345, "fn f0() {\n}\nfn form0(\n{\n    grad(f0)\n}\nfn h5() {\n    it\n}\n".to_owned()),
+            (345, "fn f0() {\n}\nfn form0(\n{\n    grad(f0)\n}\nfn h5() {\n    it\n}\nfn form2(\n".to_owned()),
         ];
         let said = "error: cannot differentiate `f3`: no\n   --> harness/src/lib.rs:1:1\n = note: it is in \
                     core/src/ptr.rs, called from programs/src/p12.rs:8:14\n    |\n\
                     error: cannot differentiate a closure\n --> programs/src/p345.rs:5:1\n\
-                    error: it\n --> programs/src/p345.rs:8:1\n";
+                    error: it\n --> programs/src/p345.rs:8:1\n\
+                    error: cannot differentiate `a closure`: no\n   --> harness/src/lib.rs:1:1\n = note: by `f7`\n \
+                    = note: the closure is at programs/src/p345.rs:10\n";
         let found: Vec<_> = refusals(said, &modules).into_iter().map(|(program, _)| program).collect();
-        assert_eq!(found, [(12, Some(3)), (345, Some(0)), (345, None)]);
+        assert_eq!(found, [(12, Some(3)), (345, Some(0)), (345, None), (345, Some(2))]);
     }
 
     #[test]
