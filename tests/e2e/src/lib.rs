@@ -2,6 +2,7 @@
 //! each other. Run the tests with `cargo pullback test`, in debug and with `--release`.
 
 pub mod copies;
+pub mod notes;
 pub mod unwinding;
 
 /// Fails unless two numbers agree to a relative tolerance (absolute below 1).

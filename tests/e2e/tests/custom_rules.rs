@@ -3,6 +3,7 @@
 
 use pullback::rules::{NoTangent, ZeroTangent};
 use pullback::{Differentiable, autodiff, frule, rrule};
+use std::cell::Cell;
 
 /// The fast inverse square root: bits that the engine cannot look through.
 fn fast_inv_sqrt(x: f32) -> f32 {
@@ -226,4 +227,31 @@ fn inactive(x: f64, n: f64) -> f64 {
 #[test]
 fn a_call_that_takes_no_part() {
     assert_eq!(d_inactive(2.0, 3.0), (9.0, 18.0));
+}
+
+fn noted_square(x: f64) -> f64 {
+    pullback_e2e::notes::note(2);
+    x * x
+}
+
+#[rrule(for = noted_square)]
+fn noted_square_rrule(x: f64) -> (f64, impl Fn(f64) -> f64) {
+    (noted_square(x), move |dy| dy * 2.0 * x)
+}
+
+#[autodiff(f_noted, Forward, Dual, Dual, Dual)]
+fn noted(x: f64, scale: &Cell<f64>) -> f64 {
+    pullback_e2e::notes::note(1);
+    scale.set(scale.get() * noted_square(x));
+    scale.get()
+}
+
+/// The body of a function with a rule for the other mode comes back late, with all that it calls, and what std does in
+/// it to a variable of the thread is known as in the rest.
+#[test]
+fn for_the_other_mode_with_a_variable_of_the_thread() {
+    let (scale, tangent) = (Cell::new(5.0), Cell::new(1.0));
+    assert_eq!(f_noted(3.0, 1.0, &scale, &tangent), (45.0, 39.0));
+    assert_eq!((scale.get(), tangent.get()), (45.0, 39.0));
+    assert_eq!(pullback_e2e::notes::NOTES.take(), [1, 2]);
 }

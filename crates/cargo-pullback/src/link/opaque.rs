@@ -107,10 +107,11 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
         if rules.effects(id).is_some() {
             continue;
         }
-        let has_body = bodies.find_symbol(&function.name).is_some_and(|symbol| !symbol.is_declaration);
+        let name = applied.original(&function.name);
+        let has_body = bodies.find_symbol(name).is_some_and(|symbol| !symbol.is_declaration);
         let effects = match has_body {
-            true => effects(&function.name)?,
-            false if runs_program(&function.name) => Arc::new(Effects::anything()),
+            true => effects(name)?,
+            false if runs_program(name) => Arc::new(Effects::anything()),
             // The standard library's own, or one of C's, of which the program says that it is not differentiable.
             false => continue,
         };

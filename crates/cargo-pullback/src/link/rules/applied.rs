@@ -7,7 +7,7 @@ use super::super::program::{ModuleId, Program};
 use super::super::requests::Decoder;
 use super::super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rule::{Rule, custom, read};
-use super::{Entry, Rules, described};
+use super::{Entry, Rules, described, without_number};
 use crate::diagnostics::{Place, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
@@ -94,9 +94,20 @@ impl Applied {
         self.bodies.as_ref()
     }
 
+    /// What a function of a working copy was called before stand-ins came back to it: what those call is there a second
+    /// time, by a name with a number.
+    pub fn original<'s>(&self, symbol: &'s str) -> &'s str {
+        let is_known = |name| self.bodies().is_some_and(|bodies| bodies.find_symbol(name).is_some());
+        if is_known(symbol) {
+            symbol
+        } else {
+            Some(without_number(symbol)).filter(|name| is_known(name)).unwrap_or(symbol)
+        }
+    }
+
     /// What is known of the parameters of a function without derivative that is std's own and does more than read.
     pub fn parameters(&self, symbol: &str) -> Option<&[Parameter]> {
-        self.parameters.get(symbol).map(Vec::as_slice)
+        self.parameters.get(self.original(symbol)).map(Vec::as_slice)
     }
 
     /// A module with these bodies as they were.

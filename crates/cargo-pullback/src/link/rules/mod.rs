@@ -191,11 +191,16 @@ fn entry(program: &mut Program, id: ModuleId, symbol: &str) -> Result<Entry> {
 /// What a symbol says of the function it is for: without the number that the linker of modules puts behind a name that
 /// is taken, and without the crate that has made this copy of the function.
 fn base(symbol: &str) -> &str {
-    let symbol = match symbol.rsplit_once('.') {
+    let symbol = without_number(symbol);
+    without_crate(symbol).unwrap_or(symbol)
+}
+
+/// A symbol without the number that the linker of modules puts behind a name that is taken.
+fn without_number(symbol: &str) -> &str {
+    match symbol.rsplit_once('.') {
         Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
         _ => symbol,
-    };
-    without_crate(symbol).unwrap_or(symbol)
+    }
 }
 
 /// A symbol of the form `_R<path><crate>`, without the last part: the crate in which a function was instantiated, which
