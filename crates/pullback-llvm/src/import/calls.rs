@@ -140,9 +140,12 @@ impl Body<'_, '_> {
             let mut len = 0;
             let text = llvm!(api, LLVMGetInlineAsmAsmString(callee, &mut len));
             let is_void = llvm!(api, LLVMGetTypeKind(llvm!(api, LLVMTypeOf(raw)))) == type_kind::VOID;
-            // `std::hint::black_box` is an empty piece of assembly that pretends to use what it is given.
-            let black_box = api.text(text, len).is_empty() && is_void;
-            return self.opaque_call(raw, if black_box { "black_box" } else { "asm" });
+            // `std::hint::black_box` is an empty piece of assembly that pretends to use what it is given. LLVM must
+            // believe that it writes there; it does not.
+            if api.text(text, len).is_empty() && is_void {
+                return self.opaque(raw, "black_box", Effects { reads: true, writes: false });
+            }
+            return self.opaque_call(raw, "asm");
         }
         let ty = llvm!(api, LLVMGetCalledFunctionType(raw));
         let (params, ret) = self.imp.signature(ty);
