@@ -431,6 +431,12 @@ impl<'a> Path<'a> {
         if primal == shadow { Ok(()) } else { Err(self.mismatch("has length", primal, shadow)) }
     }
 
+    /// Fails unless a number of the shadow's is that of the primal.
+    #[cfg(feature = "nalgebra")]
+    pub(super) fn same_number(&self, primal: usize, shadow: usize) -> Result<(), Mismatch> {
+        if primal == shadow { Ok(()) } else { Err(self.mismatch("is", primal, shadow)) }
+    }
+
     /// Fails unless the shadow's capacity reaches that of the primal. In forward mode memory is given back with the
     /// primal's capacity.
     pub(super) fn fitting_capacity(&self, primal: usize, shadow: usize) -> Result<(), Mismatch> {
