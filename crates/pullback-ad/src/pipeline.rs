@@ -223,7 +223,8 @@ fn prepare(
     // Each round may show that more values are mistyped; each takes a type away, so there is an end.
     loop {
         let mistyped = mistyped::find(module, &facts);
-        if !each_with(module, &facts, |func, id, _| words::words(func, id, &mistyped)) {
+        let cleanups = words::cleanup_params(module, &facts.functions, &mistyped);
+        if !each_with(module, &facts, |func, id, _| words::words(func, id, &mistyped, &cleanups)) {
             break;
         }
         facts = analyse(module);

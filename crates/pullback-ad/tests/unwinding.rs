@@ -115,6 +115,84 @@ b2:
 }
 ";
 
+/// `x²` as the payload of an enum, or in a box that is one, held as a value of some type while a callee may panic; the
+/// clean-up puts it back.
+const HELD_AS_ANYTHING: &str = "
+declare @alloc(i64, i64) -> ptr
+declare @dealloc(ptr, i64, i64)
+declare @panic() noreturn
+fn @check(v0: f64) {
+b0:
+  v1 = fcmp ogt v0, 10.0f64
+  branch v1, b1, b2
+b1:
+  call @panic()
+  unreachable
+b2:
+  return
+}
+fn @drop(v5: ptr) {
+b0:
+  v3 = load i64 v5
+  v6 = ptradd v5, 8:i64
+  v4 = icmp eq v3, 0:i64
+  branch v4, b2, b1
+b1:
+  v7 = load ptr v6
+  dealloc v7, 8:i64, 8:i64, @dealloc
+  jump b2
+b2:
+  dealloc v5, 16:i64, 8:i64, @dealloc
+  return
+}
+fn @put_back(v0: TYPE, v1: ptr) {
+b0:
+  v2 = ptradd v1, 8:i64
+  store v2, v0
+  call @drop(v1)
+  return
+}
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = alloc 8:i64, 8:i64, @alloc
+  v4 = fmul v2, v2
+  store v3, v4
+  v5 = alloc 16:i64, 8:i64, @alloc
+  v30 = ptradd v5, 8:i64
+  v31 = fcmp ogt v2, 1.0f64
+  branch v31, b4, b5
+b4:
+  store v5, 1:i64
+  store v30, v3
+  jump b6
+b5:
+  dealloc v3, 8:i64, 8:i64, @dealloc
+  store v5, 0:i64
+  store v30, v4
+  jump b6
+b6:
+  v6 = load TYPE v30
+  store v30, 0:i64
+  call @check(v2) cleanup @put_back(v6, v5)
+  store v30, v6
+  v40 = load i64 v5
+  v41 = icmp eq v40, 0:i64
+  branch v41, b7, b8
+b7:
+  v42 = load f64 v30
+  jump b9(v42)
+b8:
+  v7 = load ptr v30
+  v8 = load f64 v7
+  jump b9(v8)
+b9(v43: f64):
+  store v1, v43
+  call @drop(v5)
+  return
+}
+";
+
 /// `x²` in a box that is brought to its clean-up as a number, as a merge holds where it writes to. On the way to the
 /// panic that address meets only itself, and beside it a number meets an address.
 const BROUGHT_AS_A_NUMBER: &str = "
@@ -235,6 +313,19 @@ fn nothing_leaks() {
             for x in [7.0, 20.0] {
                 assert_eq!(run(&module, mode, x, 0), Err(Trap::Panic("panic".to_owned())), "{mode:?} at {x}");
             }
+        }
+    }
+}
+
+/// The optimiser holds a payload as whatever it likes, also where only a clean-up looks at it.
+#[test]
+fn a_payload_is_held_as_anything() {
+    for ty in ["i64", "f64", "ptr"] {
+        for mode in [Mode::Forward, Mode::Reverse] {
+            let module = derivative(&HELD_AS_ANYTHING.replace("TYPE", ty), mode);
+            assert_eq!(run(&module, mode, 0.5, 0), Ok(1.0), "{ty}, {mode:?}");
+            assert_eq!(run(&module, mode, 3.0, 0), Ok(6.0), "{ty}, {mode:?}");
+            assert_eq!(run(&module, mode, 20.0, 0), Err(Trap::Panic("panic".to_owned())), "{ty}, {mode:?}");
         }
     }
 }

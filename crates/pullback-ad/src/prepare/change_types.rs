@@ -4,10 +4,46 @@
 //! Used by [`crate::prepare::retype`], which gives integers their true types, and by [`crate::prepare::words`], which
 //! takes types away from values that are not what they are said to be.
 
-use crate::prepare::retype::CleanupParams;
 use pullback_ir::cfg::Cfg;
-use pullback_ir::{Block, Builder, CastOp, Constant, Function, Inst, Op, SourceLoc, Terminator, Type, Value, ValueDef};
-use std::collections::HashMap;
+use pullback_ir::{
+    Block, Builder, Callee, CastOp, Constant, FuncId, Function, Inst, Module, Op, SourceLoc, Terminator, Type, Value,
+    ValueDef,
+};
+use std::collections::{HashMap, HashSet};
+
+/// The types that the parameters of a clean-up function get: the function has no other callers than the clean-ups that
+/// name it, so it is changed together with them.
+pub type CleanupParams = HashMap<FuncId, Vec<Type>>;
+
+/// The clean-up functions in `group`, with the types that their parameters get: what they become, or what they are.
+pub fn cleanup_params(
+    module: &Module,
+    group: &[FuncId],
+    becomes: impl Fn(FuncId, Value) -> Option<Type>,
+) -> CleanupParams {
+    let mut found = CleanupParams::new();
+    let mut called = HashSet::new();
+    for op in group.iter().flat_map(|id| module.func(*id).ops()) {
+        if let Op::Call(Callee::Direct(callee), ..) = op {
+            called.insert(*callee);
+        }
+        if let Some(id) = op.cleanup().map(|c| c.func).filter(|f| group.contains(f)) {
+            let cleanup = module.func(id);
+            let ty = |v: &Value| becomes(id, *v).unwrap_or_else(|| cleanup.ty(*v).clone());
+            found.entry(id).or_insert_with(|| cleanup.param_values().iter().map(ty).collect());
+        }
+    }
+    found.retain(|id, _| !called.contains(id));
+    found
+}
+
+/// Whether clean-ups that a function names get parameters of other types.
+pub fn cleanups_change(func: &Function, cleanups: &CleanupParams) -> bool {
+    func.ops().filter_map(Op::cleanup).any(|cleanup| {
+        let wanted = cleanups.get(&cleanup.func);
+        wanted.is_some_and(|types| cleanup.args.iter().map(|v| func.ty(*v)).ne(types))
+    })
+}
 
 /// Whether a value's own definition can be given another type; in a clean-up function also a parameter.
 pub fn can_change(func: &Function, value: Value, is_cleanup: bool) -> bool {
@@ -19,13 +55,17 @@ pub fn can_change(func: &Function, value: Value, is_cleanup: bool) -> bool {
 }
 
 /// Give each of `targets`, which can change, its new type; values in `fixed` are computed as they are, and only cast
-/// where they are stored. Clean-ups are given what their functions take.
+/// where they are stored. Clean-ups are given what their functions take; `func`, which is `id`, may be one.
 pub fn change_types(
     func: &mut Function,
+    id: FuncId,
     targets: HashMap<Value, Type>,
     fixed: HashMap<Value, Type>,
     cleanups: &CleanupParams,
 ) {
+    if let Some(types) = cleanups.get(&id) {
+        func.params.clone_from(types);
+    }
     let cfg = Cfg::new(func);
     let originals = targets.keys().map(|v| (*v, func.ty(*v).clone())).collect();
     for (value, ty) in &targets {

@@ -14,33 +14,13 @@
 use crate::analysis::points_to::facts::Facts;
 use crate::analysis::points_to::objects::Kinds;
 use crate::analysis::types::computed::Numbers;
-use crate::prepare::change_types::{can_change, change_types, stores_bits};
-use pullback_ir::{Callee, FuncId, Function, Module, Op, Type, Value};
-use std::collections::{HashMap, HashSet};
-
-/// The types that the parameters of a clean-up function get: the function has no other callers than the clean-ups that
-/// name it, so it is changed together with them.
-pub type CleanupParams = HashMap<FuncId, Vec<Type>>;
+use crate::prepare::change_types::{self, CleanupParams, can_change, change_types, cleanups_change, stores_bits};
+use pullback_ir::{FuncId, Function, Module, Type, Value};
+use std::collections::HashMap;
 
 /// The clean-up functions among those that `facts` know, with the types that their parameters get.
 pub fn cleanup_params(module: &Module, facts: &Facts) -> CleanupParams {
-    let mut found = CleanupParams::new();
-    let mut called = HashSet::new();
-    for id in &facts.functions {
-        let func = module.func(*id);
-        for op in func.ops() {
-            if let Op::Call(Callee::Direct(callee), ..) = op {
-                called.insert(*callee);
-            }
-            if let Some(id) = op.cleanup().map(|c| c.func).filter(|f| facts.functions.contains(f)) {
-                let cleanup = module.func(id);
-                let ty = |v: &Value| carried(cleanup, id, facts, *v).unwrap_or_else(|| cleanup.ty(*v).clone());
-                found.entry(id).or_insert_with(|| cleanup.param_values().iter().map(ty).collect());
-            }
-        }
-    }
-    found.retain(|id, _| !called.contains(id));
-    found
+    change_types::cleanup_params(module, &facts.functions, |id, value| carried(module.func(id), id, facts, value))
 }
 
 /// Rewrite `func`, which `facts` know as `id`. Whether anything changed.
@@ -58,17 +38,10 @@ pub fn retype(func: &mut Function, id: FuncId, facts: &Facts, cleanups: &Cleanup
             }
         }
     }
-    let calls_changed = func.ops().filter_map(Op::cleanup).any(|cleanup| {
-        let wanted = cleanups.get(&cleanup.func);
-        wanted.is_some_and(|types| cleanup.args.iter().map(|v| func.ty(*v)).ne(types))
-    });
-    if targets.is_empty() && fixed.is_empty() && !calls_changed && !stores_bits(func) {
+    if targets.is_empty() && fixed.is_empty() && !cleanups_change(func, cleanups) && !stores_bits(func) {
         return false;
     }
-    if let Some(types) = cleanups.get(&id) {
-        func.params.clone_from(types);
-    }
-    change_types(func, targets, fixed, cleanups);
+    change_types(func, id, targets, fixed, cleanups);
     true
 }
 

@@ -12,9 +12,10 @@
 //! v6 = load ptr v5             ; is one
 //! ```
 //! A value is mistyped if it *may be* something else than its type says, by all that leads to it, and is *wanted* as
-//! that, by all that it leads to. Both are followed through values and memory. Where a layout says what lies there, it
-//! is that; and a float that is given to a function, or returned by one, is a float: no pass that normalises a program
-//! passes a value there by another type than the program.
+//! that, by all that it leads to. Both are followed through values and memory, and into clean-ups, which are given what
+//! the optimiser holds where a function may panic. Where a layout says what lies there, it is that; and a float that is
+//! given to another function, or returned by one, is a float: no pass that normalises a program passes a value there by
+//! another type than the program.
 //!
 //! Given [`Facts`], it finds these values. [`words`](crate::prepare::words) makes them integers.
 
@@ -68,8 +69,8 @@ struct Search<'a> {
 
 impl Follow for Search<'_> {
     fn pass(&mut self, id: FuncId, from: Value, to: Slot, way: Way) {
-        if let (Way::Edge(..), Some(to)) = (way, to.1) {
-            self.copied(id, from, to);
+        if let (Way::Edge(..), Some(param)) = (way, to.1) {
+            self.copied((id, from), (to.0, param));
         }
     }
 
@@ -94,9 +95,17 @@ impl Follow for Search<'_> {
                     self.add(id, *from, Doubt::WANTED);
                 }
             }
-            (Op::Select(_, a, b), Some(result)) => [*a, *b].into_iter().for_each(|from| self.copied(id, from, result)),
-            (Op::Freeze(from), Some(result)) => self.copied(id, *from, result),
+            (Op::Select(_, a, b), Some(result)) => {
+                [*a, *b].into_iter().for_each(|from| self.copied((id, from), (id, result)));
+            }
+            (Op::Freeze(from), Some(result)) => self.copied((id, *from), (id, result)),
             _ => {}
+        }
+        if let Some(cleanup) = data.op.cleanup().filter(|cleanup| self.facts.functions.contains(&cleanup.func)) {
+            let params = self.module.func(cleanup.func).param_values();
+            for (arg, param) in cleanup.args.iter().zip(params) {
+                self.copied((id, *arg), (cleanup.func, *param));
+            }
         }
     }
 }
@@ -113,10 +122,10 @@ impl Search<'_> {
     }
 
     /// What a value may be, its copies may be; as what those are wanted, it is.
-    fn copied(&mut self, id: FuncId, from: Value, to: Value) {
-        let (source, copy) = (self.doubt(id, from), self.doubt(id, to));
-        self.add(id, to, Doubt { wanted: false, ..source });
-        self.add(id, from, Doubt { may_be: false, ..copy });
+    fn copied(&mut self, from: (FuncId, Value), to: (FuncId, Value)) {
+        let (source, copy) = (self.doubt(from.0, from.1), self.doubt(to.0, to.1));
+        self.add(to.0, to.1, Doubt { wanted: false, ..source });
+        self.add(from.0, from.1, Doubt { may_be: false, ..copy });
     }
 
     /// A value is stored or loaded. Of what is known of it, what `says` leaves is known of its place, too; this is what
