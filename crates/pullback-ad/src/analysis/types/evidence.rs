@@ -5,7 +5,7 @@
 
 use crate::analysis::follow::{Follow, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot, may_carry};
-use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
+use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId, Objects};
 use crate::analysis::types::computed::Numbers;
 use pullback_ir::{Block, CastOp, Copies, FuncId, Function, InstData, Module, Op, Value};
 use std::collections::HashSet;
@@ -66,16 +66,19 @@ impl Follow for Search<'_> {
     }
 }
 
-/// Memory of an argument whose layout depends on a variant may hold numbers that this function never stores: where the
-/// layout says that a variant has some, and anywhere behind the pointers of a variant.
-pub(crate) fn variants(facts: &mut Facts) {
-    let objects = &facts.objects;
+/// Memory of arguments whose layout depends on a variant.
+fn given_with_variants(objects: &Objects) -> impl Iterator<Item = ObjId> {
     let is_given = |object: &ObjId| {
         let origins = objects.origins(*object);
         origins.variant && !origins.args.is_empty()
     };
-    let given: Vec<ObjId> = objects.all().filter(is_given).collect();
-    // A layout does not say where the pointers of a variant lie, and so not what is behind them.
+    objects.all().filter(is_given)
+}
+
+/// What is behind the pointers of variants in memory of arguments. A layout does not say where these lie, and so not
+/// what is behind them.
+pub(crate) fn behind_variants(objects: &Objects) -> HashSet<ObjId> {
+    let given: Vec<ObjId> = given_with_variants(objects).collect();
     let mut behind: HashSet<ObjId> = HashSet::new();
     loop {
         let before = behind.len();
@@ -88,9 +91,17 @@ pub(crate) fn variants(facts: &mut Facts) {
             behind.extend(found);
         }
         if behind.len() == before {
-            break;
+            return behind;
         }
     }
+}
+
+/// Memory of an argument whose layout depends on a variant may hold numbers that this function never stores: where the
+/// layout says that a variant has some, and anywhere behind the pointers of a variant.
+pub(crate) fn variants(facts: &mut Facts) {
+    let objects = &facts.objects;
+    let behind = behind_variants(objects);
+    let given = given_with_variants(objects);
     let mut found: Vec<ContentId> = Vec::new();
     for object in given {
         let may_be_number = |cell: &&Cell| {

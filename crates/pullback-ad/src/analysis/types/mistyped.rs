@@ -21,8 +21,9 @@
 
 use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
-use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId, Objects};
+use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
+use crate::analysis::types::evidence::behind_variants;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{CastOp, FuncId, Function, InstData, Module, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -35,7 +36,8 @@ pub fn find(module: &Module, facts: &Facts) -> Mistyped {
     let reachable = |id: &FuncId| (*id, Cfg::new(module.func(*id)).reverse_postorder().to_vec());
     let live: Vec<_> = facts.functions.iter().map(reachable).collect();
     let marks = Marks::new(Doubt::with);
-    let mut search = Search { module, facts, marks, contents: HashMap::new() };
+    let behind = behind_variants(&facts.objects);
+    let mut search = Search { module, facts, marks, contents: HashMap::new(), behind };
     follow(module, &[], &live, &mut search);
     search.found(&live)
 }
@@ -65,6 +67,8 @@ struct Search<'a> {
     marks: Marks<Doubt>,
     /// What is moved there and from there, as a value of this type.
     contents: HashMap<(ContentId, Type), Doubt>,
+    /// Memory of which no layout says anything.
+    behind: HashSet<ObjId>,
 }
 
 impl Follow for Search<'_> {
@@ -138,8 +142,10 @@ impl Search<'_> {
             all = Doubt { may_be: true, wanted: true };
         }
         let (said, objects) = (says(self.doubt(id, value)), &self.facts.objects);
-        for cell in objects.touched(object, &at, 8).filter(|cell| is_untold(objects, object, cell)) {
-            let place = (objects.find_content(cell.content), ty.clone());
+        let cells = objects.touched(object, &at, 8).filter(|cell| self.is_untold(object, cell));
+        let contents: Vec<ContentId> = cells.map(|cell| objects.find_content(cell.content)).collect();
+        for content in contents {
+            let place = (content, ty.clone());
             let known = self.contents.get(&place).copied().unwrap_or_default();
             let new = known.with(said);
             if known != new {
@@ -154,8 +160,21 @@ impl Search<'_> {
     /// Whether a word of memory may hold all of `kinds`.
     fn holds(&self, object: ObjId, at: &Offsets, kinds: Kinds) -> bool {
         let objects = &self.facts.objects;
-        objects.touched(object, at, 8).any(|c| c.width == 8 && objects.kinds(c.content).contains(kinds))
+        self.behind.contains(&objects.find(object))
+            || objects.touched(object, at, 8).any(|c| c.width == 8 && objects.kinds(c.content).contains(kinds))
             || objects.touched_opaque(object, at, 8).any(|opaque| opaque.kinds.contains(Kinds::F64.union(Kinds::PTR)))
+    }
+
+    /// Whether no layout says of a word of memory what lies there.
+    fn is_untold(&self, object: ObjId, cell: &Cell) -> bool {
+        let objects = &self.facts.objects;
+        let is_told = || {
+            let origins = objects.origins(object);
+            let is_given = !origins.args.is_empty() && !origins.local && !origins.is_untyped();
+            let is_in_variant = || objects.touched_opaque(object, &cell.at.into(), 8).next().is_some();
+            is_given && !self.behind.contains(&objects.find(object)) && !is_in_variant()
+        };
+        cell.width == 8 && !objects.is_declared(cell.content) && !is_told()
     }
 
     /// The values that may be something else, and are wanted as that.
@@ -173,16 +192,6 @@ impl Search<'_> {
         }
         all
     }
-}
-
-/// Whether no layout says of a word of memory what lies there.
-fn is_untold(objects: &Objects, object: ObjId, cell: &Cell) -> bool {
-    let is_told = || {
-        let origins = objects.origins(object);
-        let is_given = !origins.args.is_empty() && !origins.local && !origins.is_untyped();
-        is_given && objects.touched_opaque(object, &cell.at.into(), 8).next().is_none()
-    };
-    cell.width == 8 && !objects.is_declared(cell.content) && !is_told()
 }
 
 /// Whether a value of this type says that it is a float or a pointer, of the size of the other.
