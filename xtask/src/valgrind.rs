@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 27] = [
+const TESTS: [&str; 28] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -28,6 +28,7 @@ const TESTS: [&str; 27] = [
     "changing_variants",
     "unseen_moves",
     "slices_and_memory",
+    "types_of_other_crates",
     "unwinding",
     "unwinding_algorithms",
     "custom_rules_memory",
