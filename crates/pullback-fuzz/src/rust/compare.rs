@@ -85,7 +85,8 @@ impl Scaled {
     }
 }
 
-/// What dual numbers say, by program, point and input; nothing where there was a panic.
+/// What dual numbers say, by program, point and input; nothing where there was a panic, or a tie that may be decided in
+/// either way.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Oracle(BTreeMap<(usize, u64), Vec<Option<Vec<Exact>>>>);
 
@@ -139,7 +140,8 @@ pub fn compare(number: usize, program: &Program, records: &Records, oracle: &Ora
                 point.compare_panics(primal, &mut verdict);
             }
             (None, Some(runs)) if point.same_way(primal, &runs) => point.compare_values(primal, &runs, &mut verdict),
-            // The last bit of a value may decide on the way that is taken, and an optimiser may change it.
+            // The last bit of a value may decide on the way that is taken, and an optimiser may change it; or there is a
+            // tie.
             _ => verdict.skipped += 1,
         }
     }

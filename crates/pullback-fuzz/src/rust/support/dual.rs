@@ -5,9 +5,15 @@
 //! derivative stands its *scale*: the same derivative with the absolute values of all terms, which says how large
 //! rounding errors may be.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+
+thread_local! {
+    /// Whether a minimum or maximum of this run could be either of its operands.
+    static TIED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A value; its derivatives in two directions and the mixed second one; the scales of the three; and whether it depends
 /// on what moves in a direction, though the derivative may be zero at this point.
@@ -48,6 +54,17 @@ impl<T: Copy> Dual<T> {
     pub fn input(value: T, first: [f64; 2]) -> Self {
         let depends = first.map(|t| t != 0.0);
         Dual { value, first, mixed: 0.0, first_scale: first.map(f64::abs), mixed_scale: 0.0, depends }
+    }
+
+    /// Note where it is not said which of two equal numbers is taken: with a constant of the program's for the first one
+    /// it is the other, and what is a constant is for LLVM to say.
+    fn note_tie(self, other: Self)
+    where
+        T: PartialEq,
+    {
+        if self.value == other.value && self.depends == [false; 2] && other.depends != [false; 2] {
+            TIED.set(true);
+        }
     }
 
     #[inline(never)]
@@ -247,9 +264,11 @@ macro_rules! dual {
                 Dual { value: self.value.mul_add(b.value, c.value), ..sum }
             }
             pub fn max(self, other: Self) -> Self {
+                self.note_tie(other);
                 if self.value == self.value.max(other.value) { self } else { other }
             }
             pub fn min(self, other: Self) -> Self {
+                self.note_tie(other);
                 if self.value == self.value.min(other.value) { self } else { other }
             }
             pub fn clamp(self, low: Self, high: Self) -> Self {
@@ -528,11 +547,12 @@ pub fn tell(program: usize, seed: u64, points: u64, inputs: usize, run: Program)
     for point in 0..points {
         for input in 0..inputs {
             let session = Session { program, seed, point, input };
+            TIED.set(false);
             let Ok(out) = std::panic::catch_unwind(|| run(&session)) else {
                 println!("{program} {point} {input} panic");
                 continue;
             };
-            print!("{program} {point} {input} ok");
+            print!("{program} {point} {input} {}", if TIED.get() { "tie" } else { "ok" });
             for number in out {
                 let ([first, _], [first_scale, _]) = (number.first, number.first_scale);
                 for part in [number.value, first, number.mixed, first_scale, number.mixed_scale] {
