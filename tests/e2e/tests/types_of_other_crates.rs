@@ -1,12 +1,12 @@
 //! Types of other crates as arguments, shadows and results: each is what its floats are.
 
-use glam::{DAffine3, DMat3, DQuat, DVec2, DVec3, Vec2, Vec3};
+use glam::{Affine2, DAffine3, DMat3, DQuat, DVec2, DVec3, Mat2, Mat3, Mat4, Quat, Vec2, Vec3, Vec4};
 use nalgebra::{
     DMatrix, DVector, Isometry3, Matrix2, Matrix3, Point3, Rotation3, SMatrix, Translation3, UnitQuaternion, Vector2,
     Vector3,
 };
 use num_complex::Complex;
-use pullback::{MakeZero, autodiff, grad, hvp, jvp, make_zero, value_and_grad, vjp};
+use pullback::{MakeZero, autodiff, grad, hvp, jvp, make_zero, non_differentiable, value_and_grad, vjp};
 use pullback_e2e::{assert_all_close, assert_close};
 
 /// The gradient of `f` at `x` by central differences; `floats` says where the floats are.
@@ -134,6 +134,26 @@ mod of_nalgebra {
         assert!(said.contains("`a.nrows()` is 2, its shadow is 3"), "{said}");
     }
 
+    #[non_differentiable]
+    fn numbers(count: usize) -> Vec<usize> {
+        (0..count).collect()
+    }
+
+    /// Dimensions are believed, so there is no tangent with dimensions and no elements.
+    #[test]
+    fn without_a_tangent_are_told() {
+        let made = |x: &f64| (x * x, DVector::from_vec(numbers(3)));
+        let said = std::panic::catch_unwind(|| jvp(made, &3.0, &1.0).1.1[2]).unwrap_err();
+        let said = said.downcast_ref::<&str>().copied().or(said.downcast_ref::<String>().map(String::as_str)).unwrap();
+        assert!(said.contains("copy its elements to a matrix of your own"), "{said}");
+        let copied = |x: &f64| {
+            let numbers = numbers(3);
+            (x * x, DVector::from_fn(3, |i, _| numbers[i]))
+        };
+        let same = DVector::from_vec(vec![0, 1, 2]);
+        assert_eq!(jvp(copied, &3.0, &1.0), ((9.0, same.clone()), (6.0, same)));
+    }
+
     #[test]
     fn of_geometry() {
         let point = Point3::new(1.0, 2.0, -0.5);
@@ -216,6 +236,32 @@ mod of_glam {
             grad(|v: &[Vec2]| v.iter().map(|v| v.x * v.y).sum::<f32>(), &[Vec2::new(2.0, 3.0)][..]),
             [Vec2::new(3.0, 2.0)]
         );
+    }
+
+    /// What is a register of the processor's is read and written as an array here: products and sums of registers are
+    /// instructions that have no derivative yet.
+    #[test]
+    fn that_are_registers() {
+        let v = Vec4::new(1.0, 2.0, 3.0, 4.0);
+        assert_eq!(grad(|v: &Vec4| v.to_array().iter().map(|x| x * x).sum::<f32>(), &v), v * 2.0);
+        assert_eq!(
+            grad(|q: &Quat| q.to_array()[1] * q.to_array()[3], &Quat::from_vec4(v)).to_array(),
+            [0.0, 4.0, 0.0, 2.0]
+        );
+        let (made, tangent) = jvp(|x: &f32| Vec4::from_array([*x, x * x, 1.0, 0.0]), &3.0, &1.0);
+        assert_eq!((made, tangent), (Vec4::new(3.0, 9.0, 1.0, 0.0), Vec4::new(1.0, 6.0, 0.0, 0.0)));
+        assert_eq!(
+            grad(|m: &Mat4| m.to_cols_array()[4] * m.to_cols_array()[11], &Mat4::from_cols(v, v, v, v)),
+            Mat4::from_cols(Vec4::ZERO, Vec4::X * 4.0, Vec4::W, Vec4::ZERO)
+        );
+        assert_eq!(
+            grad(|m: &Mat2| m.to_cols_array().iter().sum::<f32>(), &Mat2::IDENTITY),
+            Mat2::from_cols_array(&[1.0; 4])
+        );
+        assert_eq!(grad(|m: &Mat3| m.determinant(), &Mat3::IDENTITY), Mat3::IDENTITY);
+        let gradient =
+            grad(|a: &Affine2| a.translation.x * a.translation.y, &Affine2::from_translation(Vec2::new(2.0, 5.0)));
+        assert_eq!((gradient.translation, gradient.matrix2), (Vec2::new(5.0, 2.0), Mat2::ZERO));
     }
 
     #[autodiff(d_energy, Reverse, Duplicated, Active)]

@@ -125,7 +125,7 @@ pub fn tell(imported: &Imported, applied: &Applied, options: &NormaliseOptions, 
         }
         let mut all = Effects { reason: Reason::Unseen, ..Effects::default() };
         for name in methods(imported.module(), &global.name)? {
-            all.changes.extend(effects(&name)?.changes.iter().cloned());
+            all.changes.extend(effects(applied.original(&name))?.changes.iter().cloned());
         }
         if !all.is_empty() {
             rules.add_table(id, Arc::new(all));

@@ -2,7 +2,15 @@
 
 /// A symbol's path in the source, without hash.
 pub fn demangled(symbol: &str) -> String {
-    format!("{:#}", rustc_demangle::demangle(symbol))
+    format!("{:#}", rustc_demangle::demangle(without_number(symbol)))
+}
+
+/// A symbol without the number that the linker of modules puts behind a name that is taken.
+pub fn without_number(symbol: &str) -> &str {
+    match symbol.rsplit_once('.') {
+        Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
+        _ => symbol,
+    }
 }
 
 /// Whether a symbol was made of a path, by the compiler. All others are names that somebody has given, and say nothing:
@@ -83,6 +91,14 @@ fn quoted(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::Home::{self, Impl, Module, Type};
+    use super::demangled;
+
+    #[test]
+    fn a_copy_has_the_path_of_its_function() {
+        let symbol = "_RNvXs_CsaqyhErTKQiF_3appNtB4_3LogNtNtCslNYArtu3iFV_4core3fmt5Write9write_str";
+        assert_eq!(demangled(symbol), "<app::Log as core::fmt::Write>::write_str");
+        assert_eq!(demangled(&format!("{symbol}.5")), demangled(symbol));
+    }
 
     #[test]
     fn the_home_of_a_function() {

@@ -39,7 +39,9 @@ pub fn cleanup_params(
 
 /// Whether clean-ups that a function names get parameters of other types.
 pub fn cleanups_change(func: &Function, cleanups: &CleanupParams) -> bool {
-    func.ops().filter_map(Op::cleanup).any(|cleanup| {
+    let cfg = Cfg::new(func);
+    let live = func.insts_in(cfg.reverse_postorder());
+    live.filter_map(|data| data.op.cleanup()).any(|cleanup| {
         let wanted = cleanups.get(&cleanup.func);
         wanted.is_some_and(|types| cleanup.args.iter().map(|v| func.ty(*v)).ne(types))
     })

@@ -147,7 +147,7 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller; the word is the one that holds the address.
         unsafe {
-            let first = shadow.cast::<*mut T>().add(const { vec_pointer_word::<T>() }).read();
+            let first = elements_address(shadow.cast_const());
             if first.is_null() {
                 // A function without derivative has made the vector, and the engine no memory for its tangent.
                 shadow.write(Vec::new());
@@ -162,13 +162,22 @@ unsafe impl<T: Differentiable> Differentiable for Vec<T> {
     }
 }
 
+/// Where a vector's elements are.
+///
+/// # Safety
+/// `vector` is the place of a vector, or of zeros.
+pub(super) unsafe fn elements_address<T>(vector: *const Vec<T>) -> *mut T {
+    // SAFETY: S2, asked of the caller; the word is the one that holds the address.
+    unsafe { vector.cast::<*mut T>().add(const { vec_pointer_word::<T>() }).read() }
+}
+
 /// Where a string's text is.
 ///
 /// # Safety
 /// `string` is the place of a string, or of zeros.
 pub(super) unsafe fn text_address(string: *const String) -> *const u8 {
-    // SAFETY: S2, asked of the caller; the word is the one that holds the address.
-    unsafe { string.cast::<*const u8>().add(const { vec_pointer_word::<u8>() }).read() }
+    // SAFETY: S2, asked of the caller: a string is a vector of bytes.
+    unsafe { elements_address::<u8>(string.cast()) }
 }
 
 // SAFETY: S37, a vector of its own, of as many such values.

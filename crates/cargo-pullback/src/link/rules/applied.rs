@@ -3,11 +3,12 @@
 
 use super::super::nested::Inner;
 use super::super::opaque;
+use super::super::path::without_number;
 use super::super::program::{ModuleId, Program};
 use super::super::requests::Decoder;
 use super::super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rule::{Rule, custom, read};
-use super::{Entry, Rules, described, without_number};
+use super::{Entry, Rules, described};
 use crate::diagnostics::{Place, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};

@@ -17,7 +17,7 @@ mod rule;
 
 pub use applied::{Applied, apply, bring_bodies};
 
-use super::path::demangled;
+use super::path::{demangled, without_number};
 use super::program::{ModuleId, Program};
 use super::requests::Decoder;
 use crate::diagnostics::{Place, show};
@@ -193,14 +193,6 @@ fn entry(program: &mut Program, id: ModuleId, symbol: &str) -> Result<Entry> {
 fn base(symbol: &str) -> &str {
     let symbol = without_number(symbol);
     without_crate(symbol).unwrap_or(symbol)
-}
-
-/// A symbol without the number that the linker of modules puts behind a name that is taken.
-fn without_number(symbol: &str) -> &str {
-    match symbol.rsplit_once('.') {
-        Some((base, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => base,
-        _ => symbol,
-    }
 }
 
 /// A symbol of the form `_R<path><crate>`, without the last part: the crate in which a function was instantiated, which

@@ -1,17 +1,19 @@
-//! Vectors, matrices, quaternions and transformations. Some of `f32` are one register of the processor's, whose last
-//! lane may be nothing.
+//! Vectors, matrices, quaternions and transformations. Some of `f32` are one register of the processor's.
+//!
+//! `Vec3A`, and what is made of it, takes no part. It is a register with a fourth lane, which `glam` writes and computes
+//! with like the others, and which is not part of the value: a cotangent there would be of nothing.
 
 use super::made_of;
 use crate::abi::{Field, Layout};
 use crate::differentiable::reach::{Depth, Nothing};
 use crate::differentiable::{Differentiable, MakeZero, Mismatch, Path, Sharing, VisitFloats, Writable, layout_fn};
 use glam::{
-    Affine2, Affine3A, DAffine2, DAffine3, DMat2, DMat3, DMat4, DQuat, DVec2, DVec3, DVec4, Mat2, Mat3, Mat3A, Mat4,
-    Quat, Vec2, Vec3, Vec3A, Vec4,
+    Affine2, DAffine2, DAffine3, DMat2, DMat3, DMat4, DQuat, DVec2, DVec3, DVec4, Mat2, Mat3, Mat4, Quat, Vec2, Vec3,
+    Vec4,
 };
 use std::mem::{offset_of, size_of};
 
-/// Types that are so many floats in a row; beyond those there may be lanes that mean nothing.
+/// Types that are so many floats in a row, and nothing else.
 macro_rules! floats_in_a_row {
     ($($T:ident: $count:literal $F:ident, zero $zero:expr;)*) => {$(
         // SAFETY: S36, so many floats, and nothing else.
@@ -21,7 +23,7 @@ macro_rules! floats_in_a_row {
             const LAYOUT: Layout = Layout::new::<Self>(
                 stringify!($T),
                 const {
-                    assert!(size_of::<Self>().div_ceil(4 * size_of::<$F>()) == ($count as usize).div_ceil(4));
+                    assert!(size_of::<Self>() == $count * size_of::<$F>());
                     &[Field::nested(0, $count, layout_fn::<$F>())]
                 },
             );
@@ -58,7 +60,6 @@ macro_rules! floats_in_a_row {
 floats_in_a_row! {
     Vec2: 2 f32, zero Vec2::ZERO;
     Vec3: 3 f32, zero Vec3::ZERO;
-    Vec3A: 3 f32, zero Vec3A::ZERO;
     Vec4: 4 f32, zero Vec4::ZERO;
     Quat: 4 f32, zero Quat::from_array([0.0; 4]);
     Mat2: 4 f32, zero Mat2::ZERO;
@@ -74,21 +75,10 @@ floats_in_a_row! {
 }
 
 made_of! {
-    [] Mat3A, "Mat3A" {
-        "x_axis": Vec3A, at offset_of!(Self, x_axis), |matrix| &matrix.x_axis;
-        "y_axis": Vec3A, at offset_of!(Self, y_axis), |matrix| &matrix.y_axis;
-        "z_axis": Vec3A, at offset_of!(Self, z_axis), |matrix| &matrix.z_axis;
-    } by |x_axis, y_axis, z_axis| Mat3A { x_axis, y_axis, z_axis };
-
     [] Affine2, "Affine2" {
         "matrix2": Mat2, at offset_of!(Self, matrix2), |affine| &affine.matrix2;
         "translation": Vec2, at offset_of!(Self, translation), |affine| &affine.translation;
     } by |matrix2, translation| Affine2 { matrix2, translation };
-
-    [] Affine3A, "Affine3A" {
-        "matrix3": Mat3A, at offset_of!(Self, matrix3), |affine| &affine.matrix3;
-        "translation": Vec3A, at offset_of!(Self, translation), |affine| &affine.translation;
-    } by |matrix3, translation| Affine3A { matrix3, translation };
 
     [] DAffine2, "DAffine2" {
         "matrix2": DMat2, at offset_of!(Self, matrix2), |affine| &affine.matrix2;

@@ -2,6 +2,7 @@
 
 use super::made_of;
 use crate::abi::{Field, Layout};
+use crate::differentiable::owning::elements_address;
 use crate::differentiable::reach::{Behind, Depth};
 use crate::differentiable::{
     Differentiable, MakeZero, Mismatch, Path, Sharing, VisitConstants, VisitFloats, Writable, layout_fn,
@@ -105,8 +106,17 @@ where
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
+        let vector = shadow.cast::<Vec<T>>();
         // SAFETY: S36, asked of the caller; the vector lies at the beginning.
-        unsafe { self.as_vec().constants(shadow.cast(), visit) }
+        unsafe {
+            // Without elements it would not fit the dimensions beside it, which are believed.
+            assert!(
+                self.as_vec().is_empty() || !elements_address(vector.cast_const()).is_null(),
+                "a matrix that a function without derivative has made is part of a result or an argument, and has no \
+                 tangent\nhelp: copy its elements to a matrix of your own"
+            );
+            self.as_vec().constants(vector, visit)
+        }
     }
 }
 
