@@ -16,6 +16,7 @@
 
 use crate::report::Rendered;
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use pullback_ad::ErrorKind;
 use pullback_ir::{Location, Module, SourceLoc};
 use std::path::{Path, PathBuf};
 
@@ -76,9 +77,25 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
         }
         None => {
             notes.extend(error.notes.iter().cloned());
-            show(&headline, Some((&place, &label)), &notes, &error.help)
+            let rule = rule_for(error, &chain[..editable.unwrap_or(0)]);
+            let help: Vec<String> = error.help.iter().cloned().chain(rule).collect();
+            show(&headline, Some((&place, &label)), &notes, &help)
         }
     }
+}
+
+/// The rule that lets a derivative go around arithmetic on bits in a function of another crate. `inner` is the way from
+/// the user's line to the obstacle, innermost first.
+fn rule_for(error: &pullback_ad::Error, inner: &[Location]) -> Option<String> {
+    let called = inner.last().filter(|_| error.kind == ErrorKind::BitTrick)?;
+    let function = short(&called.function);
+    let is_path = function.split("::").all(|part| part.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    (is_path && is_fetched(&called.file)).then(|| {
+        format!(
+            "`{function}` may have a rule, by the path by which you call it: \
+             `scalar_rule!({function}(x: f64) => r; d/dx = …)`"
+        )
+    })
 }
 
 /// A part of the standard library, or of a library that is below many others, that cannot be differentiated yet, and
@@ -228,13 +245,20 @@ fn is_users(location: &Location) -> bool {
 
 /// The same of a function in a file.
 pub fn is_users_own(file: &str, function: &str) -> bool {
-    let file = file.replace('\\', "/");
-    let fetched = ["/registry/src/", "/git/checkouts/", "/lib/rustlib/src/", "/rust/deps/"];
-    !file.is_empty()
-        && !file.starts_with("/rustc/")
-        && !file.starts_with("library/")
-        && !fetched.iter().any(|part| file.contains(part))
+    let path = file.replace('\\', "/");
+    let std = ["/lib/rustlib/src/", "/rust/deps/"];
+    !path.is_empty()
+        && !path.starts_with("/rustc/")
+        && !path.starts_with("library/")
+        && !std.iter().any(|part| path.contains(part))
+        && !is_fetched(file)
         && !is_ours(function)
+}
+
+/// Whether a file is of a dependency that cargo has fetched.
+fn is_fetched(file: &str) -> bool {
+    let file = file.replace('\\', "/");
+    ["/registry/src/", "/git/checkouts/"].iter().any(|part| file.contains(part))
 }
 
 /// Whether a function is Pullback's.
@@ -382,7 +406,6 @@ fn expression_len(text: &str) -> usize {
 mod tests {
     use super::*;
     use pullback_ad::Error;
-    use pullback_ad::ErrorKind;
 
     fn location(file: &str, line: u32, column: u32, function: &str, inlined_at: Option<SourceLoc>) -> Location {
         Location { file: file.into(), line, column, function: function.into(), inlined_at }
@@ -435,6 +458,27 @@ error: cannot differentiate `f`: no
  = note: the way from this line to the obstacle:
          `core::a`, library/core/src/a.rs:7";
         assert_eq!(render(&error, "f", &module, &asked).plain, expected);
+    }
+
+    #[test]
+    fn a_rule_is_proposed_for_a_function_of_another_crate() {
+        let mut module = Module::new();
+        let user = module.add_location(location("src/gone.rs", 2, 5, "app::f", None));
+        let exp = "/home/a/.cargo/registry/src/index-1/fast-0.2.1/src/exp.rs";
+        let called = module.add_location(location(exp, 9, 1, "fast::exp", Some(user)));
+        let std =
+            module.add_location(location("/rustc/abc/library/core/src/f64.rs", 7, 1, "f64::from_bits", Some(called)));
+        let error = Error::new(ErrorKind::BitTrick, "bits").at(Some(std)).help("write it with floats");
+        let rendered = render(&error, "f", &module, &Place { file: "src/gone.rs".into(), line: 1, column: 1 });
+        let expected = "\
+error: cannot differentiate `f`: bits
+--> src/gone.rs:2:5
+ = note: the way from this line to the obstacle:
+         `fast::exp`, fast-0.2.1/src/exp.rs:9
+         `f64::from_bits`, library/core/src/f64.rs:7
+ = help: write it with floats
+ = help: `fast::exp` may have a rule, by the path by which you call it: `scalar_rule!(fast::exp(x: f64) => r; d/dx = …)`";
+        assert_eq!(rendered.plain, expected);
     }
 
     #[test]
