@@ -4,19 +4,19 @@ use pullback::autodiff;
 use std::cell::Cell;
 use std::rc::Rc;
 
-#[autodiff(d_unwrapped, Reverse, Active, Duplicated, Active)]
-fn unwrapped(x: f64, of: Rc<Option<Cell<(f64, usize)>>>) -> f64 {
-    match Rc::try_unwrap(of) {
-        Ok(content) => x * content.map_or(1.0, |cell| cell.get().0),
-        Err(_) => 0.0,
-    }
-}
-
 #[autodiff(d_moved, Reverse, Duplicated, Duplicated)]
 fn moved(out: &mut Option<Cell<(f64, usize)>>, of: Rc<Option<Cell<(f64, usize)>>>) {
     *out = match Rc::try_unwrap(of) {
         Ok(content) => content,
         Err(_) => None,
+    }
+}
+
+#[autodiff(d_unwrapped, Reverse, Active, Duplicated, Active)]
+fn unwrapped(x: f64, of: Rc<Option<Cell<(f64, usize)>>>) -> f64 {
+    match Rc::try_unwrap(of) {
+        Ok(content) => x * content.map_or(1.0, |cell| cell.get().0),
+        Err(_) => 0.0,
     }
 }
 
