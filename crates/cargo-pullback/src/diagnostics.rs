@@ -90,10 +90,12 @@ fn rule_for(error: &pullback_ad::Error, inner: &[Location]) -> Option<String> {
     let called = inner.last().filter(|_| error.kind == ErrorKind::BitTrick)?;
     let function = short(&called.function);
     let is_path = function.split("::").all(|part| part.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    // Modules between the crate and the function are seldom public.
+    let (path, name) = (function.split("::").next()?, function.rsplit("::").next()?);
     (is_path && is_fetched(&called.file)).then(|| {
         format!(
-            "`{function}` may have a rule, by the path by which you call it: \
-             `scalar_rule!({function}(x: f64) => r; d/dx = …)`"
+            "`{name}` may have a rule, by the path by which you call it: \
+             `scalar_rule!({path}::{name}(x: f64) => r; d/dx = …)`"
         )
     })
 }
@@ -465,7 +467,7 @@ error: cannot differentiate `f`: no
         let mut module = Module::new();
         let user = module.add_location(location("src/gone.rs", 2, 5, "app::f", None));
         let exp = "/home/a/.cargo/registry/src/index-1/fast-0.2.1/src/exp.rs";
-        let called = module.add_location(location(exp, 9, 1, "fast::exp", Some(user)));
+        let called = module.add_location(location(exp, 9, 1, "fast::math::exp", Some(user)));
         let std =
             module.add_location(location("/rustc/abc/library/core/src/f64.rs", 7, 1, "f64::from_bits", Some(called)));
         let error = Error::new(ErrorKind::BitTrick, "bits").at(Some(std)).help("write it with floats");
@@ -474,10 +476,10 @@ error: cannot differentiate `f`: no
 error: cannot differentiate `f`: bits
 --> src/gone.rs:2:5
  = note: the way from this line to the obstacle:
-         `fast::exp`, fast-0.2.1/src/exp.rs:9
+         `fast::math::exp`, fast-0.2.1/src/exp.rs:9
          `f64::from_bits`, library/core/src/f64.rs:7
  = help: write it with floats
- = help: `fast::exp` may have a rule, by the path by which you call it: `scalar_rule!(fast::exp(x: f64) => r; d/dx = …)`";
+ = help: `exp` may have a rule, by the path by which you call it: `scalar_rule!(fast::exp(x: f64) => r; d/dx = …)`";
         assert_eq!(rendered.plain, expected);
     }
 
