@@ -149,6 +149,12 @@ const NOT_YET: &[NotYet] = &[
         label: "data that depends on the inputs goes through here",
         help: "Pullback has rules for it: depend on `pullback` with `features = [\"matrixmultiply\"]`",
     },
+    NotYet {
+        path: "libm::",
+        headline: "a function of the crate `libm`, which works on the bits of floats",
+        label: "data that depends on the inputs goes through here",
+        help: "Pullback has rules for nearly all of them: depend on `pullback` with `features = [\"libm\"]`",
+    },
     // Locks and the counter of an `Arc` are made of atomics; the frames in between are not always known.
     NotYet {
         path: "core::sync::atomic::",

@@ -49,6 +49,8 @@ pub(crate) mod cotangent;
 mod hyperbolic;
 #[cfg(feature = "libm")]
 pub mod libm;
+#[cfg(feature = "libm")]
+pub mod libm_crate;
 pub(crate) mod lifetimes;
 #[cfg(feature = "matrixmultiply")]
 pub mod matrixmultiply;

@@ -1,4 +1,5 @@
 //! Rules for the mathematical functions of C's library. With the feature `libm`. They give way to rules of your own.
+//! (Those of the crate `libm` are in [`libm_crate`](super::libm_crate).)
 //!
 //! What Pullback knows of itself, and what is here:
 //!
@@ -32,7 +33,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_10, PI};
 use std::ffi::c_int;
 
 /// ψ, the derivative of the logarithm of Γ.
-fn digamma(x: f64) -> f64 {
+pub(super) fn digamma(x: f64) -> f64 {
     if x <= 0.0 && x == x.floor() {
         return f64::NAN;
     }

@@ -262,8 +262,10 @@ pub fn apply(
     let stand_ins: HashSet<String> = applied.stand_ins.keys().cloned().collect();
     // What a stand-in calls, and only that, may have the target's code in it.
     let inlined = |symbol: &str| rules.of(symbol).is_some();
+    let differentiated = if rules.by_target.is_empty() { HashSet::new() } else { differentiated(w, roots, rules)? };
+    let is_looked_at = |f: &str| differentiated.contains(f) && !stand_ins.contains(f) && !inlined(f) && !inner.has(f);
     if !rules.by_target.is_empty()
-        && let Some(call) = w.inlined_call(|f| !stand_ins.contains(f) && !inlined(f) && !inner.has(f), inlined)
+        && let Some(call) = w.inlined_call(is_looked_at, inlined)
     {
         let (_, entries) = rules.of(&call.callee).context("an inlined function has no rule")?;
         return Ok(Err(too_late(&entries[0], call)));
@@ -274,6 +276,24 @@ pub fn apply(
         }
     }
     Ok(Ok(applied))
+}
+
+/// What `roots` reach otherwise than by functions that are never differentiated: those with rules for both modes.
+fn differentiated(w: &Module, roots: &[&str], rules: &Rules) -> Result<HashSet<String>> {
+    let has_rules = |symbol: &str| {
+        let kinds: HashSet<RuleKind> =
+            rules.of(symbol).into_iter().flat_map(|(_, entries)| entries).map(|entry| entry.kind).collect();
+        kinds.contains(&RuleKind::NonDifferentiable)
+            || kinds.contains(&RuleKind::Reverse) && kinds.contains(&RuleKind::Forward)
+    };
+    let mut seen: HashSet<String> = roots.iter().map(|root| (*root).to_owned()).collect();
+    let mut open: Vec<String> = seen.iter().cloned().collect();
+    while let Some(symbol) = open.pop() {
+        if !has_rules(&symbol) {
+            open.extend(w.references(&symbol)?.into_iter().filter(|other| seen.insert(other.clone())));
+        }
+    }
+    Ok(seen)
 }
 
 fn too_late(entry: &Entry, call: InlinedCall) -> Rendered {
