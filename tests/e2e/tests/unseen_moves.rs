@@ -281,3 +281,60 @@ fn a_gradient_keeps_its_bits() {
     let (mut to, mut d_to) = (Mark::Weight(0.0), Mark::Weight(0.1));
     assert_eq!(d_put(Mark::Weight(3.0), &mut to, &mut d_to), Mark::Weight(0.1));
 }
+
+/// Constants whose bits are those of no float that a program computes with are numbers, as payloads as well: small
+/// negative ones, and positive ones up to the subnormal floats.
+mod constant_numbers {
+    use super::*;
+    use std::rc::Rc;
+
+    #[derive(Differentiable, Clone, Copy, Debug, PartialEq)]
+    enum Either {
+        Floats(f64, f64),
+        Number(i64),
+    }
+    use Either::{Floats, Number};
+
+    #[autodiff(t_exchanged, Forward, Dual, Dual, Const)]
+    fn exchanged(a: &mut Either, b: &mut Either, n: usize) {
+        std::mem::swap(a, b);
+        if n == 1 {
+            *a = Number(-1);
+        } else if n == 2 {
+            *b = Number(1 << 40);
+        }
+    }
+
+    #[test]
+    fn become_those_of_tangents() {
+        let (floats, tangents) = (Floats(1.0, 2.0), Floats(3.0, 4.0));
+        let after = |n| {
+            let (mut a, mut b, mut da, mut db) = (floats, Number(7), tangents, Number(7));
+            t_exchanged(&mut a, &mut da, &mut b, &mut db, n);
+            [(a, da), (b, db)]
+        };
+        assert_eq!(after(0), [(Number(7), Number(7)), (floats, tangents)]);
+        assert_eq!(after(1), [(Number(-1), Number(-1)), (floats, tangents)]);
+        assert_eq!(after(2), [(Number(7), Number(7)), (Number(1 << 40), Number(1 << 40))]);
+    }
+
+    /// What the function drops on its way out may be the argument or a constant. (Under valgrind nothing is lost.)
+    #[autodiff(t_replaced, Forward, Dual, Dual, Const, Dual)]
+    fn replaced(mut of: Box<Rc<(String, Either)>>, beside: Rc<Box<f64>>, too_far: bool) -> f64 {
+        of = Box::new(Rc::new((of.0.clone(), Number(1 << 40))));
+        assert!(!too_far, "too far");
+        match of.1 {
+            Floats(a, b) => a * b * **beside,
+            Number(n) => (n % 5) as f64 * **beside,
+        }
+    }
+
+    #[test]
+    fn leave_nothing_behind_when_the_function_panics() {
+        let of = |x: f64| Box::new(Rc::new(("text".to_owned(), Floats(x, x))));
+        let beside = |x: f64| Rc::new(Box::new(x));
+        assert_eq!(t_replaced(of(2.0), of(1.0), beside(3.0), beside(1.0), false), (3.0, 1.0));
+        let run = || t_replaced(of(2.0), of(1.0), beside(3.0), beside(1.0), true);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
+    }
+}

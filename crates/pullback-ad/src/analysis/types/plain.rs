@@ -77,12 +77,26 @@ pub fn is_number_as_float(constant: &Constant) -> bool {
         Constant::F32(bits) => (Type::I32, u64::from(*bits)),
         _ => return false,
     };
-    bits != 0 && largest_number(&ty).is_some_and(|largest| u128::from(bits) <= largest)
+    bits != 0 && largest_subnormal(&ty).is_some_and(|largest| u128::from(bits) <= largest)
 }
 
-/// Whether a constant is small enough to be a number. As a float it would be zero, or less than anything a program
-/// writes, and as a tangent either is harmless. The tags of some enums are such numbers with the first bit set.
+/// Whether a constant is small enough to be a number. As a float it would be zero, or subnormal and so less than
+/// anything a program writes, and as a tangent either is harmless. The tags of some enums are such numbers with the
+/// first bit set. A small negative number would be a NaN that no computation has for its result.
 fn is_small(ty: &Type, bits: u128) -> bool {
-    let without_sign = u128::MAX >> (129 - 8 * ty.size());
-    largest_number(ty).is_none_or(|largest| bits & without_sign <= largest)
+    let width = 8 * ty.size();
+    let (without_sign, mask) = (u128::MAX >> (129 - width), u128::MAX >> (128 - width));
+    let negated = bits.wrapping_neg() & mask;
+    largest_subnormal(ty).is_none_or(|largest| bits & without_sign <= largest)
+        || largest_number(ty).is_some_and(|largest| negated <= largest)
+}
+
+/// The largest integer of a type whose bits are those of a subnormal float. `None` if the type is too narrow or wide
+/// for a float's bits.
+fn largest_subnormal(ty: &Type) -> Option<u128> {
+    match ty {
+        Type::Int(64) => Some((1 << (f64::MANTISSA_DIGITS - 1)) - 1),
+        Type::Int(32) => Some((1 << (f32::MANTISSA_DIGITS - 1)) - 1),
+        _ => None,
+    }
 }
