@@ -33,8 +33,6 @@ mod runtime;
 pub mod schedule;
 mod session;
 mod target;
-#[cfg(test)]
-mod testing;
 
 pub use analysis::effects::{Effects, Reason, Use};
 pub use custom::{Calls, CustomRule, CustomRules, ReverseRule, Role, RuleArgument, Storage};
