@@ -46,15 +46,15 @@ impl Type {
         matches!(self, Type::Int(_))
     }
 
-    /// Size in memory in bytes, including padding at the end.
+    /// How many bytes a load or a store of it touches, and how many it takes in memory, with padding at the end of a
+    /// struct. (As a field it takes up to its alignment more: of an `i56`, seven bytes are stored, and eight taken.)
     pub fn size(&self) -> u64 {
         match self {
-            Type::Int(bits) => u64::from(*bits).div_ceil(8).next_power_of_two(),
+            Type::Int(bits) => u64::from(*bits).div_ceil(8),
             Type::F32 => 4,
             Type::F64 | Type::Ptr => 8,
             Type::Struct(fields) => {
-                let end = fields.iter().fold(0, |at, f| round_up(at, f.align()) + f.size());
-                round_up(end, self.align())
+                round_up(end_of(fields), self.align())
             }
             Type::Opaque(_, size, _) => *size,
         }
@@ -63,7 +63,7 @@ impl Type {
     /// Natural alignment in bytes.
     pub fn align(&self) -> u64 {
         match self {
-            Type::Int(_) => self.size().min(16),
+            Type::Int(_) => self.size().next_power_of_two().min(16),
             Type::Struct(fields) => fields.iter().map(Type::align).max().unwrap_or(1),
             Type::Opaque(_, _, align) => *align,
             _ => self.size(),
@@ -76,8 +76,7 @@ impl Type {
     /// If this is not a struct with such a field.
     pub fn field_offset(&self, index: usize) -> u64 {
         let Type::Struct(fields) = self else { panic!("field_offset of {self}, which is not a struct") };
-        let before = fields[..index].iter().fold(0, |at, f| round_up(at, f.align()) + f.size());
-        round_up(before, fields[index].align())
+        round_up(end_of(&fields[..index]), fields[index].align())
     }
 
     /// Type of field `index` of a struct type.
@@ -102,6 +101,11 @@ impl Type {
         let Type::Struct(fields) = self else { panic!("first_leaf of {self}, which is not a struct") };
         fields[..index].iter().map(|field| field.leaves().len()).sum()
     }
+}
+
+/// Where the next byte after these fields is.
+fn end_of(fields: &[Type]) -> u64 {
+    fields.iter().fold(0, |at, f| round_up(at, f.align()) + round_up(f.size(), f.align()))
 }
 
 /// `at` rounded up to a multiple of `align`, a power of two.
@@ -134,6 +138,15 @@ impl fmt::Display for Type {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_integer_of_odd_width_takes_more_than_it_touches() {
+        let (odd, byte) = (Type::Int(56), Type::Int(8));
+        assert_eq!((odd.size(), odd.align()), (7, 8));
+        let pair = Type::structure([odd.clone(), byte.clone()]);
+        assert_eq!((pair.field_offset(1), pair.size()), (8, 16));
+        assert_eq!(Type::structure([byte, odd]).field_offset(1), 8);
+    }
 
     #[test]
     fn aggregates_in_aggregates_have_leaves() {

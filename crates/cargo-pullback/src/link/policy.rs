@@ -104,6 +104,10 @@ const MOVES: &[&str] = &[
     "std::panicking::update_hook",
 ];
 
+/// Functions of C's library that read what they are given, and return a number that is compared: where LLVM compares
+/// slices of numbers, arrays or text, it calls them itself.
+const COMPARE: &[&str] = &["bcmp", "memcmp", "strcmp", "strncmp", "strlen", "strnlen"];
+
 /// What becomes of a function of the program.
 pub fn policy(symbol: &str) -> Policy {
     if symbol.starts_with("llvm.") {
@@ -116,7 +120,8 @@ pub fn policy(symbol: &str) -> Policy {
     if is_known(symbol) {
         return Policy::Declare;
     }
-    if is_mangled(symbol) && is_inactive(&demangled(symbol)) { Policy::Inactive } else { Policy::Import }
+    let is_inactive = if is_mangled(symbol) { is_inactive(&demangled(symbol)) } else { COMPARE.contains(&symbol) };
+    if is_inactive { Policy::Inactive } else { Policy::Import }
 }
 
 /// Whether a function without derivative of the standard library only reads what it is given, as far as it runs no code
@@ -125,6 +130,7 @@ pub fn only_reads(symbol: &str) -> bool {
     let path = demangled(symbol);
     let is_text = |path: &str| is_below_any(path, TEXT) || path.starts_with("std::io::stdio::");
     is_marked(&path)
+        || COMPARE.contains(&symbol)
         || match Home::of(&path) {
             Some(Home::Impl { for_type, of_trait, .. }) => {
                 is_text(referred(for_type))
@@ -351,6 +357,8 @@ mod tests {
     fn a_name_that_the_program_gives_is_none_of_std() {
         assert_eq!(policy("std::time::scale"), Policy::Import);
         assert_eq!(policy("core::fmt::write"), Policy::Import);
+        assert_eq!(policy("bcmp"), Policy::Inactive);
+        assert!(only_reads("bcmp"));
         assert_eq!(policy("_RNvMNtCs5hGHJXt6PJO_3std4timeNtB2_7Instant3now"), Policy::Inactive);
         assert_eq!(policy("_ZN3std4time7Instant3now17h0123456789abcdefE"), Policy::Inactive);
     }

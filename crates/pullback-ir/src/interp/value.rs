@@ -128,9 +128,7 @@ impl Val {
 /// How many bytes a load or store of a scalar touches.
 pub(super) fn store_size(ty: &Type) -> Result<usize, Trap> {
     match ty {
-        Type::Int(width) => Ok(usize::from(*width).div_ceil(8)),
-        Type::F32 => Ok(4),
-        Type::F64 | Type::Ptr => Ok(8),
         Type::Struct(_) | Type::Opaque(..) => Err(Trap::Unsupported(format!("a scalar of type {ty}"))),
+        scalar => Ok(scalar.size() as usize),
     }
 }

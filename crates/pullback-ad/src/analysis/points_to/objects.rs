@@ -101,7 +101,7 @@ impl Origins {
     }
 
     /// Whether this is memory that the function made, and nothing else.
-    fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         *self == Origins { local: true, heap: self.heap, ..Origins::default() }
     }
 

@@ -13,17 +13,20 @@
 //! v5 = load ptr v6             ; whose shadow is lost
 //! ```
 //! Given [`Facts`] and the [`ActiveSet`], it finds such an arrival. It follows bits through values and cells, in one
-//! direction; through arithmetic, other than what takes words apart and puts them together, it does not: what comes out
-//! of that is a number.
+//! direction: a number may lie where pointers lie without being one, as the size of an array does beside the end of
+//! another in an enum. Through arithmetic, other than what takes words apart and puts them together, it does not: what
+//! comes out of that is a number. Memory that others write, the caller or code that is not looked into, has a pointer
+//! wherever one is seen.
 
-use crate::analysis::activity::ActiveSet;
+use crate::analysis::activity::{ActiveSet, reached};
+use crate::analysis::effects::may_do_anything;
 use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
-use crate::analysis::points_to::objects::{Cell, ContentId, Kinds, ObjId};
+use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use pullback_ir::{BinOp, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What bits may be.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -81,21 +84,43 @@ pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Live) -> 
     }
     let marks = Marks::new(Bits::with);
     let (contents, arrived) = (HashMap::new(), HashMap::new());
-    let mut search = Search { module, facts, active, marks, contents, arrived, lost: None };
+    let written = written_by_others(module, facts, live);
+    let mut search = Search { module, facts, active, written, marks, contents, arrived, lost: None };
     follow(module, &facts.functions, live, &mut search);
     search.lost
+}
+
+/// Objects that code may write which is not looked into.
+fn written_by_others(module: &Module, facts: &Facts, live: &Live) -> HashSet<ObjId> {
+    let mut written = HashSet::new();
+    for (id, blocks) in live {
+        for op in module.func(*id).insts_in(blocks).map(|data| &data.op) {
+            let reads = matches!(op, Op::Call(Callee::Direct(callee), ..) if module.func(*callee).attrs.inactive);
+            if may_do_anything(module, facts, op) && !reads {
+                let given = op.operands().into_iter().filter_map(|operand| facts.object(*id, operand));
+                written.extend(given.flat_map(|object| reached(facts, object)));
+            }
+        }
+    }
+    written
 }
 
 fn is_pointer(facts: &Facts, cell: &Cell) -> bool {
     cell.width == 8 && facts.objects.kinds(cell.content).contains(Kinds::PTR)
 }
 
+/// An object, and where the cell lies in it.
+type CellId = (ObjId, Strided, u64);
+
 struct Search<'a> {
     module: &'a Module,
     facts: &'a Facts,
     active: &'a ActiveSet,
+    /// Objects that others write.
+    written: HashSet<ObjId>,
     marks: Marks<Bits>,
-    contents: HashMap<ContentId, Bits>,
+    /// What the program puts in cells.
+    contents: HashMap<CellId, Bits>,
     /// The halves that were stored where a pointer lies, by the pointer's content.
     arrived: HashMap<(ObjId, Strided), Bits>,
     lost: Option<Lost>,
@@ -111,16 +136,20 @@ impl Follow for Search<'_> {
     }
 
     fn instruction(&mut self, id: FuncId, func: &Function, data: &InstData) {
-        if let Op::Store { ptr, value, align } = data.op {
-            return self.store(id, func, (ptr, align), value, data.loc);
+        if let Some(cleanup) = data.op.cleanup() {
+            for (arg, param) in cleanup.args.iter().zip(self.module.func(cleanup.func).param_values()) {
+                self.add((cleanup.func, Some(*param)), self.bits(id, *arg));
+            }
+        }
+        match data.op {
+            Op::Store { ptr, value, align } => return self.store(id, func, (ptr, align), value, data.loc),
+            Op::Copy { dst, src, align, .. } => return self.copy(id, (dst, align.0), (src, align.1)),
+            _ => {}
         }
         let Some(result) = data.result else { return };
         let bits = match &data.op {
             Op::Load { ptr, align } => self.loaded(id, func, (*ptr, *align), result),
-            Op::Cast(CastOp::PtrToInt, from) => {
-                let shadowed = self.facts.object(id, *from).is_some_and(|o| self.active.is_shadowed(o));
-                self.bits(id, *from).with(if shadowed { Bits::WHOLE } else { Bits::default() })
-            }
+            Op::Cast(CastOp::PtrToInt, from) => self.bits(id, *from).with(self.whole(id, *from)),
             Op::Cast(CastOp::IntToPtr, from) => {
                 if self.bits(id, *from).both_halves() {
                     self.lost.get_or_insert(Lost::Pointer(data.loc));
@@ -161,39 +190,57 @@ impl Search<'_> {
         }
     }
 
+    /// A pointer that has a shadow is one.
+    fn whole(&self, id: FuncId, pointer: Value) -> Bits {
+        let shadowed = self.facts.object(id, pointer).is_some_and(|object| self.active.is_shadowed(object));
+        if shadowed { Bits::WHOLE } else { Bits::default() }
+    }
+
+    /// What lies in a cell.
+    fn content(&self, object: ObjId, cell: &Cell) -> Bits {
+        let objects = &self.facts.objects;
+        let put = self.contents.get(&(object, cell.at, cell.width)).copied().unwrap_or_default();
+        let by_others = !objects.origins(object).is_own() || self.written.contains(&object);
+        let shadowed = || objects.pointee(cell.content).is_some_and(|(o, _)| self.active.is_shadowed(o));
+        if by_others && is_pointer(self.facts, cell) && shadowed() { put.with(Bits::WHOLE) } else { put }
+    }
+
+    /// Bits are put in a cell.
+    fn put(&mut self, object: ObjId, cell: &Cell, bits: Bits) {
+        let all = self.contents.entry((object, cell.at, cell.width)).or_default();
+        self.marks.changed |= !all.has(bits);
+        *all = all.with(bits);
+    }
+
     /// What is loaded.
     fn loaded(&self, id: FuncId, func: &Function, (ptr, align): (Value, u64), result: Value) -> Bits {
         let Some((object, at)) = self.facts.target(id, ptr, align) else { return Bits::default() };
         let (objects, width) = (&self.facts.objects, func.ty(result).size());
         let mut all = Bits::default();
         for cell in objects.live_cells(object).filter(|c| c.meets(&at, width)) {
-            let kinds = objects.kinds(cell.content);
-            if cell.width == width {
-                let content = objects.find_content(cell.content);
-                all = all.with(self.contents.get(&content).copied().unwrap_or_default());
-            }
-            if width == 8 && cell.width < 8 && kinds.has_float() && self.active.is_active_object(object) {
-                all = all.with(Bits::FLOATS);
-            }
-            let shadowed = objects.pointee(cell.content).is_some_and(|(o, _)| self.active.is_shadowed(o));
-            if width < 8 && is_pointer(self.facts, cell) && shadowed {
+            let content = self.content(object, cell);
+            if cell.width == width || width > 8 {
+                all = all.with(content);
+            } else if width < 8 && content.has(Bits::WHOLE) {
                 all = all.with(halves(&at, width, cell));
             }
-            if width == 8 && func.ty(result).is_int() && is_pointer(self.facts, cell) && shadowed {
-                all = all.with(Bits::WHOLE);
+            let is_float = objects.kinds(cell.content).has_float();
+            if width == 8 && cell.width < 8 && is_float && self.active.is_active_object(object) {
+                all = all.with(Bits::FLOATS);
             }
         }
         all
     }
 
     fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
-        let (bits, facts, width) = (self.bits(id, value), self.facts, func.ty(value).size());
+        let (mut bits, facts, width) = (self.bits(id, value), self.facts, func.ty(value).size());
+        if *func.ty(value) == Type::Ptr {
+            bits = bits.with(self.whole(id, value));
+        }
         let Some((object, at)) = facts.target(id, ptr, align).filter(|_| bits != Bits::default()) else { return };
         for cell in facts.objects.touched(object, &at, width) {
-            if cell.width == width {
-                let all = self.contents.entry(facts.objects.find_content(cell.content)).or_default();
-                self.marks.changed |= !all.has(bits);
-                *all = all.with(bits);
+            if cell.width == width || width > 8 {
+                self.put(object, cell, bits);
             }
             if bits.has(Bits::FLOATS) && cell.width < 8 && facts.objects.kinds(cell.content).has_float() {
                 self.lost.get_or_insert(Lost::Float(loc));
@@ -205,6 +252,22 @@ impl Search<'_> {
                 if all.both_halves() {
                     self.lost.get_or_insert(Lost::Pointer(loc));
                 }
+            }
+        }
+    }
+
+    /// What lies in memory lies in other memory, too.
+    fn copy(&mut self, id: FuncId, (dst, dst_align): (Value, u64), (src, src_align): (Value, u64)) {
+        let facts = self.facts;
+        let target = |ptr, align| facts.target(id, ptr, align);
+        let (Some((to, dst)), Some((from, src))) = (target(dst, dst_align), target(src, src_align)) else { return };
+        let further = dst.combine(&src, Strided::minus);
+        for cell in facts.objects.live_cells(from) {
+            let bits = self.content(from, cell);
+            let at = further.map(|by| cell.at.plus(by));
+            for other in facts.objects.live_cells(to).filter(|c| bits != Bits::default() && c.meets(&at, cell.width)) {
+                let narrower = other.width < cell.width && bits.has(Bits::WHOLE);
+                self.put(to, other, if narrower { Bits::LOW.with(Bits::HIGH) } else { bits });
             }
         }
     }
