@@ -34,7 +34,7 @@ pub struct Field {
     pub offset: usize,
     /// What it is.
     pub kind: Kind,
-    /// [`SHARED`](Self::SHARED); and for the wrapper, not read by the driver, [`SINGLE`](Self::SINGLE),
+    /// [`SHARED`](Self::SHARED) or [`AGAIN`](Self::AGAIN); and for the wrapper, not read by the driver, [`SINGLE`](Self::SINGLE),
     /// [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL).
     pub flags: u32,
     /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
@@ -53,6 +53,8 @@ impl Field {
     pub const OPTIONAL: u32 = 4;
     /// The flag of a pointer that is a shared reference.
     pub const SHARED: u32 = 8;
+    /// The flag of a pointer to where the pointer field before it leads, too.
+    pub const AGAIN: u32 = 16;
 
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
         Field { offset, kind, flags: 0, count, layout }
@@ -76,6 +78,11 @@ impl Field {
     /// A shared reference to values of `layout`.
     pub const fn reference(offset: usize, layout: LayoutFn) -> Self {
         Field { flags: Self::SHARED, ..Self::pointer(offset, layout) }
+    }
+
+    /// A pointer to some of the values of `layout` that the pointer field before it leads to.
+    pub const fn again(offset: usize, layout: LayoutFn) -> Self {
+        Field { flags: Self::AGAIN, ..Self::pointer(offset, layout) }
     }
 
     /// A pointer to something that carries no derivative.

@@ -20,6 +20,8 @@ pub enum FieldKind {
     Pointer(Option<LayoutId>),
     /// A shared reference to one or more values of a layout.
     Reference(LayoutId),
+    /// A pointer to some of the values of a layout that the pointer before it in the same layout leads to.
+    Again(LayoutId),
     /// So many bytes without a derivative.
     Int(u64),
     /// So many values of a layout in a row.

@@ -41,7 +41,7 @@ pub use shared::Sharing;
 ///
 /// Implemented for floats, for everything built of them with arrays, tuples, references, `Vec`, `Box`, `Option`,
 /// `Result`, `Rc` and the like, and for types without floats that occur beside them; with the features `glam`,
-/// `nalgebra` and `num-complex` for the vectors, matrices and numbers of these crates. For your own types, derive it:
+/// `nalgebra`, `ndarray` and `num-complex` for the vectors, matrices, arrays and numbers of these crates. For your own types, derive it:
 ///
 /// ```
 /// use pullback::{Differentiable, make_zero};
@@ -71,7 +71,7 @@ pub use shared::Sharing;
     label = "`{Self}` does not implement `Differentiable`",
     note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no \
             derivative, or mark the argument `Const`",
-    note = "types of `glam`, `nalgebra` and `num-complex` take part with the features of `pullback` of these names"
+    note = "types of `glam`, `nalgebra`, `ndarray` and `num-complex` take part with the features of `pullback` of these names"
 )]
 pub unsafe trait Differentiable {
     /// What the type holds and what it refers to by so many pointers, as to cells.

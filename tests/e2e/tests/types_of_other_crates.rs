@@ -5,6 +5,7 @@ use nalgebra::{
     DMatrix, DVector, Isometry3, Matrix2, Matrix3, Point3, Rotation3, SMatrix, Translation3, UnitQuaternion, Vector2,
     Vector3,
 };
+use ndarray::{Array0, Array1, Array2, Array3, Axis, s};
 use num_complex::Complex;
 use pullback::{MakeZero, autodiff, grad, hvp, jvp, make_zero, non_differentiable, value_and_grad, vjp};
 use pullback_e2e::{assert_all_close, assert_close};
@@ -275,5 +276,181 @@ mod of_glam {
         let mut gradient = make_zero(&points[..]);
         assert_eq!(d_energy(&points, &mut gradient), 0.75);
         assert_eq!(gradient, [DVec3::X * 0.25, DVec3::new(-0.25, 1.0 / 16.0, 0.0), DVec3::Y / -16.0]);
+    }
+}
+mod of_ndarray {
+    use super::*;
+
+    fn array() -> Array2<f64> {
+        Array2::from_shape_fn((3, 4), |(i, j)| 0.5 + i as f64 * 0.25 + (j * j) as f64 * 0.125)
+    }
+
+    #[test]
+    fn by_reference() {
+        check(|m: &Array2<f64>| (&m.t().dot(m) + 1.0).mapv(f64::ln).sum(), &array(), |m| m.as_slice_mut().unwrap());
+        check(|m: &Array2<f64>| m.clone().product() + m.sum_axis(Axis(0))[1], &array(), |m| m.as_slice_mut().unwrap());
+        let v = Array1::from_vec(vec![0.5, -1.0, 2.0]);
+        check(|v: &Array1<f64>| v.dot(v).sqrt() + v[1] * v[2], &v, |v| v.as_slice_mut().unwrap());
+        let product = |v: &Array1<f64>| v.iter().product::<f64>();
+        assert_eq!(hvp(product, &v, &Array1::from_vec(vec![1.0, 0.0, 0.0])), Array1::from_vec(vec![0.0, 2.0, -1.0]));
+        assert_eq!(grad(|x: &Array0<f64>| x[()].powi(3), &Array0::from_elem((), 2.0))[()], 12.0);
+    }
+
+    /// The shadow of a part of an array is such a part, in the same order.
+    #[test]
+    fn that_are_parts_of_others() {
+        let part = array().slice_move(s![1.., ..;-2]);
+        assert!(!part.is_standard_layout());
+        let gradient = grad(|m: &Array2<f64>| m.mapv(|x| x * x).sum() + m[[1, 0]], &part);
+        let mut expected = &part * 2.0;
+        expected[[1, 0]] += 1.0;
+        assert_eq!(gradient, expected);
+        assert_eq!(gradient.strides(), part.strides());
+        let cubes = grad(|a: &Array3<f32>| a.map(|x| x * x * x).sum(), &Array3::from_elem((2, 1, 2), 2.0));
+        assert_eq!(cubes, Array3::from_elem((2, 1, 2), 12.0));
+    }
+
+    #[autodiff(d_form, Reverse, Duplicated, Duplicated, Active)]
+    fn form(a: &Array2<f64>, x: &Array1<f64>) -> f64 {
+        x.dot(&a.dot(x))
+    }
+
+    #[test]
+    fn as_arguments_with_shadows() {
+        let (a, x) = (array().slice_move(s![.., ..3]), Array1::from_vec(vec![0.5, -2.0, 1.5]));
+        let outer = |x: &Array1<f64>, y: &Array1<f64>| &x.view().insert_axis(Axis(1)) * &y.view().insert_axis(Axis(0));
+        let (mut d_a, mut d_x) = (make_zero(&a), make_zero(&x));
+        assert_eq!(d_form(&a, &mut d_a, &x, &mut d_x), form(&a, &x));
+        assert_eq!((d_a, d_x), (outer(&x, &x), a.dot(&x) + a.t().dot(&x)));
+    }
+
+    #[test]
+    fn of_another_shape_are_told() {
+        let told = |a: Array2<f64>, mut d_a: Array2<f64>| {
+            let x = Array1::zeros(2);
+            let call = std::panic::AssertUnwindSafe(|| d_form(&a, &mut d_a, &x, &mut make_zero(&x)));
+            std::panic::catch_unwind(call).unwrap_err().downcast_ref::<String>().unwrap().clone()
+        };
+        let said = told(Array2::zeros((2, 3)), Array2::zeros((3, 2)));
+        assert!(said.contains("`a` has shape [2, 3], its shadow has shape [3, 2]"), "{said}");
+        let said = told(Array2::zeros((2, 3)), Array2::zeros((3, 2)).reversed_axes());
+        assert!(said.contains("`a` has strides [3, 1], its shadow has strides [1, 2]"), "{said}");
+        let said = told(Array2::zeros((2, 3)), Array2::zeros((2, 6)).slice_move(s![.., 3..]).into_owned());
+        assert!(said.contains("`a` has strides [3, 1]"), "{said}");
+        let said = told(Array2::zeros((2, 3)), Array2::zeros((3, 3)).slice_move(s![1.., ..]));
+        assert!(said.contains("`a` begins at byte 0, its shadow begins at byte 24"), "{said}");
+    }
+
+    #[autodiff(d_advanced, Reverse, Duplicated, Duplicated)]
+    #[autodiff(f_advanced, Forward, Dual, Dual)]
+    fn advanced(state: &mut Array1<f64>, by: &Array2<f64>) {
+        for _ in 0..3 {
+            *state = by.dot(state).mapv(f64::sin);
+        }
+        state[0] *= 2.0;
+    }
+
+    #[test]
+    fn that_a_function_replaces() {
+        let start = Array1::from_vec(vec![0.25, -0.5]);
+        let by = Array2::from_shape_vec((2, 2), vec![1.0, 0.5, -0.25, 1.5]).unwrap();
+        let sum = |by: &Array2<f64>| {
+            let mut state = start.clone();
+            advanced(&mut state, by);
+            state.sum()
+        };
+        let (mut state, mut d_state, mut d_by) = (start.clone(), Array1::ones(2), make_zero(&by));
+        d_advanced(&mut state, &mut d_state, &by, &mut d_by);
+        assert_eq!(state.sum(), sum(&by));
+        let differences = differences(sum, &by, |m| m.as_slice_mut().unwrap());
+        assert_all_close(d_by.as_slice().unwrap(), &differences, 1e-8);
+        for i in 0..4 {
+            let (mut state, mut tangent, mut direction) = (start.clone(), make_zero(&start), make_zero(&by));
+            direction.as_slice_mut().unwrap()[i] = 1.0;
+            f_advanced(&mut state, &mut tangent, &by, &direction);
+            assert_close(tangent.sum(), d_by.as_slice().unwrap()[i], 1e-12);
+        }
+    }
+
+    #[autodiff(d_grown, Reverse, Duplicated, Active)]
+    fn grown(rows: &mut Array2<f64>, x: f64) {
+        rows.push_row((Array1::ones(2) * x * x).view()).unwrap();
+        std::mem::swap(rows, &mut (&*rows * x));
+        assert!(x < 10.0, "too far");
+    }
+
+    /// After a panic the shadow has the rows that it had.
+    #[test]
+    fn that_grow() {
+        let with_room = || {
+            let mut rows = Array2::zeros((0, 2));
+            rows.reserve_rows(4).unwrap();
+            rows.push_row(ndarray::aview1(&[1.0, 2.0])).unwrap();
+            rows
+        };
+        let (mut rows, mut d_rows) = (with_room(), make_zero(&with_room()));
+        d_rows.fill(1.0);
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| d_grown(&mut rows, &mut d_rows, 11.0)));
+        assert!(said.unwrap_err().downcast_ref::<&str>().unwrap().contains("too far"));
+        assert_eq!(d_rows, ndarray::arr2(&[[1.0, 1.0]]));
+    }
+
+    #[test]
+    fn as_results() {
+        let m = Array2::from_shape_vec((2, 2), vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        let direction = Array2::from_shape_vec((2, 2), vec![0.0, 1.0, 0.0, 0.0]).unwrap();
+        let (square, tangent) = jvp(|m: &Array2<f64>| m.dot(m), &m, &direction);
+        assert_eq!((square, tangent), (m.dot(&m), direction.dot(&m) + m.dot(&direction)));
+        let (value, pullback) = vjp(|m: &Array2<f64>| m * m, &m);
+        assert_eq!(value, &m * &m);
+        assert_eq!(pullback(direction.clone()), 2.0 * &m * &direction);
+    }
+
+    #[derive(pullback::Differentiable, Clone)]
+    struct Layer {
+        weights: Array2<f64>,
+        bias: Array1<f64>,
+        name: String,
+    }
+
+    fn output(layers: &Vec<Layer>) -> f64 {
+        let input = Array1::from_vec(vec![0.5, -1.0]);
+        layers.iter().fold(input, |x, layer| (layer.weights.dot(&x) + &layer.bias).mapv(f64::tanh)).sum()
+    }
+
+    #[test]
+    fn in_structures() {
+        let layer = |name: &str, by: f64| Layer {
+            weights: Array2::from_shape_fn((2, 2), |(i, j)| by * (i as f64 - 0.5 * j as f64)),
+            bias: Array1::from_vec(vec![by, 0.25]),
+            name: name.to_owned(),
+        };
+        let layers = vec![layer("first", 0.5), layer("last", -0.75)];
+        let gradient = grad(output, &layers);
+        assert_eq!(gradient[1].name, "last");
+        for (number, of_layer) in gradient.iter().enumerate() {
+            let weights = differences(output, &layers, |l| l[number].weights.as_slice_mut().unwrap());
+            assert_all_close(of_layer.weights.as_slice().unwrap(), &weights, 1e-8);
+            let bias = differences(output, &layers, |l| l[number].bias.as_slice_mut().unwrap());
+            assert_all_close(of_layer.bias.as_slice().unwrap(), &bias, 1e-8);
+        }
+    }
+
+    #[autodiff(d_consumed, Reverse, Duplicated, Active)]
+    #[autodiff(f_consumed, Forward, Dual, Dual)]
+    fn consumed(mut m: Array1<f64>) -> f64 {
+        m *= 2.0;
+        let doubled = m.into_raw_vec_and_offset().0;
+        doubled.iter().map(|x| x * x).sum()
+    }
+
+    #[test]
+    fn by_value() {
+        let v = Array1::from_vec(vec![1.0, 3.0]);
+        let (value, tangent) = f_consumed(v.clone(), Array1::from_vec(vec![0.0, 1.0]));
+        assert_eq!((value, tangent), (40.0, 24.0));
+        let mut d_v = make_zero(&v);
+        assert_eq!(d_consumed(v, &mut d_v), 40.0);
+        assert_eq!(d_v, Array1::from_vec(vec![8.0, 24.0]));
     }
 }

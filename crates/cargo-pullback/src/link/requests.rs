@@ -211,6 +211,9 @@ impl<'p> Decoder<'p> {
             Kind::Pointer if flags & abi::Field::SHARED != 0 => {
                 FieldKind::Reference(layout.context("a reference has no layout")?)
             }
+            Kind::Pointer if flags & abi::Field::AGAIN != 0 => {
+                FieldKind::Again(layout.context("a second pointer has no layout")?)
+            }
             Kind::Pointer => FieldKind::Pointer(layout),
             Kind::Inactive => FieldKind::Int(count),
             Kind::Nested => FieldKind::Nested(layout.context("a nested field has no layout")?, count),

@@ -6,6 +6,8 @@
 mod glam;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 #[cfg(feature = "num-complex")]
 mod num_complex;
 

@@ -1,6 +1,6 @@
 //! What is known from layouts: the cells of an argument's memory, and of what is given to a function with rules.
 
-use crate::analysis::points_to::objects::{Kinds, ObjId, Objects, Origins, Property};
+use crate::analysis::points_to::objects::{ContentId, Kinds, ObjId, Objects, Origins, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::types::unseen;
@@ -44,13 +44,16 @@ struct Description<'a> {
 impl Description<'_> {
     fn value(&mut self, object: ObjId, base: Strided, id: LayoutId) {
         let layouts = self.layouts;
+        // The last pointer.
+        let mut before = None;
         for field in &layouts.get(id).fields {
             let at = base.plus(Strided::exact(field.offset as i64));
             match field.kind {
                 FieldKind::F32 => self.scalar(object, at, 4, Kinds::F32),
                 FieldKind::F64 => self.scalar(object, at, 8, Kinds::F64),
-                FieldKind::Pointer(Some(pointee)) => self.pointer(object, at, pointee, false),
-                FieldKind::Reference(pointee) => self.pointer(object, at, pointee, true),
+                FieldKind::Pointer(Some(pointee)) => before = Some(self.pointer(object, at, pointee, false)),
+                FieldKind::Reference(pointee) => before = Some(self.pointer(object, at, pointee, true)),
+                FieldKind::Again(pointee) => self.again(object, at, pointee, before),
                 FieldKind::Pointer(None) => {
                     let content = self.objects.cell(object, at, 8);
                     self.objects.see(content, Kinds::PTR);
@@ -132,7 +135,18 @@ impl Description<'_> {
         }
     }
 
-    fn pointer(&mut self, object: ObjId, at: Strided, pointee: LayoutId, is_shared: bool) {
+    /// A pointer to where another one leads, too.
+    fn again(&mut self, object: ObjId, at: Strided, pointee: LayoutId, other: Option<ContentId>) {
+        let Some((target, _)) = other.and_then(|other| self.objects.pointee(other)) else { return };
+        let content = self.objects.cell(object, at, 8);
+        self.objects.see(content, Kinds::PTR);
+        if self.is_by_caller() {
+            self.objects.lead_to(content, unseen::first_float(self.layouts, pointee));
+        }
+        self.objects.point(content, target, Strided::unbounded(0, self.layouts.get(pointee).size).into());
+    }
+
+    fn pointer(&mut self, object: ObjId, at: Strided, pointee: LayoutId, is_shared: bool) -> ContentId {
         let content = self.objects.cell(object, at, 8);
         self.objects.see(content, Kinds::PTR);
         let elements = Strided::unbounded(0, self.layouts.get(pointee).size);
@@ -149,7 +163,8 @@ impl Description<'_> {
                     target
                 }
             };
-            return self.objects.point(content, target, elements.into());
+            self.objects.point(content, target, elements.into());
+            return content;
         }
         if self.objects.pointee(content).is_none() && self.made == Made::Here {
             let target = self.objects.add(Origins { local: true, ..Origins::default() });
@@ -160,6 +175,7 @@ impl Description<'_> {
         {
             self.behind(pointee, target, &offsets, elements);
         }
+        content
     }
 
     /// Behind a pointer lie values, as far apart as they are large.

@@ -18,7 +18,7 @@ fn payload(layouts: &Layouts, layout: LayoutId) -> Kinds {
     let kinds = layouts.in_variant(layout, None).into_iter().map(|part| match part.kind {
         FieldKind::F32 => Kinds::F32,
         FieldKind::F64 => Kinds::F64,
-        FieldKind::Pointer(_) | FieldKind::Reference(_) => Kinds::PTR,
+        FieldKind::Pointer(_) | FieldKind::Reference(_) | FieldKind::Again(_) => Kinds::PTR,
         _ => Kinds::NONE,
     });
     kinds.fold(Kinds::NONE, Kinds::union)
