@@ -4,6 +4,7 @@ pub mod abi;
 pub mod body;
 pub mod differentiable;
 pub mod docs;
+mod mirror;
 pub mod names;
 pub mod rule;
 pub mod signature;

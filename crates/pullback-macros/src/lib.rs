@@ -141,6 +141,21 @@ pub fn opt_out_fn(paths: TokenStream) -> TokenStream {
 ///
 /// Every field has to be `Differentiable` too. A field that carries no derivative and is of some other type gets
 /// `#[pullback(skip)]`; it is then cloned into shadows.
+///
+/// A struct of another crate whose fields are public is `Differentiable` by one that has the same fields:
+///
+/// ```ignore
+/// #[derive(Differentiable)]
+/// #[pullback(remote = "kurbo::Vec2")]
+/// struct Vector {
+///     x: f64,
+///     y: f64,
+/// }
+/// ```
+///
+/// Both lie in memory in the same way, which rustc checks, so a `&Vec2` is a `&Vector`, by `Vector::of`. The derive also
+/// writes `of_mut`, `Deref`, `DerefMut` and `From`. A field of type `Vec2` takes part with
+/// `#[pullback(with = "Vector")]`.
 #[proc_macro_derive(Differentiable, attributes(pullback))]
 pub fn differentiable(item: TokenStream) -> TokenStream {
     parse::type_def::parse(item.into())

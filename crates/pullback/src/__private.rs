@@ -5,9 +5,9 @@ pub use crate::abi::{
     __pullback_saves as saves, Activity, Arg, Field, Layout, LayoutFn, Mode, Request,
 };
 pub use crate::differentiable::{
-    ActiveResult, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Masked, Mismatch, NoClone, Part, Path,
-    Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding, is_token,
-    layout_of, make_zero, part_layout,
+    ActiveResult, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Masked, Mirror, Mismatch, NoClone,
+    Part, Path, Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding,
+    is_token, layout_of, make_zero, part_layout,
 };
 pub use crate::rt::{Noted, Tape, note_bookkeeping as note, release_spare};
 

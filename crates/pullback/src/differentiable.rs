@@ -12,6 +12,7 @@ mod foreign;
 mod hashing;
 mod inactive;
 mod masked;
+mod mirror;
 mod owning;
 mod path;
 mod pointers;
@@ -31,6 +32,7 @@ pub(crate) use floats::pointee;
 pub use floats::{Float, VisitFloats, corresponding};
 pub(crate) use hashing::Set;
 pub use masked::{Masked, Part};
+pub use mirror::Mirror;
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
 use reach::{Depth, Reach};
@@ -71,7 +73,9 @@ pub use shared::Sharing;
     label = "`{Self}` does not implement `Differentiable`",
     note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no \
             derivative, or mark the argument `Const`",
-    note = "types of `glam`, `nalgebra`, `ndarray` and `num-complex` take part with the features of `pullback` of these names"
+    note = "types of `glam`, `nalgebra`, `ndarray` and `num-complex` take part with the features of `pullback` of these names",
+    note = "any struct of another crate whose fields are public takes part by one of yours with the same fields and \
+            `#[pullback(remote = \"…\")]`"
 )]
 pub unsafe trait Differentiable {
     /// What the type holds and what it refers to by so many pointers, as to cells.

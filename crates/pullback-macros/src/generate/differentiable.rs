@@ -5,7 +5,7 @@
 //! type. A field that names a lifetime gets a bound of its own where it matters (`MakeZero`, `Writable`), since it may
 //! hold a reference.
 
-use super::names;
+use super::{mirror, names};
 use crate::parse::type_def::{Field, FieldRole, Shape, TypeDef, Variant};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -18,7 +18,8 @@ pub fn generate(definition: &TypeDef) -> TokenStream {
     let differentiable = differentiable(definition);
     let make_zero = make_zero(definition);
     let writable = writable(definition);
-    quote!(#differentiable #make_zero #writable)
+    let mirror = definition.remote.as_ref().map(|remote| mirror::generate(definition, remote));
+    quote!(#differentiable #make_zero #writable #mirror)
 }
 
 fn differentiable(definition: &TypeDef) -> TokenStream {
@@ -27,7 +28,7 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     let generics = bounded(definition, quote!(::pullback::Differentiable));
     let (parameters, arguments, where_clause) = generics.split_for_impl();
     let fields = layout_fields(definition);
-    let types = definition.differentiable_fields().map(|field| &field.ty);
+    let types = definition.differentiable_fields().map(Field::part);
     // An enum's variants are always checked; asking its fields too would be a cycle for a recursive type.
     let checked = match definition.shape {
         Shape::Enum(_) => quote! { true },
@@ -35,12 +36,12 @@ fn differentiable(definition: &TypeDef) -> TokenStream {
     };
     let check = check(definition);
     let plain = plain(definition);
-    let types = definition.differentiable_fields().map(|field| &field.ty);
+    let types = definition.differentiable_fields().map(Field::part);
     let variants = match definition.shape {
         Shape::Enum(_) => quote! { true },
         Shape::Struct(_) => quote! { false #(|| <#types as ::pullback::Differentiable>::VARIANTS)* },
     };
-    let types: Vec<&Type> = definition.differentiable_fields().map(|field| &field.ty).collect();
+    let types: Vec<&Type> = definition.differentiable_fields().map(Field::part).collect();
     let skips = definition.fields().any(|field| field.role == FieldRole::Skipped);
     let cells = quote! { false #(|| <#types as ::pullback::Differentiable>::CELLS)* };
     let has_constants = if skips {
@@ -112,9 +113,9 @@ fn plain(definition: &TypeDef) -> TokenStream {
     match &definition.shape {
         Shape::Enum(_) => quote!(false),
         Shape::Struct(fields) => {
-            let fields = fields.iter().map(|Field { ty, role, .. }| match role {
-                FieldRole::Differentiable => quote!(<#ty as ::pullback::Differentiable>::PLAIN),
-                FieldRole::Skipped => {
+            let fields = fields.iter().map(|field| match (field.role, field.part()) {
+                (FieldRole::Differentiable, ty) => quote!(<#ty as ::pullback::Differentiable>::PLAIN),
+                (FieldRole::Skipped, ty) => {
                     quote!((::core::mem::size_of::<#ty>() == 0 && !::pullback::__private::is_token::<#ty>()))
                 }
             });
@@ -129,6 +130,7 @@ fn plain(definition: &TypeDef) -> TokenStream {
 /// the type, they would be looked up there.
 fn floats(definition: &TypeDef) -> TokenStream {
     let visit = |field: &Field, place: TokenStream| {
+        let place = part(field, place);
         let arguments = quote!(#place, ::pullback::__private::corresponding(self, #place, shadow), visit);
         quote_spanned!(field.ty.span()=> ::pullback::Differentiable::floats(#arguments);)
     };
@@ -149,10 +151,18 @@ fn variant_number(variants: &[Variant]) -> TokenStream {
     quote!(match self { #(Self::#names { .. } => #numbers,)* })
 }
 
+/// What takes part at the place of a field: the field, or what has the fields of its type.
+fn part(field: &Field, place: TokenStream) -> TokenStream {
+    match &field.with {
+        Some(with) => quote_spanned!(with.span()=> <#with as ::pullback::__private::Mirror>::mirror(#place)),
+        None => place,
+    }
+}
+
 /// The visit of every part that carries no derivative.
 fn constants(definition: &TypeDef) -> TokenStream {
     let visit = |field: &Field, place: TokenStream| {
-        let ty = &field.ty;
+        let (ty, place) = (&field.ty, part(field, place));
         let there = quote!(::pullback::__private::corresponding(self, #place, shadow));
         let visit = quote!(visit);
         match field.role {
@@ -221,9 +231,10 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
     };
     fields
         .iter()
-        .map(|Field { member, ty, role, .. }| {
+        .map(|field| {
+            let (member, ty) = (&field.member, field.part());
             let offset = quote!(::core::mem::offset_of!(Self, #member));
-            match role {
+            match field.role {
                 FieldRole::Differentiable => quote_spanned! {ty.span()=>
                     ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)
                 },
@@ -255,8 +266,9 @@ fn variant_fields(variants: &[Variant], definition: &TypeDef) -> Vec<TokenStream
     let fields = variants.iter().enumerate().flat_map(|(i, variant)| variant.fields.iter().map(move |f| (i, f)));
     let skips = fields.clone().filter(|(_, field)| field.role == FieldRole::Skipped);
     let skips = skips.map(|(_, field)| skipped(&quote!(0), &quote!(0), &field.ty, definition));
-    let payloads = fields.clone().map(|(variant, Field { ty, role, .. })| {
-        let layout = match role {
+    let payloads = fields.clone().map(|(variant, field)| {
+        let ty = field.part();
+        let layout = match field.role {
             FieldRole::Differentiable => quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>),
             FieldRole::Skipped => quote_spanned! {ty.span()=> {
                 #[allow(unused_imports)]
@@ -273,13 +285,12 @@ fn variant_fields(variants: &[Variant], definition: &TypeDef) -> Vec<TokenStream
 fn check(definition: &TypeDef) -> TokenStream {
     match &definition.shape {
         Shape::Struct(fields) => {
-            let checks = fields.iter().filter(|field| field.role == FieldRole::Differentiable).map(
-                |Field { member, ty, .. }| {
-                    let label = member_name(member);
-                    let arguments = quote!(&self.#member, &shadow.#member, &path.field(#label));
-                    quote_spanned!(ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
-                },
-            );
+            let checks = fields.iter().filter(|field| field.role == FieldRole::Differentiable).map(|field| {
+                let (member, label) = (&field.member, member_name(&field.member));
+                let [primal, shadow] = [quote!(&self.#member), quote!(&shadow.#member)].map(|place| part(field, place));
+                let arguments = quote!(#primal, #shadow, &path.field(#label));
+                quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
+            });
             // All fields there are, of the types that were seen: an attribute below the derive may have changed them.
             // (A reference would be coerced.)
             let members = fields.iter().map(|field| &field.member);
@@ -323,7 +334,8 @@ fn check_arm(variant: &Variant) -> TokenStream {
     let primal_pattern = checked.iter().map(|field| (&field.member, &field.binding)).map(|(m, b)| quote!(#m: #b));
     let shadow_pattern = variant.fields.iter().map(|field| (&field.member, shadow(field))).map(|(m, b)| quote!(#m: #b));
     let checks = checked.iter().map(|field| {
-        let (primal, shadow, label) = (&field.binding, shadow(field), member_name(&field.member));
+        let label = member_name(&field.member);
+        let [primal, shadow] = [field.binding.clone(), shadow(field)].map(|place| part(field, quote!(#place)));
         let arguments = quote!(#primal, #shadow, &path.field(#label));
         quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
     });
@@ -332,7 +344,8 @@ fn check_arm(variant: &Variant) -> TokenStream {
         quote_spanned!(ty.span()=> let _: *const #ty = &raw const *#part;)
     });
     let parts = variant.fields.iter().map(|field| {
-        let part = shadow(field);
+        let place = shadow(field);
+        let part = part(field, quote!(#place));
         let kind = match field.role {
             FieldRole::Differentiable => quote!(of),
             FieldRole::Skipped => quote!(skipped),
@@ -369,8 +382,14 @@ fn make_zero(definition: &TypeDef) -> TokenStream {
         let (member, ty) = (&field.member, &field.ty);
         match field.role {
             FieldRole::Differentiable => {
-                let arguments = quote!(#place, sharing);
-                quote_spanned!(ty.span()=> #member: ::pullback::MakeZero::zero_like(#arguments))
+                let place = part(field, place);
+                let zero = quote_spanned!(ty.span()=> ::pullback::MakeZero::zero_like(#place, sharing));
+                match &field.with {
+                    Some(with) => {
+                        quote_spanned!(ty.span()=> #member: <#with as ::pullback::__private::Mirror>::into(#zero))
+                    }
+                    None => quote!(#member: #zero),
+                }
             }
             FieldRole::Skipped => quote_spanned!(ty.span()=> #member: <#ty as ::core::clone::Clone>::clone(#place)),
         }
@@ -418,7 +437,7 @@ fn writable(definition: &TypeDef) -> TokenStream {
     let checks = definition
         .differentiable_fields()
         .filter(|field| !field.references().lifetime)
-        .map(|field| &field.ty)
+        .map(Field::part)
         .map(|ty| quote_spanned!(ty.span()=> holds::<#ty>();));
     quote! {
         // SAFETY: S38, every field is.
@@ -457,7 +476,7 @@ fn bounded(definition: &TypeDef, bound: TokenStream) -> Generics {
 
 fn bound_fields_with_lifetimes(definition: &TypeDef, generics: &mut Generics, bound: &TokenStream) {
     for field in definition.differentiable_fields().filter(|field| field.references().lifetime) {
-        let ty = &field.ty;
+        let ty = field.part();
         generics.make_where_clause().predicates.push(parse_quote!(#ty: #bound));
     }
 }

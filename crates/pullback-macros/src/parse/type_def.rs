@@ -3,14 +3,20 @@
 use super::error;
 use proc_macro2::TokenStream;
 use quote::format_ident;
+use syn::meta::ParseNestedMeta;
+use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Data, DeriveInput, Fields, Generics, Ident, Index, Lifetime, Member, Type, TypeReference};
+use syn::{
+    Attribute, Data, DeriveInput, Fields, Generics, Ident, Index, Lifetime, LitStr, Member, Type, TypeReference,
+};
 
 /// A type to be made differentiable.
 pub struct TypeDef {
     pub name: Ident,
     pub generics: Generics,
     pub shape: Shape,
+    /// The type of another crate that this one has the fields of.
+    pub remote: Option<Type>,
 }
 
 /// A struct's fields, or an enum's variants.
@@ -32,6 +38,8 @@ pub struct Field {
     pub binding: Ident,
     pub ty: Type,
     pub role: FieldRole,
+    /// The type that has the fields of the field's type.
+    pub with: Option<Type>,
 }
 
 /// Whether a field takes part.
@@ -59,6 +67,11 @@ impl TypeDef {
 }
 
 impl Field {
+    /// The type that says how the field takes part.
+    pub fn part(&self) -> &Type {
+        self.with.as_ref().unwrap_or(&self.ty)
+    }
+
     /// Whether the type is, or holds, a reference that can be seen, and whether it names a lifetime.
     pub fn references(&self) -> References {
         let mut search = References { reference: false, lifetime: false };
@@ -86,6 +99,22 @@ impl Visit<'_> for References {
 
 pub fn parse(item: TokenStream) -> syn::Result<TypeDef> {
     let input: DeriveInput = syn::parse2(item)?;
+    let mut remote = None;
+    for_each_option(&input.attrs, |meta| {
+        if meta.path.is_ident("remote") {
+            remote = Some(named_type(&meta)?);
+            return Ok(());
+        }
+        let help = "write `#[pullback(remote = \"path::Type\")]` on a struct that has the fields of another crate's";
+        Err(error(meta.path.span(), "unknown option of a type", help))
+    })?;
+    if let (Data::Enum(data), Some(_)) = (&input.data, &remote) {
+        return Err(error(
+            data.enum_token.span,
+            "an enum cannot stand for one of another crate: nothing says that both lie in memory in the same way",
+            "let the function take a struct, or an enum of your own that is made of the other one",
+        ));
+    }
     let shape = match input.data {
         Data::Struct(data) => Shape::Struct(fields(data.fields)?),
         Data::Enum(data) => Shape::Enum(
@@ -102,7 +131,18 @@ pub fn parse(item: TokenStream) -> syn::Result<TypeDef> {
             ));
         }
     };
-    Ok(TypeDef { name: input.ident, generics: input.generics, shape })
+    Ok(TypeDef { name: input.ident, generics: input.generics, shape, remote })
+}
+
+/// Read each option of the attributes `#[pullback(…)]` among these.
+fn for_each_option(attrs: &[Attribute], mut read: impl FnMut(ParseNestedMeta) -> syn::Result<()>) -> syn::Result<()> {
+    let mut ours = attrs.iter().filter(|attribute| attribute.path().is_ident("pullback"));
+    ours.try_for_each(|attribute| attribute.parse_nested_meta(&mut read))
+}
+
+/// The type of `option = "path::Type"`.
+fn named_type(meta: &ParseNestedMeta) -> syn::Result<Type> {
+    meta.value()?.parse::<LitStr>()?.parse()
 }
 
 fn fields(fields: Fields) -> syn::Result<Vec<Field>> {
@@ -110,8 +150,10 @@ fn fields(fields: Fields) -> syn::Result<Vec<Field>> {
         .into_iter()
         .enumerate()
         .map(|(index, field)| {
+            let (role, with) = options(&field)?;
             Ok(Field {
-                role: role(&field)?,
+                role,
+                with,
                 binding: format_ident!("field{index}"),
                 member: match field.ident {
                     Some(name) => Member::Named(name),
@@ -123,21 +165,27 @@ fn fields(fields: Fields) -> syn::Result<Vec<Field>> {
         .collect()
 }
 
-fn role(field: &syn::Field) -> syn::Result<FieldRole> {
-    let mut role = FieldRole::Differentiable;
-    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("pullback")) {
-        attribute.parse_nested_meta(|meta| {
-            if meta.path.is_ident("skip") {
-                role = FieldRole::Skipped;
-                Ok(())
-            } else {
-                Err(error(
-                    syn::spanned::Spanned::span(&meta.path),
-                    "unknown option of a field",
-                    "write `#[pullback(skip)]` for a field that carries no derivative",
-                ))
-            }
-        })?;
+fn options(field: &syn::Field) -> syn::Result<(FieldRole, Option<Type>)> {
+    let (mut role, mut with) = (FieldRole::Differentiable, None);
+    for_each_option(&field.attrs, |meta| {
+        if meta.path.is_ident("skip") {
+            role = FieldRole::Skipped;
+        } else if meta.path.is_ident("with") {
+            with = Some(named_type(&meta)?);
+        } else {
+            return Err(error(
+                meta.path.span(),
+                "unknown option of a field",
+                "write `#[pullback(skip)]` for a field that carries no derivative, `#[pullback(with = \"Type\")]` for \
+                 one of another crate's type",
+            ));
+        }
+        Ok(())
+    })?;
+    match &with {
+        Some(with) if role == FieldRole::Skipped => {
+            Err(error(with.span(), "a field that carries no derivative does so with any type", "remove `with`"))
+        }
+        _ => Ok((role, with)),
     }
-    Ok(role)
 }

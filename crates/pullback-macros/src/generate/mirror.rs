@@ -1,0 +1,95 @@
+//! `#[pullback(remote = "…")]`: a struct with the fields of one of another crate, which cannot be `Differentiable` itself,
+//! stands for it.
+//!
+//! Both lie in memory in the same way, which is asserted of each field, so that a reference to one is a reference to the
+//! other.
+
+use crate::parse::type_def::{Field, Shape, TypeDef};
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
+    let Shape::Struct(fields) = &definition.shape else { unreachable!("an enum stands for none") };
+    let name = &definition.name;
+    let (parameters, arguments, where_clause) = definition.generics.split_for_impl();
+    let members: Vec<_> = fields.iter().map(|field| &field.member).collect();
+    let types = fields.iter().map(|Field { member, ty, .. }| {
+        let place = quote!(&raw mut remote.#member);
+        // A `*const` could have another lifetime.
+        quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
+    });
+    let message = format!("`{name}` does not lie in memory as the type that it stands for");
+    quote! {
+        // SAFETY: S45, the sizes are the same, and so are the places and the types of all fields that there are.
+        #[automatically_derived]
+        unsafe impl #parameters ::pullback::__private::Mirror for #name #arguments #where_clause {
+            type Of = #remote;
+
+            const SAME: () = ::core::assert!(
+                ::core::mem::size_of::<Self>() == ::core::mem::size_of::<#remote>()
+                    && ::core::mem::align_of::<Self>() == ::core::mem::align_of::<#remote>()
+                    #(&& ::core::mem::offset_of!(Self, #members) == ::core::mem::offset_of!(#remote, #members))*,
+                #message
+            );
+
+            #[allow(unused_variables, type_alias_bounds, clippy::all)]
+            fn assert_fields(remote: &mut #remote) {
+                // A pattern takes a name.
+                type Remote #parameters = #remote;
+                let Remote { #(#members: _),* } = remote;
+                #(#types)*
+            }
+        }
+
+        #[automatically_derived]
+        impl #parameters #name #arguments #where_clause {
+            /// What stands for a value.
+            #[inline]
+            pub fn of(value: &#remote) -> &Self {
+                <Self as ::pullback::__private::Mirror>::mirror(value)
+            }
+
+            /// What stands for a value that is written.
+            #[inline]
+            pub fn of_mut(value: &mut #remote) -> &mut Self {
+                <Self as ::pullback::__private::Mirror>::mirror_mut(value)
+            }
+        }
+
+        #[automatically_derived]
+        impl #parameters ::core::ops::Deref for #name #arguments #where_clause {
+            type Target = #remote;
+
+            #[inline]
+            fn deref(&self) -> &#remote {
+                ::pullback::__private::Mirror::original(self)
+            }
+        }
+
+        #[automatically_derived]
+        impl #parameters ::core::ops::DerefMut for #name #arguments #where_clause {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut #remote {
+                ::pullback::__private::Mirror::original_mut(self)
+            }
+        }
+
+        #[automatically_derived]
+        impl #parameters ::core::convert::From<#remote> for #name #arguments #where_clause {
+            #[inline]
+            fn from(value: #remote) -> Self {
+                ::pullback::__private::Mirror::from(value)
+            }
+        }
+
+        #[automatically_derived]
+        impl #parameters ::core::convert::From<#name #arguments> for #remote #where_clause {
+            #[inline]
+            fn from(value: #name #arguments) -> Self {
+                ::pullback::__private::Mirror::into(value)
+            }
+        }
+    }
+}
