@@ -53,9 +53,7 @@ impl Type {
             Type::Int(bits) => u64::from(*bits).div_ceil(8),
             Type::F32 => 4,
             Type::F64 | Type::Ptr => 8,
-            Type::Struct(fields) => {
-                round_up(end_of(fields), self.align())
-            }
+            Type::Struct(fields) => round_up(end_of(fields), self.align()),
             Type::Opaque(_, size, _) => *size,
         }
     }
