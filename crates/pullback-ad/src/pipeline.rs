@@ -14,6 +14,7 @@
 //! | [`points_to`](crate::analysis::points_to) | – | each pointer's object and offsets; where floats and pointers lie |
 //! | [`split_wide_ints`] | points-to | no integer carries two floats or pointers |
 //! | [`retype`] | no integer carries two | an integer that only carries the bits of a float or a pointer is one |
+//! | [`signs`] | floats are no integers | the sign of a float is changed by float operations |
 //! | [`hoist`] | points-to | no loop computes the same in each iteration of the loop around it |
 //! | [`words`] | types are true but for enums | what may be a float or a pointer is an integer |
 //! | [`activity`] | points-to of the final program | what depends on the inputs; all obstacles are errors |
@@ -40,7 +41,7 @@ use crate::linearise::verify::assert_valid;
 use crate::plan::{self, Planned};
 use crate::prepare::working_copies::working_copies;
 use crate::prepare::{
-    access_to_branch, carried_selection, hoist, rejoin, retype, select_to_branch, split_wide_ints, unpack, words,
+    access_to_branch, carried_selection, hoist, rejoin, retype, select_to_branch, signs, split_wide_ints, unpack, words,
 };
 use crate::request::{Mode, Request};
 use crate::reverse::notes::{note_first, note_last};
@@ -213,7 +214,9 @@ fn prepare(
     }
     // Once: what is a float or a pointer now carries nothing else.
     let cleanups = retype::cleanup_params(module, &facts);
-    if each_with(module, &facts, |func, id, facts| retype::retype(func, id, facts, &cleanups)) {
+    let mut changed = each_with(module, &facts, |func, id, facts| retype::retype(func, id, facts, &cleanups));
+    each(module, &all, |func| changed |= signs::signs(func));
+    if changed {
         facts = analyse(module);
     }
     // Once: it goes on by itself until no loop can be moved.

@@ -45,6 +45,7 @@ passes! {
     rejoin: |func, _, _| prepare::rejoin::rejoin(func);
     retype: |func, id, facts| _ = prepare::retype::retype(func, id, facts, &HashMap::new());
     select_to_branch: |func, _, _| prepare::select_to_branch::select_to_branch(func);
+    signs: |func, _, _| _ = prepare::signs::signs(func);
     split_wide_ints: |func, id, facts| _ = prepare::split_wide_ints::split_wide_ints(func, id, facts);
     unpack: |func, _, _| prepare::unpack::unpack(func);
 }

@@ -177,6 +177,8 @@ table! {
     LLVMCountStructElementTypes(TypeRef) -> c_uint;
     LLVMStructGetTypeAtIndex(TypeRef, c_uint) -> TypeRef;
     LLVMGetElementType(TypeRef) -> TypeRef;
+    LLVMGetVectorSize(TypeRef) -> c_uint;
+    LLVMVectorType(TypeRef, c_uint) -> TypeRef;
     LLVMGetArrayLength2(TypeRef) -> u64;
     LLVMTypeIsSized(TypeRef) -> Bool;
     LLVMGetReturnType(TypeRef) -> TypeRef;
@@ -397,6 +399,8 @@ table! {
     LLVMBuildICmp(BuilderRef, c_int, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildFCmp(BuilderRef, c_int, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildCast(BuilderRef, c_int, ValueRef, TypeRef, *const c_char) -> ValueRef;
+    LLVMBuildExtractElement(BuilderRef, ValueRef, ValueRef, *const c_char) -> ValueRef;
+    LLVMBuildInsertElement(BuilderRef, ValueRef, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildSelect(BuilderRef, ValueRef, ValueRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildFreeze(BuilderRef, ValueRef, *const c_char) -> ValueRef;
     LLVMBuildGEPWithNoWrapFlags(

@@ -11,6 +11,7 @@ pub(crate) mod type_kind {
     pub const STRUCT: i32 = 10;
     pub const ARRAY: i32 = 11;
     pub const POINTER: i32 = 12;
+    pub const VECTOR: i32 = 13;
     pub const TOKEN: i32 = 16;
 }
 

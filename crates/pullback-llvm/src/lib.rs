@@ -46,6 +46,8 @@ pub mod references;
 mod speculation;
 pub mod symbols;
 pub mod target;
+mod vectors;
+mod x86;
 
 pub use attributes::Parameter;
 pub use calls::CallSite;

@@ -92,6 +92,7 @@ const REDUCE: &str = "break-crit-edges,fix-irreducible";
 /// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.
 pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions) -> Result<()> {
     module.retain_reachable(roots)?;
+    module.define_vector_instructions()?;
     let root_values: HashSet<ValueRef> = roots.iter().filter_map(|r| module.function_named(r)).collect();
     // LLVM walks the call graph from what can be called from outside.
     for root in &root_values {
@@ -102,6 +103,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.erase_calls_of("llvm.experimental.noalias.scope.decl");
     let guarded = module.take_speculation_from_math(options.free);
     module.take_float_calls();
+    module.split_vector_comparisons();
     module.replace_comparisons();
     {
         let machine = module.machine(&options.target)?;
@@ -122,6 +124,7 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
         module.run_on(None, INLINE_LOOPS, &machine)?;
     }
     module.retain_reachable(roots)?;
+    module.widen_no_lanes();
     module.run_stages(&SIMPLIFY, options)?;
     module.erase_calls_of("llvm.assume");
     module.restore_order();
@@ -139,6 +142,9 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
     module.give_speculation_back(&guarded);
     Ok(())
 }
+
+/// Features that each processor of an architecture has. (`core::arch` names them on its functions.)
+const EVERYWHERE: [&str; 8] = ["+cx8", "+fp-armv8", "+fxsr", "+mmx", "+neon", "+sse", "+sse2", "+x87"];
 
 /// Whether a function goes into its callers.
 #[derive(Clone, Copy)]
@@ -207,7 +213,8 @@ impl Module {
     /// The target features a function was compiled with besides the usual ones.
     fn features(&self, function: ValueRef) -> HashSet<String> {
         let features = self.string_attribute(function, "target-features").unwrap_or_default();
-        features.split(',').filter(|f| f.starts_with('+')).map(str::to_owned).collect()
+        let is_added = |feature: &&str| feature.starts_with('+') && !EVERYWHERE.contains(feature);
+        features.split(',').filter(is_added).map(str::to_owned).collect()
     }
 
     /// Whether a function stops a panic, as `catch_unwind` does: it has a landing pad for any exception.

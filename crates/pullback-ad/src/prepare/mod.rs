@@ -11,6 +11,7 @@
 //! | [`rejoin`] | a pointer that is stored in two halves is stored as a pointer |
 //! | [`split_wide_ints`] | wide integers that carry several floats or pointers are taken apart |
 //! | [`retype`] | integers that only carry a float's or pointer's bits become floats and pointers |
+//! | [`signs`] | integer operations on the sign of a float become float operations |
 //! | [`hoist`] | loops that compute the same in each iteration of the loop around them go in front of it |
 //! | [`words`] | floats and pointers that may be either become plain words |
 //! | `change_types` | how values of a function change their types |
@@ -22,6 +23,7 @@ pub mod hoist;
 pub mod rejoin;
 pub mod retype;
 pub mod select_to_branch;
+pub mod signs;
 pub mod split_wide_ints;
 pub mod unpack;
 pub mod words;

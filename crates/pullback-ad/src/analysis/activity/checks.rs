@@ -8,6 +8,7 @@ use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
 use crate::analysis::scope::{OnPanic, Scope};
+use crate::analysis::types::exponents::multiple_of;
 use crate::analysis::types::unseen::may_hide_floats;
 use crate::custom::{CustomRule, Role};
 use crate::error::{Error, Result};
@@ -398,7 +399,10 @@ impl Analysis<'_> {
         let data = func.inst(inst);
         let has_bits = |v: Value| self.active.has_active_bits(id, v);
         let is_trick = match &data.op {
-            Op::Cast(CastOp::Bitcast, a) => has_bits(*a) && data.result.is_some_and(|r| func.ty(r).is_float()),
+            Op::Cast(CastOp::Bitcast, a) => {
+                let is_float = data.result.is_some_and(|r| func.ty(r).is_float());
+                has_bits(*a) && is_float && multiple_of(func, &data.op).is_none()
+            }
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) => self.is_bits(id, func, *a),
             Op::Cast(CastOp::IntToPtr, a) | Op::Store { value: a, .. } => has_bits(*a),
             // What comes out of the aggregate is not known.

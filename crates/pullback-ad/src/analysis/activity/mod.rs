@@ -16,6 +16,8 @@ use crate::analysis::points_to::objects::{Cell, Kinds, ObjId, Property};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::carried::handed_on;
+use crate::analysis::types::exponents::{is_exponent, multiple_of};
+use crate::analysis::types::rounded::is_rounded;
 use crate::analysis::types::unseen::is_part;
 use crate::analysis::types::{pieces, repacked, tricks};
 use crate::custom::Role;
@@ -158,6 +160,7 @@ impl Follow for Analysis<'_> {
         let has_bits = |v: &Value| self.active.has_active_bits(id, *v);
         let is_float = holds_float(func.ty(result));
         let (active, bits) = match &data.op {
+            op if is_rounded(func, op) => (false, false),
             Op::Bin(op, a, b) if op.is_float() => (is(a) || is(b), false),
             Op::FNeg(a) | Op::Cast(CastOp::FpExt | CastOp::FpTrunc, a) => (is(a), false),
             // A number beside active floats is not one.
@@ -173,7 +176,7 @@ impl Follow for Analysis<'_> {
                 let number = || self.facts.kinds(id, result).contains(Kinds::INT);
                 (is(a) && word, is(a) && !word && !number())
             }
-            Op::Cast(CastOp::Bitcast, a) => (is(a), false),
+            Op::Cast(CastOp::Bitcast, a) => (is(a) || multiple_of(func, &data.op).is_some_and(|x| is(&x)), false),
             Op::Load { ptr, align } => self.load(id, func, (*ptr, *align), result),
             Op::Call(Callee::Direct(callee), args, _) => {
                 self.rule_call(id, *callee, args, data.loc);
@@ -181,6 +184,7 @@ impl Follow for Analysis<'_> {
                 let returned = &(*callee, None);
                 (returns && self.active.values.contains(returned), returns && self.active.bits.contains(returned))
             }
+            op if is_exponent(func, op) => (false, false),
             Op::Bin(..) | Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, _) | Op::Intrinsic(..) => {
                 (false, data.op.operands().iter().any(|v| self.is_bits(id, func, *v)))
             }

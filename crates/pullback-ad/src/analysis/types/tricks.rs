@@ -26,6 +26,7 @@ use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::types::computed::largest_number;
+use crate::analysis::types::exponents::{is_exponent, multiple_of};
 use pullback_ir::{BinOp, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 
 /// What an integer has to do with the bits of an active float.
@@ -96,6 +97,7 @@ impl Follow for Search<'_> {
                 self.active.is_active(id, *from).then_some(Made::Carried)
             }
             Op::Cast(CastOp::Trunc | CastOp::ZExt | CastOp::SExt, from) => of(from),
+            op if is_exponent(func, op) => None,
             Op::Bin(op, a, b) if !op.is_float() => {
                 of(a).max(of(b)).and_then(|made| operation(func, *op, *a, *b).map(|by| made.max(by)))
             }
@@ -139,6 +141,7 @@ impl Search<'_> {
     /// Whether an operation makes a float of what was computed from a float's bits.
     fn is_float(&self, id: FuncId, func: &Function, op: &Op) -> bool {
         match op {
+            op if multiple_of(func, op).is_some() => false,
             Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_int() => {
                 let is_masked = || matches!(func.def_op(*from), Some(Op::Bin(BinOp::And, ..)));
                 self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()
