@@ -145,3 +145,45 @@ mod by_instruction {
         } at [0.75, -1.25, 0.5, -1.5], [0.25, -2.25, 0.5, -1.5];
     }
 }
+
+/// Instructions that not every processor has.
+#[cfg(target_arch = "x86_64")]
+mod by_instruction_of_some {
+    use pullback::autodiff;
+    use pullback_e2e::check;
+    use std::arch::x86_64::*;
+
+    #[target_feature(enable = "avx")]
+    fn sum(v: __m256d) -> f64 {
+        let pair = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v));
+        _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)))
+    }
+
+    #[autodiff(reverse, Reverse, Duplicated, Active)]
+    #[autodiff(forward, Forward, Dual, Dual)]
+    #[target_feature(enable = "avx")]
+    fn function(x: &[f64]) -> f64 {
+        let a = _mm256_set_pd(x[3], x[2], x[1], x[0]);
+        let b = _mm256_set_pd(x[0], x[3] * 0.5, x[1] * x[1], -x[0]);
+        let (less, greater) = (_mm256_min_pd(a, b), _mm256_max_pd(a, b));
+        let at_most = _mm256_cmp_pd::<_CMP_LE_OQ>(a, b);
+        let chosen = _mm256_blendv_pd(_mm256_mul_pd(a, b), less, at_most);
+        let other = _mm256_and_pd(_mm256_cmp_pd::<_CMP_NLT_UQ>(a, b), greater);
+        let whole =
+            _mm256_add_pd(_mm256_floor_pd(a), _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(b));
+        let signs = f64::from(_mm256_movemask_pd(a));
+        sum(_mm256_mul_pd(_mm256_add_pd(chosen, other), _mm256_sub_pd(a, whole))) * signs
+    }
+
+    #[test]
+    fn four_at_once() {
+        if !is_x86_feature_detected!("avx") {
+            eprintln!("this processor has no AVX");
+            return;
+        }
+        for point in [[0.75, -1.25, 2.5, 0.4], [-0.6, 0.3, -2.2, 1.7]] {
+            // SAFETY: the processor has it.
+            unsafe { check(|x| function(x), |x, dx| reverse(x, dx), |x, dx| forward(x, dx), &point) };
+        }
+    }
+}
