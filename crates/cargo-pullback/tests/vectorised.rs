@@ -100,9 +100,6 @@ fn main() {
 /// What is in the derivatives' IR after the optimiser, function by function; and, after `linked`, in that of the whole
 /// program as it is linked.
 fn derivatives(arguments: &str) -> Vec<(String, String)> {
-    let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", MAIN)]);
-    let saved = tempfile::tempdir().unwrap();
-    let run = project.cargo_with(arguments, &[("PULLBACK_SAVE", saved.path().to_str().unwrap())]);
     let printed = [
         "25 [6.0, 8.0]",
         "11 [7.0, 10.0] [3.0, 4.0]",
@@ -112,6 +109,14 @@ fn derivatives(arguments: &str) -> Vec<(String, String)> {
         "[4.0, 12.0] [21.0, 25.0] [41.0, 10.0]",
         "25 [60.0, -10.0]",
     ];
+    functions(MAIN, arguments, &printed)
+}
+
+/// The functions of a program that prints these lines.
+fn functions(main: &str, arguments: &str, printed: &[&str]) -> Vec<(String, String)> {
+    let project = Project::new(&[("Cargo.toml", MANIFEST), ("src/main.rs", main)]);
+    let saved = tempfile::tempdir().unwrap();
+    let run = project.cargo_with(arguments, &[("PULLBACK_SAVE", saved.path().to_str().unwrap())]);
     assert_eq!(run.stdout().lines().collect::<Vec<_>>(), printed);
     let mut functions = Vec::new();
     for file in std::fs::read_dir(saved.path()).unwrap().map(|file| file.unwrap().path()) {
@@ -240,4 +245,97 @@ fn in_release() {
     for vector in ["fmul <", "store <", "@llvm.vector.reduce.fadd"] {
         assert!(dot.contains(vector), "no `{vector}` in the linked derivative of dot\n{dot}");
     }
+}
+
+/// Derivatives that need no tape, called for each element, and what a user would write by hand.
+const SMALL: &str = "\
+use pullback::autodiff;
+use std::hint::black_box;
+
+#[autodiff(d_polynomial, Reverse, Active, Active, Active, Active, Active)]
+fn polynomial(x: f32, a: f32, b: f32, c: f32) -> f32 {
+    (a * x + b) * x + c
+}
+
+#[autodiff(d_norm, Reverse, Duplicated, Active)]
+fn norm(v: &[f64; 3]) -> f64 {
+    (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt()
+}
+
+#[autodiff(d_squares, Reverse, Duplicated, Active)]
+fn squares(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum()
+}
+
+#[unsafe(no_mangle)]
+pub fn by_element(x: &[f32], out: &mut [f32], a: f32, b: f32, c: f32) {
+    for (x, out) in x.iter().zip(out) {
+        *out = d_polynomial(*x, a, b, c).0;
+    }
+}
+
+#[unsafe(no_mangle)]
+pub fn by_element_by_hand(x: &[f32], out: &mut [f32], a: f32, b: f32, _: f32) {
+    for (x, out) in x.iter().zip(out) {
+        *out = 2.0 * a * x + b;
+    }
+}
+
+#[unsafe(no_mangle)]
+pub fn two(x: f32, y: f32) -> (f32, f32, f32, f32, f32) {
+    d_polynomial(x, y, x, y)
+}
+
+#[unsafe(no_mangle)]
+pub fn of_an_array(v: &[f64; 3], d_v: &mut [f64; 3]) -> f64 {
+    d_norm(v, d_v)
+}
+
+#[unsafe(no_mangle)]
+pub fn of_a_slice(x: &[f64], d_x: &mut [f64]) -> f64 {
+    d_squares(x, d_x)
+}
+
+fn main() {
+    let (x, mut out) = ([1.0, 2.0, 3.0], [0.0; 3]);
+    by_element(black_box(&x), black_box(&mut out), 2.0, 0.5, 1.0);
+    println!(\"{out:?}\");
+    by_element_by_hand(black_box(&x), black_box(&mut out), 2.0, 0.5, 1.0);
+    println!(\"{out:?} {:?}\", two(black_box(2.0), 3.0));
+    let mut d = [0.0; 3];
+    println!(\"{} {d:.3?}\", of_an_array(black_box(&[0.0, 3.0, -4.0]), &mut d));
+    println!(\"{} {d:.3?}\", of_a_slice(black_box(&[2.0, 3.0, 6.0]), black_box(&mut d[..])));
+}
+";
+
+/// Nothing is left of the tape, of what is masked, and of names that are compared: no memory, and no call but that of a
+/// panic. In a loop that is vector code.
+#[test]
+fn small_derivatives_are_level_with_those_by_hand() {
+    let printed = [
+        "[4.5, 8.5, 12.5]",
+        "[4.5, 8.5, 12.5] (14.0, 4.0, 2.0, 1.0, 19.0)",
+        "5 [0.000, 0.600, -0.800]",
+        "49 [4.000, 6.600, 11.200]",
+    ];
+    let functions = functions(SMALL, "pullback run --release", &printed);
+    let linked = |name: &str| {
+        let name = format!("linked {name}");
+        &functions.iter().find(|(found, _)| *found == name).unwrap_or_else(|| panic!("no {name}")).1
+    };
+    let count = |body: &str, instruction: &str| body.lines().filter(|line| line.contains(instruction)).count();
+    let (element, by_hand) = (linked("by_element"), linked("by_element_by_hand"));
+    assert!(element.contains("fmul <"), "no vectors in\n{element}");
+    assert!(
+        element.lines().count() <= by_hand.lines().count() + 8,
+        "more than what is written by hand:\n{element}\n{by_hand}"
+    );
+    for name in ["by_element", "two", "of_an_array"] {
+        let body = linked(name);
+        assert_eq!((count(body, "alloca "), count(body, " @_R")), (0, 0), "something is left in {name}\n{body}");
+    }
+    // What is left are the words that the panic is given, for shadows of another length.
+    let slice = linked("of_a_slice");
+    assert!(slice.contains("fmul <") && slice.contains("mismatched"), "{slice}");
+    assert!(!slice.contains("alloca [") && count(slice, "icmp") <= 6, "something is left in of_a_slice\n{slice}");
 }

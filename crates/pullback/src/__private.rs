@@ -207,18 +207,26 @@ pub unsafe fn check<T: Differentiable, S>(
     (congruence, direction): (&Congruence, usize),
 ) {
     const { assert!(size_of::<T>() == size_of::<S>() && align_of::<T>() == align_of::<S>()) }
-    if T::CHECKED {
-        // SAFETY: S7, `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
-        let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
-        let kind = if masked.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
-        walk_bookkeeping(
-            name,
-            primal,
-            shadow,
-            masked,
-            Some(&Names { congruence, argument: name, direction, shadow: kind }),
-        );
+    // SAFETY: S7, `&mut U` behind a shared reference may be read as `&U`; nothing else differs between the types.
+    let shadow = unsafe { &*(&raw const *shadow).cast::<T>() };
+    let kind = if masked.is_some() { ShadowKind::Cotangent } else { ShadowKind::Tangent };
+    let names = || Names { congruence, argument: name, direction, shadow: kind };
+    if T::AT_A_GLANCE {
+        if !primal.fits_at_a_glance(shadow) {
+            mismatched(name, primal, shadow, masked, names());
+        }
+    } else if T::CHECKED {
+        walk_bookkeeping(name, primal, shadow, masked, Some(&names()));
     }
+}
+
+/// Panic, for this shadow does not fit.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn mismatched<T: Differentiable>(name: &str, primal: &T, shadow: &T, masked: Option<&Masked>, names: Names<'_>) -> ! {
+    walk_bookkeeping(name, primal, shadow, masked, Some(&names));
+    unreachable!("the shadow of `{name}` fits and does not fit");
 }
 
 /// The walk through a value that has something to check. A derivative of a derivative calls it as it is.
@@ -239,7 +247,7 @@ impl<T: Differentiable> LayoutOf<T> {
     /// Note the cells that an argument without a shadow reaches, if its type says where they are.
     #[inline]
     pub fn name(argument: &'static str, value: &T, congruence: &Congruence) {
-        if T::CHECKED {
+        if T::CHECKED && !T::AT_A_GLANCE {
             let names = Names { congruence, argument, direction: 0, shadow: ShadowKind::Missing };
             walk_bookkeeping(argument, value, value, None, Some(&names));
         }

@@ -63,7 +63,8 @@ pub use shared::Sharing;
 /// [`LAYOUT`](Self::LAYOUT) describes the type's memory as it is. [`check_shadow`](Self::check_shadow) fails whenever
 /// an access that is in bounds for the primal might not be for the shadow. If [`PLAIN`](Self::PLAIN) is true, all that
 /// is not padding is floats; if [`VARIANTS`](Self::VARIANTS) is false, no variant is; if [`CELLS`](Self::CELLS) is
-/// false, nothing in it is in a cell; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by
+/// false, nothing in it is in a cell; if [`AT_A_GLANCE`](Self::AT_A_GLANCE) is
+/// true, `check_shadow` notes nothing, and fails exactly if [`fits_at_a_glance`](Self::fits_at_a_glance) is false; if [`CONSTANTS`](Self::CONSTANTS) is false, nothing is visited by
 /// [`constants`](Self::constants), which visits all that the layout calls unknown; if [`INERT`](Self::INERT) is true,
 /// there are no floats and no pointers, and [`floats`](Self::floats) visits all variants and numbers, so that values
 /// of which it visits the same are the same. [`Within`](Self::Within) leaves out no cell. [`floats`](Self::floats)
@@ -109,6 +110,17 @@ pub unsafe trait Differentiable {
 
     /// Check that `shadow` has the shape of `self`: the same lengths and variants throughout.
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch>;
+
+    /// Whether a [glance](Self::fits_at_a_glance) tells all that [`check_shadow`](Self::check_shadow) does, which then
+    /// notes nothing.
+    const AT_A_GLANCE: bool = !Self::CHECKED && !Self::CELLS;
+
+    /// Whether `shadow` fits, if that [is seen at a glance](Self::AT_A_GLANCE).
+    #[inline(always)]
+    fn fits_at_a_glance(&self, shadow: &Self) -> bool {
+        let _ = shadow;
+        true
+    }
 
     /// Visit each float that `self` owns or refers to, together with the place where it lies in the shadow at `shadow`.
     ///

@@ -40,6 +40,8 @@ pub struct Place {
     pub active: bool,
     /// Whether a `Ref` or an `Rc` is on the way.
     pub borrowed: bool,
+    /// Whether it is in a field that is skipped, which a shadow has a clone of: another owner.
+    pub skipped: bool,
 }
 
 /// How floats of new values are written.
@@ -109,6 +111,7 @@ impl Writer {
                 writable: variable.access == Access::Write,
                 active: variable.active,
                 borrowed: false,
+                skipped: false,
             };
             self.expand(place, 0, &mut places);
         }
@@ -147,7 +150,8 @@ impl Writer {
                 let fields = self.structs[*number].fields.clone();
                 steps.extend(fields.iter().enumerate().map(|(k, (ty, skipped))| {
                     // A field that is skipped holds constants.
-                    Place { active: place.active && !skipped, ..step(format!("{text}.f{k}"), ty) }
+                    let skipped = place.skipped || *skipped;
+                    Place { active: place.active && !skipped, skipped, ..step(format!("{text}.f{k}"), ty) }
                 }));
             }
             _ => {}
@@ -231,7 +235,7 @@ impl Writer {
         let suits = |place: &Place| match &place.ty {
             Ty::Usize | Ty::Vec(_) | Ty::String | Ty::BoxStr => !(place.borrowed && place.writable),
             Ty::Cell(of) => matches!(**of, Ty::Usize | Ty::Pair(..)),
-            Ty::Rc(_) => !(place.borrowed && place.writable),
+            Ty::Rc(_) => !(place.borrowed && place.writable || place.skipped),
             _ => false,
         };
         let Some(place) = self.find(suits) else { return self.rng.below(4).to_string() };

@@ -15,7 +15,7 @@
 //! if disowns(…) { congruence.assert_owned() }               // forward mode: panics if owners without shadow may go
 //! let a0 = ManuallyDrop::new(y);                            // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
-//! let mut tape = Tape::new();
+//! { let mut tape = Tape::new(); …                            // the block of which it is dropped at the end
 //! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) } // it may have to be put back, see `rt::saved`
 //! if !masked.is_empty() { Masked::reaches(…); masked.clear() } // what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))
@@ -420,19 +420,15 @@ impl Body<'_> {
         let derivative = local("derivative");
         let Passed { values, reached, places, notes } = self.passed();
         let pointers = values.iter().map(|_| quote!(*mut ()));
-        let (made, clear, done) = match self.plan.attribute.mode {
-            Mode::Forward => (quote!(), quote!(), quote!()),
-            Mode::Reverse => (
-                quote!(let mut #tape = ::pullback::__private::Tape::new();),
-                quote! {
-                    if !#masked.is_empty() {
-                        #(::pullback::__private::Masked::reaches_bookkeeping(#reached);)*
-                        #masked.clear();
-                    }
-                },
-                quote!(::core::mem::drop(#tape); ::core::mem::drop(#masked);),
-            ),
-        };
+        let is_reverse = self.plan.attribute.mode == Mode::Reverse;
+        let clear = is_reverse.then(|| {
+            quote! {
+                if !#masked.is_empty() {
+                    #(::pullback::__private::Masked::reaches_bookkeeping(#reached);)*
+                    #masked.clear();
+                }
+            }
+        });
         let notes = (!notes.is_empty()).then(|| {
             quote! {
                 if !::pullback::__private::saves(#shim as *const (), const { #request }).is_null() {
@@ -447,8 +443,7 @@ impl Body<'_> {
         // SAFETY: S40, the driver puts a function with this signature in the place of the marker. All shadows were
         // checked (S1, S3 to S6); they and the notes stay where they are until the tape and what is masked are
         // dropped below (S12, S23).
-        quote! {
-            #made
+        let call = quote! {
             unsafe {
                 #(#places)*
                 #clear
@@ -459,7 +454,12 @@ impl Body<'_> {
                 #derivative(#(#values),*);
                 #completed
             }
-            #done
+        };
+        // The tape is dropped where it lies: of one that is moved LLVM does not see that it is empty.
+        if is_reverse {
+            quote!({ let mut #tape = ::pullback::__private::Tape::new(); #call } ::core::mem::drop(#masked);)
+        } else {
+            call
         }
     }
 

@@ -383,7 +383,8 @@ fn make_zero(definition: &TypeDef) -> TokenStream {
         match field.role {
             FieldRole::Differentiable => {
                 let place = part(field, place);
-                let zero = quote_spanned!(ty.span()=> ::pullback::MakeZero::zero_like(#place, sharing));
+                let arguments = quote!(#place, sharing);
+                let zero = quote_spanned!(ty.span()=> ::pullback::MakeZero::zero_like(#arguments));
                 match &field.with {
                     Some(with) => {
                         quote_spanned!(ty.span()=> #member: <#with as ::pullback::__private::Mirror>::into(#zero))

@@ -129,6 +129,7 @@ fn the_seeds_example() {
             if false {
                 shim(&raw const *a0, &raw const *a1, out.as_mut_ptr());
             }
+            {
             let mut tape = ::pullback::__private::Tape::new();
             unsafe {
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
@@ -157,7 +158,7 @@ fn the_seeds_example() {
                     (&raw mut d2_0).cast::<()>()
                 );
             }
-            ::core::mem::drop(tape);
+            }
             ::core::mem::drop(masked);
             unsafe { (d0_0, out.assume_init()) }
         }

@@ -21,18 +21,23 @@
 use super::path::{Access, Mismatch, Path};
 use super::{Differentiable, layout_of};
 use crate::abi::{Field, Kind, Layout, LayoutFn};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 
 /// Masked shadow bytes. They are noted while shadows are checked, and zero from
-/// [`clear`](Self::clear) on until this is dropped.
-#[derive(Debug, Default)]
+/// [`clear`](Self::clear) on until this is dropped. Without enums nothing is: each derivative makes one of these, so
+/// that it is one word, which LLVM sees to be zero.
+#[derive(Default)]
 pub struct Masked {
-    noted: ManuallyDrop<RefCell<Noted>>,
-    /// What the spans held, one after the other, once they are cleared. Some of it may be padding.
-    bytes: ManuallyDrop<Vec<MaybeUninit<u8>>>,
+    noted: ManuallyDrop<Cell<Option<Box<Noted>>>>,
+}
+
+impl std::fmt::Debug for Masked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Masked").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +46,8 @@ struct Noted {
     spans: Vec<Span>,
     /// The shared values of the shadows by their addresses, if something that was noted is in a cell.
     owners: Option<HashMap<*const (), Owners>>,
+    /// What the spans held, one after the other, once they are cleared. Some of it may be padding.
+    bytes: Vec<MaybeUninit<u8>>,
 }
 
 /// How many owners of a shared value there are.
@@ -104,6 +111,14 @@ fn skipped_layout<T>() -> &'static Layout {
 }
 
 impl Masked {
+    /// Do something with what is noted.
+    fn change<R>(&self, change: impl FnOnce(&mut Noted) -> R) -> R {
+        let mut noted = self.noted.take().unwrap_or_default();
+        let result = change(&mut noted);
+        self.noted.set(Some(noted));
+        result
+    }
+
     /// Note what to mask of `shadow`, an enum in whose variant `parts` are the fields.
     pub(super) fn note<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, may_have_owners: bool) {
         // Where there are no floats, nothing is added. Most have no numbers, which takes less to see.
@@ -119,14 +134,11 @@ impl Masked {
             Access::Shared => Treatment::Compared,
         };
         let start = (&raw const *shadow).cast::<u8>().cast_mut();
-        let mut noted = self.noted.borrow_mut();
-        if may_have_owners && access == Access::Exclusive {
-            noted.owners.get_or_insert_default();
-        }
+        let mut spans = Vec::new();
         let mut note = |bytes: Range<usize>| {
             if !bytes.is_empty() {
                 // SAFETY: S12, within `shadow`.
-                noted.spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), treatment });
+                spans.push(Span { start: unsafe { start.add(bytes.start) }, length: bytes.len(), treatment });
             }
         };
         let mut found = Vec::new();
@@ -153,25 +165,33 @@ impl Masked {
         if treatment != Treatment::Compared {
             note(end..size_of::<T>());
         }
+        let in_owners = may_have_owners && access == Access::Exclusive;
+        if in_owners || !spans.is_empty() {
+            self.change(|noted| {
+                if in_owners {
+                    noted.owners.get_or_insert_default();
+                }
+                noted.spans.append(&mut spans);
+            });
+        }
     }
 
     /// Whether nothing was noted.
     #[inline]
     pub fn is_empty(&mut self) -> bool {
-        self.noted.get_mut().spans.is_empty()
+        self.noted.get_mut().as_ref().is_none_or(|noted| noted.spans.is_empty())
     }
 
     /// Whether something that was noted is in a cell.
     #[inline]
     pub fn has_cells(&self) -> bool {
         // SAFETY: S12, nothing borrows it between the calls of methods.
-        unsafe { (*self.noted.as_ptr()).owners.is_some() }
+        unsafe { (*self.noted.as_ptr()).as_ref().is_some_and(|noted| noted.owners.is_some()) }
     }
 
     /// The `owner` to which `path` leads has the shared value at `address`, which has so many owners, if that can be
     /// told. Whether it is met for the first time, or for the first time in this way.
     pub(super) fn meet(&self, address: *const (), owner: *const (), all: Option<usize>, path: &Path<'_>) -> bool {
-        let mut noted = self.noted.borrow_mut();
         let new = || Owners {
             met: HashSet::new(),
             all,
@@ -181,23 +201,26 @@ impl Masked {
             is_lent: false,
             guard: None,
         };
-        let owners = noted.owners.get_or_insert_default().entry(address).or_insert_with(new);
         let (around, is_lent) = path.owner_of_it();
-        owners.around.extend(around);
-        owners.is_lent |= is_lent;
-        owners.met.insert(owner);
-        let is_new_way = path.access() == Access::Exclusive && !owners.is_walked_exclusively;
-        let is_first = !std::mem::replace(&mut owners.is_walked, true);
-        owners.is_walked_exclusively |= is_new_way;
-        is_first || is_new_way
+        self.change(|noted| {
+            let owners = noted.owners.get_or_insert_default().entry(address).or_insert_with(new);
+            owners.around.extend(around);
+            owners.is_lent |= is_lent;
+            owners.met.insert(owner);
+            let is_new_way = path.access() == Access::Exclusive && !owners.is_walked_exclusively;
+            let is_first = !std::mem::replace(&mut owners.is_walked, true);
+            owners.is_walked_exclusively |= is_new_way;
+            is_first || is_new_way
+        })
     }
 
     /// Nothing but shadows may own the shared value at `address`, which is met, or this is said.
     pub(super) fn guard(&self, address: *const (), mismatch: impl FnOnce() -> Mismatch) {
-        let mut noted = self.noted.borrow_mut();
-        if let Some(owners) = noted.owners.get_or_insert_default().get_mut(&address) {
-            owners.guard.get_or_insert_with(mismatch);
-        }
+        self.change(|noted| {
+            if let Some(owners) = noted.owners.get_or_insert_default().get_mut(&address) {
+                owners.guard.get_or_insert_with(mismatch);
+            }
+        });
     }
 
     /// Panic if something else than the shadows that were met owns a cell in which something was noted.
@@ -212,8 +235,9 @@ impl Masked {
     #[track_caller]
     #[inline(never)]
     fn compare_owners_bookkeeping(&self) {
-        let noted = self.noted.borrow();
-        let Some(all) = &noted.owners else { return };
+        // SAFETY: S12, nothing changes it here.
+        let noted = unsafe { &*self.noted.as_ptr() };
+        let Some(all) = noted.as_ref().and_then(|noted| noted.owners.as_ref()) else { return };
         let guarded = all.iter().filter_map(|(address, owners)| Some((*address, owners.guard.as_ref()?)));
         let mut open: Vec<(*const (), &Mismatch)> = guarded.collect();
         let mut seen: HashSet<*const ()> = HashSet::new();
@@ -242,7 +266,7 @@ impl Masked {
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
     #[inline]
     pub unsafe fn clear(&mut self) {
-        if !self.noted.get_mut().spans.is_empty() {
+        if !self.is_empty() {
             // SAFETY: S12, asked of the caller.
             unsafe { self.mask_bookkeeping() }
         }
@@ -251,13 +275,15 @@ impl Masked {
     /// # Safety: as of [`clear`](Self::clear).
     #[inline(never)]
     unsafe fn mask_bookkeeping(&mut self) {
-        for &Span { start, length, treatment } in self.noted.get_mut().spans.iter() {
+        let Some(noted) = self.noted.get_mut() else { return };
+        let Noted { spans, bytes, .. } = &mut **noted;
+        for &Span { start, length, treatment } in spans.iter() {
             // SAFETY: S12, asked of the caller.
             unsafe {
-                let at = self.bytes.len();
-                self.bytes.reserve(length);
-                start.cast::<MaybeUninit<u8>>().copy_to_nonoverlapping(self.bytes.as_mut_ptr().add(at), length);
-                self.bytes.set_len(at + length);
+                let at = bytes.len();
+                bytes.reserve(length);
+                start.cast::<MaybeUninit<u8>>().copy_to_nonoverlapping(bytes.as_mut_ptr().add(at), length);
+                bytes.set_len(at + length);
                 if treatment == Treatment::Cleared {
                     start.write_bytes(0, length);
                 }
@@ -270,8 +296,7 @@ impl Drop for Masked {
     /// If nothing was noted, it is as if this were not there.
     #[inline]
     fn drop(&mut self) {
-        let noted = self.noted.get_mut();
-        if noted.spans.capacity() > 0 || noted.owners.is_some() {
+        if self.noted.get_mut().is_some() {
             self.finish_bookkeeping();
         }
     }
@@ -284,23 +309,22 @@ impl Masked {
     fn finish_bookkeeping(&mut self) {
         self.put_back();
         // SAFETY: S12, this is dropped once.
-        unsafe {
-            ManuallyDrop::drop(&mut self.noted);
-            ManuallyDrop::drop(&mut self.bytes);
-        }
+        unsafe { ManuallyDrop::drop(&mut self.noted) }
     }
 }
 
 impl Masked {
     /// Put back what was there before [`clear`](Self::clear).
     pub fn put_back(&mut self) {
-        let mut end = self.bytes.len();
+        let Some(noted) = self.noted.get_mut() else { return };
+        let Noted { spans, bytes: all, .. } = &mut **noted;
+        let mut end = all.len();
         if end == 0 {
             return;
         }
         // Backwards, so that of two notes of the same bytes the first has the last word.
-        for &Span { start, length, treatment } in self.noted.get_mut().spans.iter().rev() {
-            let bytes = &self.bytes[end - length..end];
+        for &Span { start, length, treatment } in spans.iter().rev() {
+            let bytes = &all[end - length..end];
             end -= length;
             // SAFETY: S12, as asked by `clear`, which filled `bytes` from these spans. What is compared is initialised.
             // What is written without that is in a shadow that is written anyhow.
@@ -314,7 +338,7 @@ impl Masked {
                 }
             }
         }
-        self.bytes.clear();
+        all.clear();
     }
 }
 

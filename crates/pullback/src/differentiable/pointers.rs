@@ -58,6 +58,13 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &T {
     const CONSTANTS: bool = T::INERT;
     const INERT: bool = false;
 
+    const AT_A_GLANCE: bool = !T::CELLS && T::AT_A_GLANCE;
+
+    #[inline(always)]
+    fn fits_at_a_glance(&self, shadow: &Self) -> bool {
+        T::fits_at_a_glance(self, shadow)
+    }
+
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.shared().around::<T, _>(self, shadow, |path| T::check_shadow(self, shadow, path))
     }
@@ -93,6 +100,13 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     // Not `T::CONSTANTS`: a recursive type would ask itself.
     const CONSTANTS: bool = true;
     const INERT: bool = false;
+
+    const AT_A_GLANCE: bool = !T::CELLS && T::AT_A_GLANCE;
+
+    #[inline(always)]
+    fn fits_at_a_glance(&self, shadow: &Self) -> bool {
+        T::fits_at_a_glance(self, shadow)
+    }
 
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.around::<T, _>(self, shadow, |path| T::check_shadow(self, shadow, path))

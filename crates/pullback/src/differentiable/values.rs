@@ -113,6 +113,13 @@ unsafe impl<T: Differentiable> Differentiable for [T] {
     const CONSTANTS: bool = T::CONSTANTS;
     const INERT: bool = T::INERT;
 
+    const AT_A_GLANCE: bool = !T::CHECKED && !T::CELLS;
+
+    #[inline(always)]
+    fn fits_at_a_glance(&self, shadow: &Self) -> bool {
+        self.len() == shadow.len()
+    }
+
     fn check_shadow(&self, shadow: &Self, path: &Path<'_>) -> Result<(), Mismatch> {
         path.same_length(self.len(), shadow.len())?;
         path.in_row(self, shadow, |path| {

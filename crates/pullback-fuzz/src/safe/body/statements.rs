@@ -133,7 +133,7 @@ impl Writer {
             },
             Ty::Rc(of) => match self.rng.below(3) {
                 0 => with(self, &of, "*Rc::make_mut(&mut @) = $"),
-                1 => with(self, &of, "if let Some(r) = Rc::get_mut(&mut @) { *r = $ }"),
+                1 if !place.skipped => with(self, &of, "if let Some(r) = Rc::get_mut(&mut @) { *r = $ }"),
                 _ => with(self, &place.ty, "@ = $"),
             },
             Ty::Array(_) if self.rng.chance(50) => plain("@.swap(0, 1)"),
@@ -284,7 +284,7 @@ impl Writer {
             let floats: Vec<_> = (0..3).map(|_| self.float(true, 0)).collect();
             before_it = format!("{pad}let {name} = vec![{}];\n", floats.join(", "));
             let ty = Ty::Float.vec();
-            values = Some(Place { root: 0, text: name, ty, writable: false, active: true, borrowed: false });
+            values = Some(Place { root: 0, text: name, ty, writable: false, active: true, borrowed: false, skipped: false });
         }
         let sum = match values.filter(|_| self.rng.chance(85)) {
             Some(values) => {
