@@ -334,8 +334,9 @@ fn small_derivatives_are_level_with_those_by_hand() {
         let body = linked(name);
         assert_eq!((count(body, "alloca "), count(body, " @_R")), (0, 0), "something is left in {name}\n{body}");
     }
-    // What is left are the words that the panic is given, for shadows of another length.
+    // What is left are the words that the panic is given, for shadows of another length: the tape's are many.
     let slice = linked("of_a_slice");
     assert!(slice.contains("fmul <") && slice.contains("mismatched"), "{slice}");
-    assert!(!slice.contains("alloca [") && count(slice, "icmp") <= 6, "something is left in of_a_slice\n{slice}");
+    let bytes = slice.split("alloca [").skip(1).map(|rest| rest.split(' ').next().unwrap().parse::<usize>().unwrap());
+    assert!(bytes.sum::<usize>() <= 64 && count(slice, " icmp ") <= 8, "something is left in of_a_slice\n{slice}");
 }
