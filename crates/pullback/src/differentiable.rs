@@ -11,6 +11,7 @@ mod floats;
 mod foreign;
 mod hashing;
 mod inactive;
+mod made_of;
 mod masked;
 mod mirror;
 mod owning;
@@ -20,6 +21,7 @@ pub mod reach;
 mod shadow_of;
 mod shared;
 mod values;
+mod wrappers;
 
 #[cfg(test)]
 mod tests;

@@ -169,7 +169,7 @@ fn make_writable(ty: &mut Type) -> Option<TokenStream> {
         Type::Path(path) if path.qself.is_none() => {
             let last = path.path.segments.last_mut()?;
             let PathArguments::AngleBracketed(arguments) = &mut last.arguments else { return None };
-            if !["Vec", "Box", "Option", "Result"].iter().any(|name| last.ident == name) {
+            if !["Vec", "Box", "Option", "Pin", "Result"].iter().any(|name| last.ident == name) {
                 return None;
             }
             let types = arguments.args.iter_mut().filter_map(|argument| match argument {

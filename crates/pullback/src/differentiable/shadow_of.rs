@@ -6,6 +6,7 @@
 //! `In<Ref<Same>>`, and [`ShadowOf`] says for which types that is sound.
 
 use std::marker::PhantomData;
+use std::pin::Pin;
 
 /// The type was left as it is.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ unsafe impl<T, S: ShadowOf<T, P>, P, const N: usize> ShadowOf<[T; N], In<P>> for
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<Vec<T>, In<P>> for Vec<S> {}
 // SAFETY: S7, as above.
 unsafe impl<T: ?Sized, S: ShadowOf<T, P> + ?Sized, P> ShadowOf<Box<T>, In<P>> for Box<S> {}
+// SAFETY: S7, as above.
+unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<Pin<T>, In<P>> for Pin<S> {}
 // SAFETY: S7, as above.
 unsafe impl<T, S: ShadowOf<T, P>, P> ShadowOf<Option<T>, In<P>> for Option<S> {}
 // SAFETY: S7, as above.

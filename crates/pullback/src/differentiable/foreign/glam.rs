@@ -3,8 +3,8 @@
 //! `Vec3A`, and what is made of it, takes no part. It is a register with a fourth lane, which `glam` writes and computes
 //! with like the others, and which is not part of the value: a cotangent there would be of nothing.
 
-use super::made_of;
 use crate::abi::{Field, Layout};
+use crate::differentiable::made_of::made_of;
 use crate::differentiable::reach::{Depth, Nothing};
 use crate::differentiable::{Differentiable, MakeZero, Mismatch, Path, Sharing, VisitFloats, Writable, layout_fn};
 use glam::{

@@ -1,7 +1,7 @@
 //! Matrices, vectors and what is made of them. Views are not here: a function takes a reference to the matrix.
 
-use super::made_of;
 use crate::abi::{Field, Layout};
+use crate::differentiable::made_of::made_of;
 use crate::differentiable::owning::elements_address;
 use crate::differentiable::reach::{Behind, Depth};
 use crate::differentiable::{

@@ -1,7 +1,7 @@
 //! Complex numbers. A shadow has the derivative by the real part in the place of that, and by the imaginary part in the
 //! place of that.
 
-use super::made_of;
+use crate::differentiable::made_of::made_of;
 use num_complex::Complex;
 use std::mem::offset_of;
 

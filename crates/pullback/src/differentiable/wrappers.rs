@@ -1,0 +1,84 @@
+//! Types of the standard library around one value: what says how it is ordered, how it is computed with, that it stays
+//! where it is; and the heap, a vector in an order.
+
+use super::made_of::made_of;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem::{ManuallyDrop, offset_of, size_of};
+use std::num::{Saturating, Wrapping};
+use std::pin::Pin;
+
+made_of! {
+    [T] Reverse<T>, "Reverse" { "0": T, at offset_of!(Self, 0), |reverse| &reverse.0; } by |value| Reverse(value);
+
+    [T] Wrapping<T>, "Wrapping" { "0": T, at offset_of!(Self, 0), |wrapping| &wrapping.0; } by |value| Wrapping(value);
+
+    [T] Saturating<T>, "Saturating" { "0": T, at offset_of!(Self, 0), |saturating| &saturating.0; }
+        by |value| Saturating(value);
+
+    [T: ?Sized] Pin<Box<T>>, "Pin" { "": Box<T>, at only_part::<Self, Box<T>>(), |pin| pinned(pin); }
+        by |pointer| Box::into_pin(pointer);
+
+    ['a, T: ?Sized] Pin<&'a T>, "Pin" { "": &'a T, at only_part::<Self, &'a T>(), |pin| pinned(pin); }
+        // SAFETY: S37, nothing moves what a shared reference leads to. (There is no such zero.)
+        by |pointer| unsafe { Pin::new_unchecked(pointer) };
+
+    ['a, T: ?Sized] Pin<&'a mut T>, "Pin" { "": &'a mut T, at only_part::<Self, &'a mut T>(), |pin| pinned(pin); }
+        // SAFETY: S37, there is no such zero.
+        by |pointer| unsafe { Pin::new_unchecked(pointer) };
+
+    [T: Ord] BinaryHeap<T>, "BinaryHeap" { "": Vec<T>, at only_part::<Self, Vec<T>>(), |heap| vector(heap); }
+        by |elements| heap(elements);
+}
+
+/// Where the part lies that is all of a value.
+const fn only_part<T, P>() -> usize {
+    assert!(size_of::<T>() == size_of::<P>(), "this version of Rust has other fields there");
+    0
+}
+
+/// The pointer in a pin, which is nothing else.
+fn pinned<P>(pin: &Pin<P>) -> &P {
+    // SAFETY: S36, a `Pin` is `repr(transparent)`. Nothing is moved out of what the pointer leads to.
+    unsafe { &*(&raw const *pin).cast() }
+}
+
+/// The vector in a heap, which is nothing else.
+fn vector<T>(heap: &BinaryHeap<T>) -> &Vec<T> {
+    const { only_part::<BinaryHeap<T>, Vec<T>>() };
+    // SAFETY: S36, the size leaves no place for anything else.
+    unsafe { &*(&raw const *heap).cast() }
+}
+
+/// A heap with its elements in this order, whatever it is: the zero of a heap has each zero in the place of its value.
+fn heap<T>(elements: Vec<T>) -> BinaryHeap<T> {
+    const { only_part::<BinaryHeap<T>, Vec<T>>() };
+    let elements = ManuallyDrop::new(elements);
+    // SAFETY: S37, as above. In a heap in another order elements come in another order, and nothing else is wrong.
+    unsafe { (&raw const elements).cast::<BinaryHeap<T>>().read() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::make_zero;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+    use std::num::Wrapping;
+
+    /// In a vector's place lies a vector: what is pushed is seen there.
+    #[test]
+    fn a_heap_is_a_vector() {
+        let heap: BinaryHeap<(u32, Reverse<i8>)> = (0..9).map(|n| (n % 4, Reverse(n as i8))).collect();
+        assert_eq!(super::vector(&heap).as_slice(), heap.as_slice());
+        assert_eq!((super::vector(&heap).len(), super::vector(&heap).capacity()), (heap.len(), heap.capacity()));
+        let zero = make_zero(&heap);
+        assert_eq!(zero.as_slice(), heap.as_slice());
+        assert_eq!(zero.into_sorted_vec(), heap.into_sorted_vec());
+    }
+
+    #[test]
+    fn wrappers_have_zeros() {
+        assert_eq!(make_zero(&(Reverse(2.0), Wrapping(3_u8))), (Reverse(0.0), Wrapping(3)));
+        assert_eq!(make_zero(&Box::pin(2.5)), Box::pin(0.0));
+    }
+}
