@@ -111,12 +111,10 @@ fn skipped_layout<T>() -> &'static Layout {
 }
 
 impl Masked {
-    /// Do something with what is noted.
+    /// Do something with what is noted. It does not come back here.
     fn change<R>(&self, change: impl FnOnce(&mut Noted) -> R) -> R {
-        let mut noted = self.noted.take().unwrap_or_default();
-        let result = change(&mut noted);
-        self.noted.set(Some(noted));
-        result
+        // SAFETY: S12, nothing else refers to it meanwhile.
+        change(unsafe { &mut *self.noted.as_ptr() }.get_or_insert_default())
     }
 
     /// Note what to mask of `shadow`, an enum in whose variant `parts` are the fields.
@@ -125,9 +123,14 @@ impl Masked {
         // Long lists come by here with each of their elements: a mask is one test for three kinds.
         const NUMBERS: u32 = (1 << Kind::Inactive as u32) | (1 << Kind::Unknown as u32) | (1 << Kind::Opaque as u32);
         let has_numbers = |part: &Part| holds((part.layout)(), |kind| (NUMBERS >> kind as u32) & 1 == 1);
-        if access == Access::Shared && !(parts.iter().any(has_numbers) && holds(layout_of::<T>(), is_float)) {
-            return;
+        if access == Access::Exclusive || parts.iter().any(has_numbers) && holds(layout_of::<T>(), is_float) {
+            self.note_parts(shadow, parts, access, may_have_owners);
         }
+    }
+
+    /// The same where there is something to mask. Apart, for what comes by for nothing is through sooner.
+    #[inline(never)]
+    fn note_parts<T: Differentiable>(&self, shadow: &T, parts: &[Part], access: Access, may_have_owners: bool) {
         let treatment = match access {
             Access::Exclusive => Treatment::Cleared,
             Access::Shared if has_free_floats(layout_of::<T>()) => Treatment::Kept,

@@ -399,17 +399,24 @@ impl<'a> Path<'a> {
     }
 
     /// `shadow` is an enum, and `parts` are the fields of its variant.
-    #[inline]
+    #[inline(always)]
     pub fn variant<T: Differentiable>(&self, shadow: &T, parts: &[Part]) {
-        match self.task {
-            Task::Nothing | Task::FindOthers(_) => {}
-            Task::Note(masked) => masked.note(shadow, parts, self.access, self.in_cell || self.in_counted),
-            Task::FindOwners(masked) if self.access == Access::Exclusive && !self.in_cell => {
-                if let (Some(owner), _) = self.owner_of_it() {
-                    masked.guard(owner, || self.not_alone("`Rc`"));
-                }
-            }
-            Task::FindOwners(_) => {}
+        // Long lists come by here with each of their elements.
+        if let Task::Note(masked) = self.task {
+            masked.note(shadow, parts, self.access, self.in_cell || self.in_counted);
+        } else if let Task::FindOwners(masked) = self.task {
+            self.guard_owner(masked);
+        }
+    }
+
+    /// Nothing but shadows may own the enum here, if the primal function may change its shape.
+    #[cold]
+    fn guard_owner(&self, masked: &Masked) {
+        if self.access == Access::Exclusive
+            && !self.in_cell
+            && let (Some(owner), _) = self.owner_of_it()
+        {
+            masked.guard(owner, || self.not_alone("`Rc`"));
         }
     }
 
