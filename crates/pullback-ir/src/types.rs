@@ -58,6 +58,11 @@ impl Type {
         }
     }
 
+    /// How many bytes it takes in a row of such values, where each is aligned.
+    pub fn room(&self) -> u64 {
+        round_up(self.size(), self.align())
+    }
+
     /// Natural alignment in bytes.
     pub fn align(&self) -> u64 {
         match self {
@@ -103,7 +108,7 @@ impl Type {
 
 /// Where the next byte after these fields is.
 fn end_of(fields: &[Type]) -> u64 {
-    fields.iter().fold(0, |at, f| round_up(at, f.align()) + round_up(f.size(), f.align()))
+    fields.iter().fold(0, |at, f| round_up(at, f.align()) + f.room())
 }
 
 /// `at` rounded up to a multiple of `align`, a power of two.
@@ -140,7 +145,7 @@ mod tests {
     #[test]
     fn an_integer_of_odd_width_takes_more_than_it_touches() {
         let (odd, byte) = (Type::Int(56), Type::Int(8));
-        assert_eq!((odd.size(), odd.align()), (7, 8));
+        assert_eq!((odd.size(), odd.room(), odd.align()), (7, 8, 8));
         let pair = Type::structure([odd.clone(), byte.clone()]);
         assert_eq!((pair.field_offset(1), pair.size()), (8, 16));
         assert_eq!(Type::structure([byte, odd]).field_offset(1), 8);

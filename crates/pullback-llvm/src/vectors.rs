@@ -48,7 +48,9 @@ impl Module {
             let ty = llvm!(api, LLVMTypeOf(inst.value()));
             if is_logic && llvm!(api, LLVMGetTypeKind(ty)) == type_kind::VECTOR {
                 let operands = [0, 1].map(|i| self.without_casts(llvm!(api, LLVMGetOperand(inst.value(), i))));
-                let mut lanes = operands.iter().filter_map(|operand| self.lanes_of(llvm!(api, LLVMTypeOf(*operand))));
+                let mut from = operands.map(|operand| llvm!(api, LLVMTypeOf(operand)));
+                from.sort_by_key(|vector| !self.is_of_floats(*vector));
+                let mut lanes = from.into_iter().filter_map(|vector| self.lanes_of(vector));
                 if let Some(lanes) = lanes.find(|lanes| *lanes != ty) {
                     llvm!(api, LLVMPositionBuilderBefore(builder, inst));
                     let [left, right] = operands.map(|operand| self.cast(builder, operand, lanes));
@@ -75,6 +77,13 @@ impl Module {
             value = llvm!(api, LLVMGetOperand(value, 0));
         }
         value
+    }
+
+    fn is_of_floats(&self, ty: TypeRef) -> bool {
+        let api = self.api();
+        llvm!(api, LLVMGetTypeKind(ty)) == type_kind::VECTOR
+            && [type_kind::FLOAT, type_kind::DOUBLE]
+                .contains(&llvm!(api, LLVMGetTypeKind(llvm!(api, LLVMGetElementType(ty)))))
     }
 
     /// The vector of integers with the lanes of a vector.

@@ -16,8 +16,9 @@ const PREFIX: &str = "llvm.x86.";
 const PREDICATES: [&str; 16] =
     ["oeq", "olt", "ole", "uno", "une", "uge", "ugt", "ord", "ueq", "ult", "ule", "false", "one", "oge", "ogt", "true"];
 
-/// By number of the instruction's operand. Any other is how the processor is set, which is as 0.
-const ROUNDINGS: [&str; 4] = ["roundeven", "floor", "ceil", "trunc"];
+/// By number of the instruction's operand. Any other is how the processor is set, which is as 0, and `rint` rounds so.
+/// (Not every C library has a `roundeven`.)
+const ROUNDINGS: [&str; 4] = ["rint", "floor", "ceil", "trunc"];
 
 /// An instruction, and the vectors that it takes.
 struct Instruction {
@@ -38,7 +39,9 @@ enum Operation {
     Signs,
     Round,
     /// To integers, or the least one where the float is none of them.
-    Convert { to_nearest: bool },
+    Convert {
+        to_nearest: bool,
+    },
 }
 
 impl Instruction {
@@ -53,8 +56,8 @@ impl Instruction {
         let (operation, kind) = match name {
             "blendvps" => ("blendv", "ps"),
             "blendvpd" => ("blendv", "pd"),
-            "cvtps2dq" => ("cvt", "ps"),
-            "cvttps2dq" => ("cvtt", "ps"),
+            "cvtps2dq" | "cvt.ps2dq" => ("cvt", "ps"),
+            "cvttps2dq" | "cvtt.ps2dq" => ("cvtt", "ps"),
             _ => name.split_once('.')?,
         };
         let operation = match operation {
@@ -145,7 +148,7 @@ impl Instruction {
                     line(format!("%r{i} = select i1 %c{i}, {}, {}", of("b"), of("a")));
                 }
                 Operation::Convert { to_nearest } => {
-                    let rounding = if to_nearest { "roundeven" } else { "trunc" };
+                    let rounding = if to_nearest { "rint" } else { "trunc" };
                     line(format!("%n{i} = call {float} @llvm.{rounding}.f{bits}({})", of("a")));
                     // 2³¹ and −2³¹.
                     line(format!("%l{i} = fcmp olt {}, 0x41E0000000000000", of("n")));

@@ -97,6 +97,40 @@ pullback_e2e::differentiated! {
 const SIGN: u64 = 1 << 63;
 const POINT: [f64; 4] = [0.73, -1.31, 2.17, 0.41];
 
+/// The derivative is that of the floats around, at zero, too.
+mod at_zero {
+    use super::SIGN;
+    use pullback::{grad, hvp};
+
+    const MANTISSA: u64 = (1 << 52) - 1;
+
+    #[test]
+    fn a_sign_that_is_known_at_run_time() {
+        let flipped = |x: &[f64]| f64::from_bits(x[0].to_bits() ^ (x[1].to_bits() & SIGN)) * 3.0;
+        assert_eq!(grad(flipped, &[0.0, -2.0][..]), [-3.0, 0.0]);
+        assert_eq!(grad(flipped, &[-0.0, 2.0][..]), [3.0, 0.0]);
+        assert_eq!(hvp(flipped, &[0.0, -2.0][..], &[1.0, 1.0][..]), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_mantissa_that_is_not_asked_for() {
+        let mantissa = |x: &[f64]| {
+            if x[0] == 0.0 { 0.0 } else { f64::from_bits(x[0].to_bits() & MANTISSA | 1.0_f64.to_bits()) }
+        };
+        assert_eq!(grad(mantissa, &[0.0][..]), [0.0]);
+        assert_eq!(grad(mantissa, &[6.0][..]), [0.25]);
+        assert_eq!(hvp(mantissa, &[6.0][..], &[1.0][..]), [0.0]);
+    }
+
+    /// Without an exponent what is left is a subnormal float, of which the mantissa is all there is.
+    #[test]
+    fn a_mantissa_alone() {
+        let mantissa = |x: &[f64]| f64::from_bits(x[0].to_bits() & MANTISSA);
+        assert_eq!(grad(mantissa, &[1.5][..]), [f64::MIN_POSITIVE]);
+        assert_eq!(grad(mantissa, &[f64::MIN_POSITIVE * 1.5][..]), [1.0]);
+    }
+}
+
 /// Bits that are loaded and stored as integers are a float's all the same.
 mod through_memory {
     use super::SIGN;

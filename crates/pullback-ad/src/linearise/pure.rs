@@ -1,7 +1,7 @@
 //! Instructions without effects in the augmented primal: the linear operation of each, and the shadow values of
 //! pointers, words and aggregates that they make.
 
-use crate::analysis::types::exponents::multiple_of;
+use crate::analysis::types::exponents::{multiple_of, power_of_two};
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
@@ -61,9 +61,11 @@ impl Augmenter<'_, '_> {
             Op::Bin(BinOp::FRem, a, b) => self.remainder(data, result, *a, *b),
             Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MINUS_ONE)])),
             Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::ONE)])),
-            op @ Op::Cast(CastOp::Bitcast, _) if let Some(float) = multiple_of(&self.old, op) => {
+            Op::Cast(CastOp::Bitcast, _) if let Some(float) = multiple_of(&self.old, data) => {
                 let (dx, x) = (active(float), self.get(float));
-                let factor = self.builder().with_loc(data.loc).bin(BinOp::FDiv, result, x);
+                let mut build = self.builder().with_loc(data.loc);
+                let [above, below] = [result, x].map(|float| power_of_two(&mut build, float));
+                let factor = build.bin(BinOp::FDiv, above, below);
                 Linear::Sum(result, terms([(dx, Factor::Value(factor).into())]))
             }
             Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),

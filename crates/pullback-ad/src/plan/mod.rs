@@ -296,7 +296,7 @@ impl Planner<'_> {
     fn weight(&self, (value, level): Key) -> cut::Weight {
         let depth = level.map_or(0, |l| self.scheduled.flow.loops.get(l).depth);
         let ty = self.func().ty(value);
-        cut::Weight { depth, bytes: can_keep(ty).then(|| ty.size()) }
+        cut::Weight { depth, bytes: can_keep(ty).then(|| ty.room()) }
     }
 
     /// Go through what is needed once more, now that it is known what is kept.

@@ -51,6 +51,9 @@ fn float_operation(func: &mut Function, inst: Inst) -> Option<Op> {
         _ => return None,
     };
     let Some(Op::Bin(op, a, b)) = func.def_op(bits).cloned() else { return None };
+    if !func.inst(inst).result.is_some_and(|result| func.ty(result).is_float()) {
+        return None;
+    }
     match op {
         BinOp::And if is(func, b, sign - 1) => Some(Op::Math(MathFn::Fabs, vec![float_of(func, a)?])),
         BinOp::Xor if is(func, b, sign) => Some(Op::FNeg(float_of(func, a)?)),

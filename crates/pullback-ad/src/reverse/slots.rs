@@ -146,14 +146,14 @@ impl Sweeps<'_, '_> {
     /// Bytes that a group of arrays takes for each iteration.
     fn bytes_of(&self, id: Loop, group: usize) -> u64 {
         match &self.slots.levels[&Some(id)][..] {
-            slots if self.target.nested => slots[group].1.size(),
+            slots if self.target.nested => slots[group].1.room(),
             _ => self.all_bytes_of(id),
         }
     }
 
     /// Bytes that all arrays of a loop take for each iteration.
     pub(crate) fn all_bytes_of(&self, id: Loop) -> u64 {
-        self.slots.levels[&Some(id)].iter().map(|(_, ty)| ty.size()).sum()
+        self.slots.levels[&Some(id)].iter().map(|(_, ty)| ty.room()).sum()
     }
 
     /// The outermost loop inside of a key's level that its value is made in, if it is made in one.
@@ -197,11 +197,11 @@ impl Sweeps<'_, '_> {
         for (i, (slot, ty)) in slots.iter().enumerate() {
             match arrays {
                 Some(id) if apart => {
-                    self.slots.homes.insert(*slot, Home::Array { id, group: i, behind: 0, bytes: ty.size() });
+                    self.slots.homes.insert(*slot, Home::Array { id, group: i, behind: 0, bytes: ty.room() });
                 }
                 Some(id) => {
-                    self.slots.homes.insert(*slot, Home::Array { id, group: 0, behind, bytes: ty.size() });
-                    behind += ty.size();
+                    self.slots.homes.insert(*slot, Home::Array { id, group: 0, behind, bytes: ty.room() });
+                    behind += ty.room();
                 }
                 None => self.loose_slot(*slot, ty),
             }
@@ -385,7 +385,7 @@ impl Sweeps<'_, '_> {
             let mut bytes = 0;
             let fields = slots.iter().map(|(slot, ty)| {
                 let at = bytes;
-                bytes += ty.size() as i64;
+                bytes += ty.room() as i64;
                 (at, *slot, ty.clone())
             });
             let fields = fields.collect();

@@ -151,6 +151,12 @@ fn variant_number(variants: &[Variant]) -> TokenStream {
     quote!(match self { #(Self::#names { .. } => #numbers,)* })
 }
 
+/// That the layout of what stands for a field's type is the field's.
+fn same(field: &Field) -> Option<TokenStream> {
+    let with = field.with.as_ref()?;
+    Some(quote_spanned!(with.span()=> let () = <#with as ::pullback::__private::Mirror>::SAME;))
+}
+
 /// What takes part at the place of a field: the field, or what has the fields of its type.
 fn part(field: &Field, place: TokenStream) -> TokenStream {
     match &field.with {
@@ -235,9 +241,12 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
             let (member, ty) = (&field.member, field.part());
             let offset = quote!(::core::mem::offset_of!(Self, #member));
             match field.role {
-                FieldRole::Differentiable => quote_spanned! {ty.span()=>
-                    ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)
-                },
+                FieldRole::Differentiable => {
+                    let same = same(field);
+                    quote_spanned! {ty.span()=>
+                        { #same ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>) }
+                    }
+                }
                 FieldRole::Skipped => skipped(&offset, &quote!(::core::mem::size_of::<#ty>()), ty, definition),
             }
         })
@@ -269,7 +278,10 @@ fn variant_fields(variants: &[Variant], definition: &TypeDef) -> Vec<TokenStream
     let payloads = fields.clone().map(|(variant, field)| {
         let ty = field.part();
         let layout = match field.role {
-            FieldRole::Differentiable => quote_spanned!(ty.span()=> ::pullback::__private::layout_of::<#ty>),
+            FieldRole::Differentiable => {
+                let same = same(field);
+                quote_spanned!(ty.span()=> { #same ::pullback::__private::layout_of::<#ty> })
+            }
             FieldRole::Skipped => quote_spanned! {ty.span()=> {
                 #[allow(unused_imports)]
                 use ::pullback::__private::AnySkipped as _;

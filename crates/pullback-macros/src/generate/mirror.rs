@@ -15,8 +15,9 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
     let name = &definition.name;
     let (parameters, arguments, where_clause) = definition.generics.split_for_impl();
     let members: Vec<_> = fields.iter().map(|field| &field.member).collect();
-    let types = fields.iter().map(|Field { member, ty, .. }| {
-        let place = quote!(&raw mut remote.#member);
+    let bindings = fields.iter().map(|field| &field.binding);
+    let types = fields.iter().map(|Field { binding, ty, .. }| {
+        let place = quote!(&raw mut *#binding);
         // A `*const` could have another lifetime.
         quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
     });
@@ -34,11 +35,11 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
                 #message
             );
 
-            #[allow(unused_variables, type_alias_bounds, clippy::all)]
+            #[allow(unused_variables, type_alias_bounds, non_camel_case_types, clippy::all)]
             fn assert_fields(remote: &mut #remote) {
-                // A pattern takes a name.
-                type Remote #parameters = #remote;
-                let Remote { #(#members: _),* } = remote;
+                // A pattern takes a name. Fields are bound, which those of a union are not without `unsafe`.
+                type __Remote #parameters = #remote;
+                let __Remote { #(#members: #bindings),* } = remote;
                 #(#types)*
             }
         }

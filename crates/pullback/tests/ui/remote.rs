@@ -16,6 +16,11 @@ mod other {
         pub x: f64,
     }
 
+    pub union Either {
+        pub truth: bool,
+        pub byte: u8,
+    }
+
     pub enum Shape {
         Round(f64),
     }
@@ -72,6 +77,12 @@ struct Body {
 struct Both {
     #[pullback(skip, with = "f64")]
     at: other::Point,
+}
+
+#[derive(Differentiable)]
+#[pullback(remote = "other::Either")]
+struct OneOfAUnion {
+    truth: bool,
 }
 
 fn main() {}

@@ -1,7 +1,8 @@
 //! Integer operations on the bits of a float that leave its mantissa alone.
 //!
 //! What is made of a float by them is a multiple of it, by a power of two, for all floats around: its derivative is
-//! that factor. And what has only a float's sign and exponent is the same number for all floats around.
+//! that factor, [by the exponents](power_of_two) of the two. And what has only a float's sign and exponent is the same
+//! number for all floats around.
 //!
 //! ```text
 //! v2 = bitcast i64 v1
@@ -11,17 +12,39 @@
 //! v6 = lshr v2, 52:i64                      ; 1023 − k
 //! ```
 
-use pullback_ir::{BinOp, CastOp, Function, Op, Type, Value};
+use pullback_ir::{BinOp, Builder, CastOp, Function, InstData, IntPred, Op, Type, Value};
 
 /// How far to look.
 const DEPTH: u32 = 8;
 
-/// If an operation makes a float of bits that differ in sign and exponent only from another one's: that one.
-pub(crate) fn multiple_of(func: &Function, op: &Op) -> Option<Value> {
-    match op {
-        Op::Cast(CastOp::Bitcast, bits) if func.ty(*bits).is_int() => same_mantissa(func, *bits, DEPTH),
+/// If an instruction makes a float of bits that differ in sign and exponent only from another one's: that one.
+pub(crate) fn multiple_of(func: &Function, data: &InstData) -> Option<Value> {
+    match data.op {
+        Op::Cast(CastOp::Bitcast, bits) if is_computed_multiple(func, bits) => {
+            let float = same_mantissa(func, bits, DEPTH)?;
+            (func.ty(data.result?) == func.ty(float)).then_some(float)
+        }
         _ => None,
     }
+}
+
+/// What a float is a multiple of by its mantissa, with the float's sign: the float next to it towards zero that has none.
+/// That of a float with the exponent of zero, which is subnormal, is the least one that is not. It is computed from the
+/// bits of sign and exponent, so it is the same for all floats around.
+pub(crate) fn power_of_two(b: &mut Builder, float: Value) -> Value {
+    let ty = b.func.ty(float).clone();
+    let (int, width) = (if ty == Type::F32 { Type::I32 } else { Type::I64 }, 8 * ty.size());
+    let mantissa = mantissa(&int).expect("a float has a mantissa");
+    let (least, sign) = (mantissa + 1, 1 << (width - 1));
+    let mut number = |n: u64| b.func.int(int.clone(), i128::from(n));
+    let (least, sign, exponents) = (number(least), number(sign), number(sign - 1 - mantissa));
+    let bits = b.value(Op::Cast(CastOp::Bitcast, float), int);
+    let exponent = b.bin(BinOp::And, bits, exponents);
+    let is_less = b.icmp(IntPred::Ult, exponent, least);
+    let exponent = b.select(is_less, least, exponent);
+    let sign = b.bin(BinOp::And, bits, sign);
+    let power = b.bin(BinOp::Or, exponent, sign);
+    b.value(Op::Cast(CastOp::Bitcast, power), ty)
 }
 
 /// Whether an integer is computed from the bits of a float and has its mantissa.

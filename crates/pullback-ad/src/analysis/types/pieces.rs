@@ -167,9 +167,8 @@ impl Follow for Search<'_> {
             Op::Cast(CastOp::ZExt, a) | Op::Bin(BinOp::Shl, a, _) | Op::Freeze(a) | Op::ExtractValue(a, _) => {
                 self.bits(id, *a)
             }
-            Op::Bin(BinOp::Or, a, b) | Op::Select(_, a, b) | Op::InsertValue(a, b, _) => {
-                self.bits(id, *a).with(self.bits(id, *b))
-            }
+            Op::Bin(BinOp::Or, a, b) | Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
+            Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.moved(id, func, *b)),
             Op::Call(Callee::Direct(callee), ..) => self.marks.get((*callee, None)).unwrap_or_default(),
             _ => Bits::default(),
         };
@@ -196,6 +195,12 @@ impl Search<'_> {
         if shadowed { Bits::WHOLE } else { Bits::default() }
     }
 
+    /// What is moved with a value.
+    fn moved(&self, id: FuncId, func: &Function, value: Value) -> Bits {
+        let bits = self.bits(id, value);
+        if *func.ty(value) == Type::Ptr { bits.with(self.whole(id, value)) } else { bits }
+    }
+
     /// What lies in a cell.
     fn content(&self, object: ObjId, cell: &Cell) -> Bits {
         let objects = &self.facts.objects;
@@ -205,8 +210,10 @@ impl Search<'_> {
         if by_others && is_pointer(self.facts, cell) && shadowed() { put.with(Bits::WHOLE) } else { put }
     }
 
-    /// Bits are put in a cell.
+    /// Bits are put in a cell. In a narrow one there is no place for a whole pointer.
     fn put(&mut self, object: ObjId, cell: &Cell, bits: Bits) {
+        let is_part = cell.width < 8 && bits.has(Bits::WHOLE);
+        let bits = if is_part { bits.cut_to(Bits::LOW).with(Bits::HIGH) } else { bits };
         let all = self.contents.entry((object, cell.at, cell.width)).or_default();
         self.marks.changed |= !all.has(bits);
         *all = all.with(bits);
@@ -233,10 +240,7 @@ impl Search<'_> {
     }
 
     fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
-        let (mut bits, facts, width) = (self.bits(id, value), self.facts, func.ty(value).size());
-        if *func.ty(value) == Type::Ptr {
-            bits = bits.with(self.whole(id, value));
-        }
+        let (bits, facts, width) = (self.moved(id, func, value), self.facts, func.ty(value).size());
         let Some((object, at)) = facts.target(id, ptr, align).filter(|_| bits != Bits::default()) else { return };
         for cell in facts.objects.touched(object, &at, width) {
             if cell.width == width || width > 8 {
@@ -245,7 +249,7 @@ impl Search<'_> {
             if bits.has(Bits::FLOATS) && cell.width < 8 && facts.objects.kinds(cell.content).has_float() {
                 self.lost.get_or_insert(Lost::Float(loc));
             }
-            if is_pointer(facts, cell) && !bits.has(Bits::WHOLE) {
+            if is_pointer(facts, cell) && !(width >= 8 && bits.has(Bits::WHOLE)) {
                 let there = Bits(bits.0 & halves(&at, width, cell).0);
                 let all = self.arrived.entry((object, cell.at)).or_default();
                 *all = all.with(there);
@@ -266,8 +270,7 @@ impl Search<'_> {
             let bits = self.content(from, cell);
             let at = further.map(|by| cell.at.plus(by));
             for other in facts.objects.live_cells(to).filter(|c| bits != Bits::default() && c.meets(&at, cell.width)) {
-                let narrower = other.width < cell.width && bits.has(Bits::WHOLE);
-                self.put(to, other, if narrower { Bits::LOW.with(Bits::HIGH) } else { bits });
+                self.put(to, other, bits);
             }
         }
     }

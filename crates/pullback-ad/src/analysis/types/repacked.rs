@@ -6,7 +6,7 @@
 //! extensions make of the bits of an active float must not become a float, nor go to where floats lie; it is an error.
 //! Sums and products are left alone: those are of numbers that lie there in another variant. So is a part of the bits
 //! with something else beside it, which is no float any more. Halves of words that are floats are taken apart before
-//! (`prepare::split_wide_ints`).
+//! (`prepare::split_wide_ints`). The sign and the exponent alone are no part of them (`exponents`).
 //!
 //! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.
 
@@ -14,6 +14,7 @@ use crate::analysis::activity::{ActiveSet, float_cells};
 use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::Kinds;
+use crate::analysis::types::exponents::is_exponent;
 use pullback_ir::{BinOp, CastOp, Copies, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use std::collections::HashSet;
 
@@ -75,6 +76,7 @@ impl Follow for Search<'_> {
         let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { return };
         let of = |value: &Value| self.bits(value);
         let bits = match &data.op {
+            op if is_exponent(func, op) => None,
             Op::Bin(BinOp::Or, a, b) => match (of(a), of(b)) {
                 (Some(Bits::Part), Some(Bits::Part)) => Some(Bits::Repacked),
                 (a, b) => a.max(b).map(Bits::moved),

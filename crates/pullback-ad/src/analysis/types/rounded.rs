@@ -1,7 +1,9 @@
 //! Floats that are rounded by an addition.
 //!
 //! A float to which 2⁵² is added has no place for a fraction, so what is left when 2⁵² is taken away again is a whole
-//! number: the same for all floats around. Where the processor has no instruction that rounds, libraries do it so.
+//! number (or a half, of a negative float): the same for all floats around. Where the processor has no instruction that
+//! rounds, libraries do it so. Nobody who adds just this number, and takes it away, wants anything else; whoever has
+//! floats as large gets them back with fewer digits, and no derivative.
 //!
 //! ```text
 //! v1 = fadd v0, 4503599627370496.0f64

@@ -48,7 +48,7 @@ pub(crate) fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Li
     follow(module, &facts.functions, live, &mut search);
     live.iter().find_map(|(id, blocks)| {
         let func = module.func(*id);
-        func.insts_in(blocks).find(|data| search.is_float(*id, func, &data.op)).map(|data| data.loc)
+        func.insts_in(blocks).find(|data| search.is_float(*id, func, data)).map(|data| data.loc)
     })
 }
 
@@ -139,9 +139,9 @@ impl Search<'_> {
     }
 
     /// Whether an operation makes a float of what was computed from a float's bits.
-    fn is_float(&self, id: FuncId, func: &Function, op: &Op) -> bool {
-        match op {
-            op if multiple_of(func, op).is_some() => false,
+    fn is_float(&self, id: FuncId, func: &Function, data: &InstData) -> bool {
+        match &data.op {
+            _ if multiple_of(func, data).is_some() => false,
             Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_int() => {
                 let is_masked = || matches!(func.def_op(*from), Some(Op::Bin(BinOp::And, ..)));
                 self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()

@@ -284,7 +284,8 @@ impl Writer {
             let floats: Vec<_> = (0..3).map(|_| self.float(true, 0)).collect();
             before_it = format!("{pad}let {name} = vec![{}];\n", floats.join(", "));
             let ty = Ty::Float.vec();
-            values = Some(Place { root: 0, text: name, ty, writable: false, active: true, borrowed: false, skipped: false });
+            values =
+                Some(Place { root: 0, text: name, ty, writable: false, active: true, borrowed: false, skipped: false });
         }
         let sum = match values.filter(|_| self.rng.chance(85)) {
             Some(values) => {
