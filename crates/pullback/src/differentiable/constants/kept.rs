@@ -113,7 +113,7 @@ impl VisitFloats for Key {
 }
 
 /// The memory of the program itself.
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod program {
     use std::ffi::{c_char, c_int, c_void};
     use std::sync::OnceLock;
@@ -191,7 +191,7 @@ mod program {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 mod program {
     /// Nobody knows.
     pub(super) fn is_constant(_: usize, _: usize) -> bool {
@@ -202,7 +202,6 @@ mod program {
 #[cfg(test)]
 mod tests {
     use super::kept;
-    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::{Duration, Instant};
 
     /// Whether a reference to a copy of a value for ever is the one that was made of an equal one.
@@ -243,8 +242,10 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
     fn constants_of_the_program_are_not_copied() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
         static TABLE: [(usize, usize); 3] = [(1, 2), (3, 4), (5, 6)];
         static COUNT: AtomicUsize = AtomicUsize::new(7);
         COUNT.store(std::hint::black_box(8), Ordering::Relaxed);

@@ -153,7 +153,10 @@ struct Nested<'a>(&'a mut Missed);
 impl Test for Nested<'_> {
     fn run<T: Holds>(&mut self) {
         self.0.run::<T>();
-        each::<T>(self.0);
+        // Miri, a thousand times slower, sees each container once.
+        if !cfg!(miri) {
+            each::<T>(self.0);
+        }
     }
 }
 
