@@ -303,3 +303,101 @@ b0:
         text.replace("v60 = uitofp f64 v22", "v23 = extract v21, 1\n  v24 = uitofp f64 v22\n  v60 = fmul v23, v24");
     assert_derivative(Given::Either, &both, &MODES, [0.0, 3.0], 6.0);
 }
+
+/// The byte with the sign is taken apart from the others, in which there is the rest of the exponent and the mantissa.
+#[test]
+fn the_first_byte_that_is_put_beside_the_others() {
+    let word = "  v2 = ptradd v0, 8:i64\n  v5 = load i64 v2\n";
+    let byte = "  v6 = lshr v5, 56:i64\n  v7 = trunc i8 v6\n  v8 = zext i64 v7\n  v9 = shl v8, 56:i64\n";
+    let rest = "  v12 = trunc i56 v5\n  v10 = zext i64 v12\n";
+    let masked = "  v9 = and v5, -72057594037927936:i64\n  v10 = and v5, 72057594037927935:i64\n";
+    for given in [Given::Maybe, Given::Either] {
+        for parts in [format!("{byte}{rest}"), masked.to_owned()] {
+            assert_error(given, &calling("", &format!("{word}{parts}  v11 = or v9, v10\n  v50 = bitcast f64 v11")));
+            let stored = "  store v2, v11\n  v50 = load f64 v2";
+            assert_error(given, &calling("", &format!("{word}{parts}  v11 = or v9, v10\n{stored}")));
+        }
+    }
+}
+
+/// What is shifted up, or multiplied, has the mantissa where the exponent was: the digits of a float, one after the
+/// other.
+#[test]
+fn digits_of_the_mantissa_are_no_exponent() {
+    for up in ["shl v9, 1:i64", "mul v9, 2:i64", "add v9, v9"] {
+        let digits = format!(
+            "fn @f(v0: ptr, v1: ptr) {{
+b0:
+  v2 = ptradd v0, 8:i64
+  v3 = load f64 v2
+  v4 = bitcast i64 v3
+  v5 = shl v4, 12:i64
+  jump b1(v5, 1.0f64, 0.5f64)
+b1(v9: i64, v10: f64, v11: f64):
+  v12 = lshr v9, 63:i64
+  v13 = uitofp f64 v12
+  v14 = fmul v13, v11
+  v15 = fadd v10, v14
+  v16 = {up}
+  v17 = fmul v11, 0.5f64
+  v18 = icmp eq v16, 0:i64
+  branch v18, b2, b1(v16, v15, v17)
+b2:
+  store v1, v15
+  return
+}}"
+        );
+        assert_error(Given::Floats, &digits);
+    }
+    let byte = "  v2 = ptradd v0, 8:i64\n  v3 = load f64 v2\n  v4 = bitcast i64 v3\n  v5 = shl v4, 8:i64
+  v6 = lshr v5, 56:i64\n  v50 = uitofp f64 v6";
+    assert_error(Given::Floats, &calling("", byte));
+    // Nor may they be put in the place of one.
+    let into = "  v2 = ptradd v0, 8:i64\n  v3 = load f64 v2\n  v4 = bitcast i64 v3\n  v5 = shl v4, 52:i64
+  v6 = xor v4, v5\n  v50 = bitcast f64 v6";
+    assert_error(Given::Floats, &calling("", into));
+}
+
+/// The factor is that of the exponents, also where the float or its multiple is infinite, or no number.
+#[test]
+fn a_multiple_has_a_factor_everywhere() {
+    let with = |op: &str| {
+        let bits = "  v2 = ptradd v0, 8:i64\n  v3 = load f64 v2\n  v4 = bitcast i64 v3\n  v20 = load f64 v0
+  v21 = bitcast i64 v20\n  v22 = and v21, -9223372036854775808:i64\n";
+        calling("", &format!("{bits}  v5 = {op}\n  v50 = bitcast f64 v5"))
+    };
+    let sign = with("xor v4, v22");
+    for x in [3.0, 0.0, f64::MAX, f64::INFINITY, f64::NAN, 5e-324] {
+        assert_derivative(Given::Floats, &sign, &MODES, [1.0, x], 1.0);
+        assert_derivative(Given::Floats, &sign, &MODES, [-1.0, x], -1.0);
+    }
+    let twice = with("add v4, 4503599627370496:i64");
+    for x in [3.0, -3.0, f64::MAX, f64::MIN_POSITIVE] {
+        assert_derivative(Given::Floats, &twice, &MODES, [1.0, x], 2.0);
+    }
+    let mantissa = with("and v4, 4503599627370495:i64")
+        .replace("v50 = bitcast", "v6 = or v5, 4607182418800017408:i64\n  v50 = bitcast");
+    let mantissa = mantissa.replace("bitcast f64 v5", "bitcast f64 v6");
+    assert_derivative(Given::Floats, &mantissa, &MODES, [1.0, 12.0], 0.125);
+    assert_derivative(Given::Floats, &mantissa, &MODES, [1.0, 0.0], f64::from_bits(2045 << 52));
+}
+
+/// A program that computes with a small constant has no number there: its tangent is zero.
+#[test]
+fn a_small_constant_is_a_float_where_no_numbers_lie() {
+    let load = "  v2 = ptradd v0, 8:i64\n  v3 = load f64 v2\n  v4 = fcmp ogt v3, 1e-308f64\n";
+    let chosen = format!("{load}  v5 = select v4, v3, 1e-308f64\n  v50 = math.log v5");
+    let stored =
+        format!("{load}  v5 = select v4, v3, 1e-308f64\n  store v2, v5\n  v6 = load f64 v2\n  v50 = math.log v6");
+    let alone = "  v2 = ptradd v0, 8:i64\n  store v2, 1e-308f64\n  v6 = load f64 v2\n  v50 = math.log v6".to_owned();
+    for text in [chosen, stored] {
+        assert_derivative(Given::Floats, &calling("", &text), &MODES, [0.0, 0.0], 0.0);
+        assert_derivative(Given::Floats, &calling("", &text), &MODES, [0.0, 4.0], 0.25);
+    }
+    assert_derivative(Given::Floats, &calling("", &alone), &MODES, [0.0, 4.0], 0.0);
+    let passed = format!(
+        "fn @f(v0: ptr, v1: ptr) {{\nb0:\n{load}  branch v4, b1(v3), b1(1e-308f64)\nb1(v6: f64):\n  v50 = math.log v6
+  store v1, v50\n  return\n}}"
+    );
+    assert_derivative(Given::Floats, &passed, &MODES, [0.0, 0.0], 0.0);
+}

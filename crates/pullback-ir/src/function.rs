@@ -352,6 +352,11 @@ impl Function {
         value
     }
 
+    /// The constants that there are; an instruction or a terminator may use them.
+    pub fn constants(&self) -> impl Iterator<Item = (Value, &Constant)> {
+        self.constants.iter().map(|((_, constant), value)| (*value, constant))
+    }
+
     /// An integer constant; `value` is cut to the width of `ty`.
     pub fn int(&mut self, ty: Type, value: i128) -> Value {
         let Type::Int(width) = ty else { panic!("integer constant of type {ty}") };

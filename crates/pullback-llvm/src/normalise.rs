@@ -66,7 +66,8 @@ enum Stage {
 /// at once (`sccp`), before `gvn` would take them one by one.
 const SIMPLIFY: [Stage; 7] = [
     Stage::Faithful(
-        "lower-constant-intrinsics,sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,jump-threading,\
+        "lower-constant-intrinsics,sroa<modify-cfg>,scalarizer<load-store>,early-cse<memssa>,\
+        instcombine<no-verify-fixpoint>,jump-threading,\
         correlated-propagation,instcombine<no-verify-fixpoint>,jump-threading",
     ),
     Stage::Speculating("simplifycfg"),

@@ -10,6 +10,9 @@ use crate::ffi::{BuilderRef, TypeRef, ValueRef, llvm};
 use crate::kinds::{opcode, type_kind};
 use crate::module::Module;
 
+/// How many changes of a value's type are looked through.
+const MOST_CASTS: usize = 64;
+
 impl Module {
     /// Compare vectors lane by lane.
     pub(crate) fn split_vector_comparisons(&self) {
@@ -61,22 +64,29 @@ impl Module {
                 let from = self.without_casts(inst.value());
                 if from != llvm!(api, LLVMGetOperand(inst.value(), 0)) {
                     llvm!(api, LLVMPositionBuilderBefore(builder, inst));
-                    self.put_in_place_of(self.cast(builder, from, ty), inst);
+                    let cast = self.cast(builder, from, ty);
+                    if cast == from {
+                        // It stays what it is, where it is.
+                        llvm!(api, LLVMReplaceAllUsesWith(inst.value(), from));
+                        llvm!(api, LLVMInstructionEraseFromParent(inst));
+                    } else {
+                        self.put_in_place_of(cast, inst);
+                    }
                 }
             }
         }
         llvm!(api, LLVMDisposeBuilder(builder));
     }
 
-    /// What a value is made of by changes of its type.
-    fn without_casts(&self, mut value: ValueRef) -> ValueRef {
+    /// What a value is made of by changes of its type. (In a block that cannot be reached it may be made of itself.)
+    fn without_casts(&self, value: ValueRef) -> ValueRef {
         let api = self.api();
-        while let Some(inst) = api.as_instruction(value)
-            && llvm!(api, LLVMGetInstructionOpcode(inst.value())) == opcode::BITCAST
-        {
-            value = llvm!(api, LLVMGetOperand(value, 0));
-        }
-        value
+        let cast_from = |value: &ValueRef| {
+            let inst = api.as_instruction(*value)?;
+            let is_cast = llvm!(api, LLVMGetInstructionOpcode(inst.value())) == opcode::BITCAST;
+            is_cast.then(|| llvm!(api, LLVMGetOperand(*value, 0)))
+        };
+        std::iter::successors(Some(value), cast_from).take(MOST_CASTS).last().unwrap_or(value)
     }
 
     fn is_of_floats(&self, ty: TypeRef) -> bool {

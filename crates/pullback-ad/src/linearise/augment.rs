@@ -15,6 +15,7 @@ use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::regions::Regions;
 use crate::analysis::scope::Scope;
 use crate::analysis::types::computed::Numbers;
+use crate::analysis::types::plain;
 use crate::error::Result;
 use crate::linearise::linear::Linear;
 use crate::linearise::program::LinearFunction;
@@ -94,6 +95,8 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     let old = session.module.func(id).clone();
     let cfg = Cfg::new(&old);
     let scope = Scope::new(session.module, &old, &cfg, session.facts.on_panic);
+    let is_forward = session.request.mode == Mode::Forward;
+    let numbers_as_floats = if is_forward { plain::numbers_as_floats(session.facts, id, &old) } else { HashSet::new() };
     let mut this = Augmenter {
         session,
         id,
@@ -102,6 +105,7 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
         scope,
         func: Function::new(name, Vec::new(), None),
         numbers: Numbers::new(&old),
+        numbers_as_floats,
         old,
         values: HashMap::new(),
         shadows: HashMap::new(),
@@ -138,6 +142,8 @@ pub(crate) struct Augmenter<'s, 'a> {
     pub(crate) old: Function,
     /// The numbers of `old`.
     pub(super) numbers: Numbers,
+    /// Constant floats of `old` that are numbers (forward mode).
+    pub(super) numbers_as_floats: HashSet<Value>,
     pub(crate) func: Function,
     /// Old value to new.
     pub(crate) values: HashMap<Value, Value>,

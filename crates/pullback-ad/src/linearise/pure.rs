@@ -1,7 +1,7 @@
 //! Instructions without effects in the augmented primal: the linear operation of each, and the shadow values of
 //! pointers, words and aggregates that they make.
 
-use crate::analysis::types::exponents::{multiple_of, power_of_two};
+use crate::analysis::types::exponents::{factor, multiple_of};
 use crate::error::{Error, Result};
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::Linear;
@@ -61,11 +61,10 @@ impl Augmenter<'_, '_> {
             Op::Bin(BinOp::FRem, a, b) => self.remainder(data, result, *a, *b),
             Op::FNeg(a) => Linear::Sum(result, terms([(active(*a), Coefficient::MINUS_ONE)])),
             Op::Freeze(a) => Linear::Sum(result, terms([(active(*a), Coefficient::ONE)])),
-            Op::Cast(CastOp::Bitcast, _) if let Some(float) = multiple_of(&self.old, data) => {
+            Op::Cast(CastOp::Bitcast, _) if let Some(float) = multiple_of(&self.old, data, |_| false) => {
                 let (dx, x) = (active(float), self.get(float));
                 let mut build = self.builder().with_loc(data.loc);
-                let [above, below] = [result, x].map(|float| power_of_two(&mut build, float));
-                let factor = build.bin(BinOp::FDiv, above, below);
+                let factor = factor(&mut build, result, x);
                 Linear::Sum(result, terms([(dx, Factor::Value(factor).into())]))
             }
             Op::Cast(CastOp::Bitcast, a) => Linear::Bits(result, self.get(*a)),

@@ -167,10 +167,9 @@ impl Augmenter<'_, '_> {
         plain::is_number(self.session.module, self.session.facts, self.id, &self.numbers, old)
     }
 
-    /// Whether a float is a number that the optimiser moves as one (forward mode): the length of a `Vec` is the
-    /// constant 1e-323 then.
+    /// Whether a float is a number that the optimiser moves as one (forward mode).
     pub(crate) fn is_number_as_float(&self, old: Value) -> bool {
-        self.is_forward() && self.old.as_const(old).is_some_and(plain::is_number_as_float)
+        self.numbers_as_floats.contains(&old)
     }
 
     /// Whether a value has tangents of its own (forward mode).

@@ -401,7 +401,7 @@ impl Analysis<'_> {
         let is_trick = match &data.op {
             Op::Cast(CastOp::Bitcast, a) => {
                 let is_float = data.result.is_some_and(|r| func.ty(r).is_float());
-                has_bits(*a) && is_float && multiple_of(func, data).is_none()
+                has_bits(*a) && is_float && multiple_of(func, data, has_bits).is_none()
             }
             Op::Cast(CastOp::UiToFp | CastOp::SiToFp, a) => self.is_bits(id, func, *a),
             Op::Cast(CastOp::IntToPtr, a) | Op::Store { value: a, .. } => has_bits(*a),

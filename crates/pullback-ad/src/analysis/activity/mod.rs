@@ -176,7 +176,10 @@ impl Follow for Analysis<'_> {
                 let number = || self.facts.kinds(id, result).contains(Kinds::INT);
                 (is(a) && word, is(a) && !word && !number())
             }
-            Op::Cast(CastOp::Bitcast, a) => (is(a) || multiple_of(func, data).is_some_and(|x| is(&x)), false),
+            // What must not be is found when all that is active is known.
+            Op::Cast(CastOp::Bitcast, a) => {
+                (is(a) || multiple_of(func, data, |_| false).is_some_and(|x| is(&x)), false)
+            }
             Op::Load { ptr, align } => self.load(id, func, (*ptr, *align), result),
             Op::Call(Callee::Direct(callee), args, _) => {
                 self.rule_call(id, *callee, args, data.loc);

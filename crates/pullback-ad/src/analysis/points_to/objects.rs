@@ -71,6 +71,11 @@ impl Kinds {
     pub fn has_float(self) -> bool {
         self.0 & 3 != 0
     }
+
+    /// Whether a float has been seen, and nothing else.
+    pub fn is_float(self) -> bool {
+        self.has_float() && self.0 & !3 == 0
+    }
 }
 
 /// Where an object comes from.

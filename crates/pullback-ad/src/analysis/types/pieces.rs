@@ -15,7 +15,7 @@
 //! Given [`Facts`] and the [`ActiveSet`], it finds such an arrival. It follows bits through values and cells, in one
 //! direction: a number may lie where pointers lie without being one, as the size of an array does beside the end of
 //! another in an enum. Through arithmetic, other than what takes words apart and puts them together, it does not: what
-//! comes out of that is a number. Memory that others write, the caller or code that is not looked into, has a pointer
+//! comes out of that is a number, but for halves that are added. Memory that others write, the caller or code that is not looked into, has a pointer
 //! wherever one is seen.
 
 use crate::analysis::activity::{ActiveSet, reached};
@@ -25,7 +25,7 @@ use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::{Cell, Kinds, ObjId};
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::strided::Strided;
-use pullback_ir::{BinOp, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
+use pullback_ir::{BinOp, Block, Callee, CastOp, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use std::collections::{HashMap, HashSet};
 
 /// What bits may be.
@@ -54,6 +54,25 @@ impl Bits {
         self.has(Bits::LOW.with(Bits::HIGH))
     }
 
+    /// The halves among them.
+    fn halves(self) -> Bits {
+        Bits(self.0 & (Bits::LOW.0 | Bits::HIGH.0))
+    }
+
+    /// What arithmetic on bits leaves of them: a pointer in pieces.
+    fn in_pieces(self) -> Bits {
+        if self.has(Bits::WHOLE) { Bits(self.0 & !Bits::WHOLE.0).with(Bits::LOW).with(Bits::HIGH) } else { self }
+    }
+
+    /// What a mask leaves of them.
+    fn masked(self, mask: Option<i128>) -> Bits {
+        match mask.map(|mask| mask as u64) {
+            Some(mask) if mask <= u64::from(u32::MAX) => self.cut_to(Bits::LOW),
+            Some(mask) if mask & u64::from(u32::MAX) == 0 => self.cut_to(Bits::HIGH),
+            _ => self.in_pieces(),
+        }
+    }
+
     /// What is left of them where the other half of a word is cut off.
     fn cut_to(self, half: Bits) -> Bits {
         let left = Bits(self.0 & !Bits::WHOLE.0);
@@ -79,7 +98,16 @@ pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Live) -> 
         let narrow = || objects.live_cells(object).filter(|c| c.width < 8);
         pointers.into_iter().any(|p| narrow().any(|n| p.at.overlaps(p.width, n.at, n.width)))
     };
-    if !objects.all().any(shares) {
+    let takes_apart = |(id, blocks): &(FuncId, Vec<Block>)| {
+        let func = module.func(*id);
+        func.insts_in(blocks).any(|data| match &data.op {
+            Op::Copy { len, .. } => is_piece(func, *len),
+            Op::Cast(CastOp::IntToPtr, from) => matches!(func.def_op(*from), Some(Op::Bin(..))),
+            Op::Store { value, .. } => is_joined(func, *value),
+            _ => false,
+        })
+    };
+    if !objects.all().any(shares) && !live.iter().any(takes_apart) {
         return None;
     }
     let marks = Marks::new(Bits::with);
@@ -143,7 +171,12 @@ impl Follow for Search<'_> {
         }
         match data.op {
             Op::Store { ptr, value, align } => return self.store(id, func, (ptr, align), value, data.loc),
-            Op::Copy { dst, src, align, .. } => return self.copy(id, (dst, align.0), (src, align.1)),
+            Op::Copy { dst, src, len, align, .. } => {
+                if self.copy(id, (dst, align.0), (src, align.1), is_piece(func, len)) {
+                    self.lost.get_or_insert(Lost::Pointer(data.loc));
+                }
+                return;
+            }
             _ => {}
         }
         let Some(result) = data.result else { return };
@@ -164,9 +197,16 @@ impl Follow for Search<'_> {
                 self.bits(id, *from)
             }
             Op::Bin(BinOp::LShr | BinOp::AShr, from, _) => self.bits(id, *from).cut_to(Bits::HIGH),
-            Op::Cast(CastOp::ZExt, a) | Op::Bin(BinOp::Shl, a, _) | Op::Freeze(a) | Op::ExtractValue(a, _) => {
-                self.bits(id, *a)
+            Op::Bin(BinOp::And, a, b) => {
+                let [of_a, of_b] = [a, b].map(|v| self.bits(id, *v));
+                of_a.masked(func.as_int(*b)).with(of_b.masked(func.as_int(*a)))
             }
+            Op::Bin(BinOp::Add | BinOp::Sub, a, b) => self.bits(id, *a).with(self.bits(id, *b)).halves(),
+            Op::Bin(BinOp::Xor, a, b) => self.bits(id, *a).with(self.bits(id, *b)).in_pieces(),
+            Op::Cast(CastOp::ZExt | CastOp::SExt, a) | Op::Bin(BinOp::Shl, a, _) | Op::Freeze(a) => self.bits(id, *a),
+            // An integer of an aggregate is a piece.
+            Op::ExtractValue(a, _) if func.ty(result).is_int() => self.bits(id, *a).in_pieces(),
+            Op::ExtractValue(a, _) => self.bits(id, *a),
             Op::Bin(BinOp::Or, a, b) | Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
             Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.moved(id, func, *b)),
             Op::Call(Callee::Direct(callee), ..) => self.marks.get((*callee, None)).unwrap_or_default(),
@@ -228,24 +268,26 @@ impl Search<'_> {
             let content = self.content(object, cell);
             if cell.width == width || width > 8 {
                 all = all.with(content);
-            } else if width < 8 && content.has(Bits::WHOLE) {
-                all = all.with(halves(&at, width, cell));
+            } else {
+                let cut =
+                    if width < 8 && content.has(Bits::WHOLE) { halves(&at, width, cell) } else { Bits::default() };
+                all = all.with(content.halves()).with(cut);
             }
             let is_float = objects.kinds(cell.content).has_float();
             if width == 8 && cell.width < 8 && is_float && self.active.is_active_object(object) {
                 all = all.with(Bits::FLOATS);
             }
         }
-        all
+        // The integers of an aggregate that are too narrow for a pointer have pieces of it.
+        if is_narrow(func.ty(result)) { all.in_pieces() } else { all }
     }
 
     fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
         let (bits, facts, width) = (self.moved(id, func, value), self.facts, func.ty(value).size());
         let Some((object, at)) = facts.target(id, ptr, align).filter(|_| bits != Bits::default()) else { return };
         for cell in facts.objects.touched(object, &at, width) {
-            if cell.width == width || width > 8 {
-                self.put(object, cell, bits);
-            }
+            let is_whole = cell.width == width || width > 8;
+            self.put(object, cell, if is_whole { bits } else { bits.in_pieces().halves() });
             if bits.has(Bits::FLOATS) && cell.width < 8 && facts.objects.kinds(cell.content).has_float() {
                 self.lost.get_or_insert(Lost::Float(loc));
             }
@@ -260,19 +302,52 @@ impl Search<'_> {
         }
     }
 
-    /// What lies in memory lies in other memory, too.
-    fn copy(&mut self, id: FuncId, (dst, dst_align): (Value, u64), (src, src_align): (Value, u64)) {
+    /// What lies in memory lies in other memory, too. Whether a piece of a pointer arrives where pointers lie.
+    fn copy(
+        &mut self,
+        id: FuncId,
+        (dst, dst_align): (Value, u64),
+        (src, src_align): (Value, u64),
+        is_piece: bool,
+    ) -> bool {
         let facts = self.facts;
         let target = |ptr, align| facts.target(id, ptr, align);
-        let (Some((to, dst)), Some((from, src))) = (target(dst, dst_align), target(src, src_align)) else { return };
-        let further = dst.combine(&src, Strided::minus);
+        let (Some((to, dst)), Some((from, src))) = (target(dst, dst_align), target(src, src_align)) else {
+            return false;
+        };
+        let (further, mut arrives) = (dst.combine(&src, Strided::minus), false);
         for cell in facts.objects.live_cells(from) {
             let bits = self.content(from, cell);
             let at = further.map(|by| cell.at.plus(by));
             for other in facts.objects.live_cells(to).filter(|c| bits != Bits::default() && c.meets(&at, cell.width)) {
-                self.put(to, other, bits);
+                arrives |= is_piece && bits.has(Bits::WHOLE) && is_pointer(facts, other);
+                self.put(to, other, if is_piece { bits.in_pieces() } else { bits });
             }
         }
+        arrives
+    }
+}
+
+/// Whether a copy of so many bytes can hold no pointer.
+fn is_piece(func: &Function, len: Value) -> bool {
+    func.as_int(len).is_some_and(|len| len < 8)
+}
+
+/// Whether a word is put together of others.
+fn is_joined(func: &Function, value: Value) -> bool {
+    let varies = |v: &Value| func.as_int(*v).is_none();
+    match func.def_op(value) {
+        Some(Op::Bin(BinOp::And | BinOp::Xor, ..)) => *func.ty(value) == Type::I64,
+        Some(Op::Bin(BinOp::Or | BinOp::Add, a, b)) => *func.ty(value) == Type::I64 && varies(a) && varies(b),
+        _ => false,
+    }
+}
+
+/// Whether a type is an aggregate of integers that are narrower than a pointer.
+fn is_narrow(ty: &Type) -> bool {
+    match ty {
+        Type::Struct(fields) => fields.iter().all(|field| is_narrow(field) || matches!(field, Type::Int(..64))),
+        _ => false,
     }
 }
 

@@ -6,7 +6,8 @@
 //! extensions make of the bits of an active float must not become a float, nor go to where floats lie; it is an error.
 //! Sums and products are left alone: those are of numbers that lie there in another variant. So is a part of the bits
 //! with something else beside it, which is no float any more. Halves of words that are floats are taken apart before
-//! (`prepare::split_wide_ints`). The sign and the exponent alone are no part of them (`exponents`).
+//! (`prepare::split_wide_ints`). The sign and the exponent (`exponents`) are a part only beside
+//! another one.
 //!
 //! Given [`Facts`] and the [`ActiveSet`], it finds the first such place.
 
@@ -14,13 +15,15 @@ use crate::analysis::activity::{ActiveSet, float_cells};
 use crate::analysis::follow::{Follow, Live, Marks, Way, follow};
 use crate::analysis::points_to::facts::{Facts, Slot};
 use crate::analysis::points_to::objects::Kinds;
-use crate::analysis::types::exponents::is_exponent;
+use crate::analysis::types::exponents::{is_exponent, multiple_of};
 use pullback_ir::{BinOp, CastOp, Copies, FuncId, Function, InstData, Module, Op, SourceLoc, Type, Value};
 use std::collections::HashSet;
 
 /// What an integer has of the bits of a float.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Bits {
+    /// The sign or the exponent, which are the same for all floats around.
+    Exponent,
     /// Some of an `f64`: with something else beside them, they are no float any more.
     Part,
     /// Those of an `f64`.
@@ -34,12 +37,16 @@ enum Bits {
 impl Bits {
     /// What is left after a shift or a mask.
     fn cut(self) -> Bits {
-        if matches!(self, Bits::Part | Bits::Double) { Bits::Part } else { Bits::Repacked }
+        match self {
+            Bits::Exponent => Bits::Exponent,
+            Bits::Part | Bits::Double => Bits::Part,
+            Bits::Narrow | Bits::Repacked => Bits::Repacked,
+        }
     }
 
     /// What they are beside something else.
     fn moved(self) -> Bits {
-        if self == Bits::Part { Bits::Part } else { Bits::Repacked }
+        if matches!(self, Bits::Exponent | Bits::Part) { self } else { Bits::Repacked }
     }
 }
 
@@ -50,7 +57,7 @@ pub(crate) fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Li
         let copies = Copies::new(func, func.blocks());
         let mut search = Search { facts, active, id, func, copies, marks: Marks::new(Bits::max) };
         follow(module, &[], std::slice::from_ref(part), &mut search);
-        func.insts_in(&part.1).find(|data| search.puts_together(&data.op)).map(|data| data.loc)
+        func.insts_in(&part.1).find(|data| search.puts_together(data)).map(|data| data.loc)
     })
 }
 
@@ -76,9 +83,10 @@ impl Follow for Search<'_> {
         let Some(result) = data.result.filter(|result| func.ty(*result).is_int()) else { return };
         let of = |value: &Value| self.bits(value);
         let bits = match &data.op {
-            op if is_exponent(func, op) => None,
+            op if is_exponent(func, op) => op.operands().iter().filter_map(of).max().map(|_| Bits::Exponent),
             Op::Bin(BinOp::Or, a, b) => match (of(a), of(b)) {
-                (Some(Bits::Part), Some(Bits::Part)) => Some(Bits::Repacked),
+                (Some(Bits::Part), Some(Bits::Exponent | Bits::Part)) => Some(Bits::Repacked),
+                (Some(Bits::Exponent), Some(Bits::Part)) => Some(Bits::Repacked),
                 (a, b) => a.max(b).map(Bits::moved),
             },
             Op::Bin(BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::And, a, b) => of(a).max(of(b)).map(Bits::cut),
@@ -101,9 +109,11 @@ impl Search<'_> {
     }
 
     /// Whether an instruction makes a float of bits that are put together.
-    fn puts_together(&self, op: &Op) -> bool {
+    fn puts_together(&self, data: &InstData) -> bool {
         let is_repacked = |value: &Value| self.bits(value) == Some(Bits::Repacked);
-        match op {
+        match &data.op {
+            // With the mantissa of one float, it is a multiple of that.
+            _ if multiple_of(self.func, data, |value| self.bits(&value) > Some(Bits::Exponent)).is_some() => false,
             Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
             Op::Store { value, .. } if *self.func.ty(*value) == Type::Ptr => self.is_float_as_pointer(*value, false),
             Op::Store { ptr, value, align } => is_repacked(value) && self.is_float_place(*ptr, *align, *value),

@@ -141,7 +141,7 @@ impl Search<'_> {
     /// Whether an operation makes a float of what was computed from a float's bits.
     fn is_float(&self, id: FuncId, func: &Function, data: &InstData) -> bool {
         match &data.op {
-            _ if multiple_of(func, data).is_some() => false,
+            _ if multiple_of(func, data, |value| self.made(id, value).is_some()).is_some() => false,
             Op::Cast(CastOp::Bitcast, from) if func.ty(*from).is_int() => {
                 let is_masked = || matches!(func.def_op(*from), Some(Op::Bin(BinOp::And, ..)));
                 self.made(id, *from) >= Some(Made::Computed) || self.made(id, *from).is_some() && is_masked()
