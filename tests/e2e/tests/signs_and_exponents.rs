@@ -160,3 +160,30 @@ mod through_memory {
         assert_eq!(value_and_grad(f, &[1.5_f32, -2.5][..]), (9.0 - 25.0, vec![12.0, 20.0]));
     }
 }
+
+/// What is infinite, or no number, has a derivative by its sign as well, and none where the program takes another way.
+mod at_the_ends {
+    use pullback::grad;
+
+    const SIGN: u64 = 1 << 63;
+
+    #[test]
+    fn a_sign_is_changed() {
+        let signed = |x: &[f64]| f64::from_bits(x[0].to_bits() ^ (x[1].to_bits() & SIGN));
+        let with = |x: [f64; 2]| grad(|x: &[f64]| 1.0 / signed(x) + signed(x), &x[..]);
+        assert_eq!(with([f64::INFINITY, 1.0]), [1.0, 0.0]);
+        assert_eq!(with([f64::INFINITY, -1.0]), [-1.0, 0.0]);
+    }
+
+    #[test]
+    fn an_exponent_is_changed_behind_a_branch() {
+        let halved = |x: &[f64]| if x[0] > f64::MAX / 2.0 { 7.0 } else { f64::from_bits(x[0].to_bits() + (1 << 52)) };
+        assert_eq!(grad(halved, &[f64::MAX][..]), [0.0]);
+        assert_eq!(grad(halved, &[3.0][..]), [2.0]);
+        let finite = |x: &[f64]| {
+            let flip = (x.len() as u64) << 63;
+            x.iter().filter(|x| x.is_finite()).map(|x| f64::from_bits(x.to_bits() ^ flip)).sum::<f64>()
+        };
+        assert_eq!(grad(finite, &[2.0, f64::NAN, f64::INFINITY][..]), [-1.0, 0.0, 0.0]);
+    }
+}

@@ -187,3 +187,25 @@ mod by_instruction_of_some {
         }
     }
 }
+
+/// The optimiser does not divide, or take roots, ahead of the branch that guards it: the derivative there is no number.
+#[test]
+fn what_a_branch_guards_stays_behind_it() {
+    let flags = std::hint::black_box(vec![false; 5]);
+    let quotient = |x: &[f32]| {
+        let (a, b) = (Vec4::from_slice(&x[..4]), Vec4::from_slice(&x[4..]));
+        let mut sum = Vec4::ZERO;
+        for flag in &flags {
+            if *flag {
+                sum += a * b / b;
+            }
+        }
+        sum.element_sum()
+    };
+    assert_eq!(grad(quotient, &[0.0; 8][..]), [0.0; 8]);
+    let root = |x: &[f32]| {
+        let a = Vec4::from_slice(x);
+        flags.iter().map(|flag| if *flag { a.length() } else { 1.0 }).sum::<f32>()
+    };
+    assert_eq!(grad(root, &[0.0; 4][..]), [0.0; 4]);
+}

@@ -204,8 +204,6 @@ impl Follow for Search<'_> {
             Op::Bin(BinOp::Add | BinOp::Sub, a, b) => self.bits(id, *a).with(self.bits(id, *b)).halves(),
             Op::Bin(BinOp::Xor, a, b) => self.bits(id, *a).with(self.bits(id, *b)).in_pieces(),
             Op::Cast(CastOp::ZExt | CastOp::SExt, a) | Op::Bin(BinOp::Shl, a, _) | Op::Freeze(a) => self.bits(id, *a),
-            // An integer of an aggregate is a piece.
-            Op::ExtractValue(a, _) if func.ty(result).is_int() => self.bits(id, *a).in_pieces(),
             Op::ExtractValue(a, _) => self.bits(id, *a),
             Op::Bin(BinOp::Or, a, b) | Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
             Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.moved(id, func, *b)),
