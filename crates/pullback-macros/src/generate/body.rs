@@ -17,7 +17,7 @@
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! { let mut tape = Tape::new(); …                            // the block of which it is dropped at the end
 //! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) } // it may have to be put back, see `rt::saved`
-//! if !masked.is_empty() { Masked::reaches(…); masked.clear() } // what a shadow's enums hold beside floats
+//! if !masked.is_empty() { masked.reaches(…); masked.clear() } // what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))
 //!     (&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
@@ -90,7 +90,7 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
 struct Passed {
     /// The arguments of the call.
     values: Vec<TokenStream>,
-    /// Those of them that are shadows.
+    /// Those of them that are shadows, and the primals before them.
     reached: Vec<TokenStream>,
     /// In reverse mode, the places of notes of the shadows, and what writes these.
     places: Vec<TokenStream>,
@@ -98,9 +98,9 @@ struct Passed {
 }
 
 impl Passed {
-    fn shadow(&mut self, pointer: TokenStream) {
-        self.values.push(pointer.clone());
-        self.reached.push(pointer);
+    fn shadow(&mut self, primal: &TokenStream, pointer: TokenStream) {
+        self.reached.push(quote!(#primal, #pointer));
+        self.values.push(pointer);
     }
 }
 
@@ -424,7 +424,7 @@ impl Body<'_> {
         let clear = is_reverse.then(|| {
             quote! {
                 if !#masked.is_empty() {
-                    #(::pullback::__private::Masked::reaches_bookkeeping(#reached);)*
+                    #(#masked.reaches_bookkeeping(#reached);)*
                     #masked.clear();
                 }
             }
@@ -474,6 +474,7 @@ impl Body<'_> {
         for (index, place) in arguments.iter().enumerate() {
             passed.values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
             let (shadows, span) = (&self.shadows[index], self.plan.function.arguments[index].ty.span());
+            let primal = quote!(&*#place);
             match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
                 (Role::Const, _, _) => {}
                 (_, Mode::Reverse, Some(_)) => {
@@ -484,15 +485,18 @@ impl Body<'_> {
                         passed.notes.push(quote_spanned! {span=>
                             ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);
                         });
-                        passed.shadow(quote!(#shadow));
+                        passed.shadow(&primal, quote!(#shadow));
                     }
                 }
-                _ => shadows.iter().map(place_of).for_each(|place| passed.shadow(place)),
+                _ => shadows.iter().map(place_of).for_each(|place| passed.shadow(&primal, place)),
             }
         }
         passed.values.push(quote!(#out.as_mut_ptr().cast::<()>()));
         if self.plan.result != ResultRole::Const {
-            self.shadows[arguments.len()].iter().map(place_of).for_each(|place| passed.shadow(place));
+            // There is no result yet. Its cotangent leads nowhere.
+            self.shadows[arguments.len()]
+                .iter()
+                .for_each(|place| passed.shadow(&quote!(&*&raw const #place), place_of(place)));
         }
         passed
     }

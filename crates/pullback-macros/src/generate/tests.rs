@@ -134,9 +134,9 @@ fn the_seeds_example() {
             unsafe {
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
                 if !masked.is_empty() {
-                    ::pullback::__private::Masked::reaches_bookkeeping((&raw mut d0_0).cast::<()>());
-                    ::pullback::__private::Masked::reaches_bookkeeping(s1_0);
-                    ::pullback::__private::Masked::reaches_bookkeeping((&raw mut d2_0).cast::<()>());
+                    masked.reaches_bookkeeping(&*a0, (&raw mut d0_0).cast::<()>());
+                    masked.reaches_bookkeeping(&*a1, s1_0);
+                    masked.reaches_bookkeeping(&*&raw const d2_0, (&raw mut d2_0).cast::<()>());
                     masked.clear();
                 }
                 if !::pullback::__private::saves(shim as *const (), const { #request }).is_null() {

@@ -26,10 +26,12 @@ fn an_unused_tape_allocates_nothing() {
 #[test]
 fn what_is_pushed_is_popped_in_reverse() {
     let mut random = Random(0x9e3779b97f4a7c15);
-    for _ in 0..20 {
+    // Miri is a thousand times slower.
+    let (tapes, steps) = if cfg!(miri) { (2, 100) } else { (20, 4000) };
+    for _ in 0..tapes {
         let mut tape = Tape::new();
         let mut mirror: Vec<(usize, u8)> = Vec::new();
-        for step in 0..4000 {
+        for step in 0..steps {
             if random.below(100) < 53 || mirror.is_empty() {
                 let bytes = match random.below(40) {
                     0 => random.below(200_000),
@@ -286,6 +288,7 @@ fn the_next_tape_gets_the_chunks_of_the_last() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no end of memory that a program could be told of")]
 fn more_bytes_than_there_are_do_not_fit() {
     assert_eq!(__pullback_fits(1 << 20), 1);
     for bytes in [i64::MAX / 2, 1 << 60, i64::MAX - 100] {
@@ -296,6 +299,7 @@ fn more_bytes_than_there_are_do_not_fit() {
 /// Linux tells what was asked for: `hg` is among the flags of the mapping.
 #[test]
 #[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "Miri's memory has no pages")]
 fn large_chunks_ask_for_huge_pages() {
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;

@@ -79,7 +79,7 @@ pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *
                 panic!("internal error in Pullback: {mismatch}");
             }
             if !(*owned).masked.is_empty() {
-                Masked::reaches_bookkeeping((&raw mut (*owned).zero).cast());
+                (*owned).masked.reaches_bookkeeping(&*out, (&raw mut (*owned).zero).cast());
                 (*owned).masked.clear();
             }
         }
@@ -109,7 +109,8 @@ impl<R: MakeZero> Cotangents<R> {
         // of this call.
         unsafe {
             (*zero.cast::<Owned<R>>()).masked.put_back();
-            let runs = Runs::of_value(&mut *zero);
+            // By the pointer that is used again in `finish`, when others have read what is there.
+            let runs = Runs::of(&*zero, zero);
             runs.take_inline(zero, shadow);
             let copy = runs.has_counted().then(|| {
                 let mut copy = make_zero(&*zero);
@@ -144,7 +145,7 @@ impl<R: MakeZero> Cotangents<R> {
             self.runs.clear();
             let owned = self.zero.cast::<Owned<R>>();
             if !(*owned).masked.is_empty() {
-                Masked::reaches_bookkeeping((&raw mut (*owned).zero).cast());
+                (*owned).masked.reaches_bookkeeping(&*self.zero, self.zero.cast());
                 (*owned).masked.clear();
             }
         }
