@@ -104,6 +104,7 @@ fn the_seeds_example() {
                 let result = f(a0, a1);
                 unsafe { ::core::ptr::write(out, result) }
             };
+            let mut d0_0 = ::pullback::__private::zero(&x);
             let mut masked = ::pullback::__private::Masked::default();
             let mut congruence = ::pullback::__private::Congruence::default();
             let mut d1_0 = d_y;
@@ -114,7 +115,6 @@ fn the_seeds_example() {
             };
             let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &masked);
             masked.assert_alone();
-            let mut d0_0 = ::pullback::__private::zero(&x);
             unsafe {
                 ::pullback::__private::check(
                     "x", &x, &d0_0, ::core::option::Option::Some(&masked), (&congruence, 0usize),

@@ -242,3 +242,51 @@ fn by_value_and_in_a_seed() {
     let seed = Pair { first: None, second: Reading::Count(5) };
     assert_eq!(d_pair(Reading::Count(2), seed).0, Reading::Count(2));
 }
+
+#[autodiff(d_taken, Reverse, Active, Active)]
+fn taken(x: Vec<Option<Box<f64>>>) -> f64 {
+    panic!("it fails with {}", x.len())
+}
+
+unsafe extern "C-unwind" fn taken_derivative(
+    _: *mut Tape,
+    x: *const Vec<Option<Box<f64>>>,
+    _: *mut Vec<Option<Box<f64>>>,
+    _: *mut f64,
+    _: *mut f64,
+) {
+    // SAFETY: as of a derivative.
+    unsafe { taken(x.read()) };
+}
+
+/// What is masked in the gradient of an argument is there again before the gradient is dropped.
+#[test]
+fn in_a_gradient_that_is_never_returned() {
+    StandIn::new(taken_derivative as *const ()).of("taken", Mode::Reverse);
+    assert_eq!(message(|| d_taken(vec![Some(Box::new(1.0)), None])), "it fails with 2");
+    StandIn::new(failed_derivative as *const ()).of("failed", Mode::Reverse);
+    let x = vec![Owner::Named { name: "a name".to_owned(), weight: 1.0 }, Owner::Weighed(2.0)];
+    assert_eq!(message(|| d_failed(x)), "it fails with 2");
+}
+
+#[derive(Clone, PartialEq, Debug, Differentiable)]
+enum Owner {
+    Named { name: String, weight: f64 },
+    Weighed(f64),
+}
+
+#[autodiff(d_failed, Reverse, Active, Active)]
+fn failed(x: Vec<Owner>) -> f64 {
+    panic!("it fails with {}", x.len())
+}
+
+unsafe extern "C-unwind" fn failed_derivative(
+    _: *mut Tape,
+    x: *const Vec<Owner>,
+    _: *mut Vec<Owner>,
+    _: *mut f64,
+    _: *mut f64,
+) {
+    // SAFETY: as of a derivative.
+    unsafe { failed(x.read()) };
+}

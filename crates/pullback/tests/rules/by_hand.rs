@@ -35,14 +35,14 @@ pub struct Place(*mut (), *mut ());
 
 impl Place {
     /// A value with its shadow, which may be a `&mut` where the value is a `&`.
-    pub fn new<T, S>(primal: &mut T, shadow: &mut S) -> Self {
+    pub fn new<T, S>(primal: *mut T, shadow: *mut S) -> Self {
         assert_eq!(size_of::<T>(), size_of::<S>());
-        Place((&raw mut *primal).cast(), (&raw mut *shadow).cast())
+        Place(primal.cast(), shadow.cast())
     }
 
     /// A value without a shadow.
-    pub fn constant<T>(primal: &mut T) -> Self {
-        Place((&raw mut *primal).cast(), std::ptr::null_mut())
+    pub fn constant<T>(primal: *mut T) -> Self {
+        Place(primal.cast(), std::ptr::null_mut())
     }
 
     /// The value, as one without a shadow.

@@ -1,0 +1,60 @@
+//! `cargo xtask miri`: what runs beside derivatives keeps Rust's rules.
+//!
+//! Miri interprets the run-time support and what the macros expand to, and looks at each access of memory: whether it
+//! is in bounds, of what is still there and initialised, and allowed by Stacked Borrows, which is stricter than what
+//! rustc's optimiser relies on today. Derivatives are made by the driver, which Miri knows nothing of: functions
+//! written by hand stand in for them (`crates/pullback/tests/expanded/`).
+
+use crate::TaskResult;
+use crate::driver::{self, root};
+use std::process::{Command, Stdio};
+
+/// The toolchain that has Miri.
+const TOOLCHAIN: &str = "nightly";
+
+/// What Miri is told: floats are as exact as on the processor, since some tests compare them by bits.
+const FLAGS: &str = "-Zmiri-deterministic-floats";
+
+/// Add Miri, if it is not there, and run the tests.
+pub fn run() -> TaskResult {
+    add()?;
+    let failures: Vec<String> = commands().into_iter().filter_map(|(_, command)| driver::run(command).err()).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\nerror: ")) }
+}
+
+/// See to it that there is a toolchain with Miri, by rustup if need be.
+pub fn add() -> TaskResult {
+    let quietly = |program: &str, args: &[&str]| {
+        let status = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let components = ["--component", "miri", "--component", "rust-src"];
+    let install = ["toolchain", "install", TOOLCHAIN, "--profile", "minimal", "--no-self-update"];
+    let is_there = quietly("cargo", &["+nightly", "miri", "--version"])
+        || quietly("rustup", &["component", "add", "--toolchain", TOOLCHAIN, "miri", "rust-src"])
+        || quietly("rustup", &[&install[..], &components].concat());
+    if is_there {
+        Ok(())
+    } else {
+        Err("there is no nightly toolchain with Miri, and rustup adds none: \
+            `rustup toolchain install nightly --component miri --component rust-src`"
+            .to_owned())
+    }
+}
+
+/// What runs under Miri, and what it is called.
+pub fn commands() -> [(&'static str, Command); 2] {
+    let mut support = miri(&["--package", "pullback", "--package", "pullback-abi", "--lib", "--test", "rules"]);
+    support.env_remove("RUSTFLAGS");
+    let mut expanded = miri(&["--package", "pullback", "--test", "expanded"]);
+    // As the driver passes it. Without it no derivative is built.
+    expanded.env("RUSTFLAGS", "--cfg pullback");
+    [("the run-time support, under Miri", support), ("what macros expand to, under Miri", expanded)]
+}
+
+fn miri(args: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).args(["+nightly", "miri", "test", "--no-fail-fast"]).args(args);
+    command.env("MIRIFLAGS", FLAGS).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command
+}
