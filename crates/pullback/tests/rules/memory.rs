@@ -159,7 +159,7 @@ fn a_reference_to_more_than_floats() {
     unsafe {
         let mut call = Call::forward_sweep(total_rrule::record(), &places);
         call.reverse_sweep(&places);
-        dy = 10.0;
+        (&raw mut dy).write(10.0);
         call.reverse_sweep(&places);
     }
     assert_eq!((y, dy), (total(&one, &others), 0.0));

@@ -28,9 +28,11 @@ fn a_scalar() {
     // SAFETY: the places of `x` and of the result.
     unsafe { primal(rule, &places) };
     assert_eq!((y, dx, dy), (fast_inv_sqrt(4.0), 1.0, 2.0));
-    y = f32::NAN;
-    // SAFETY: likewise.
-    unsafe { reverse(rule, &places) };
+    // SAFETY: likewise. What is written is written beside these places, and not over them.
+    unsafe {
+        (&raw mut y).write(f32::NAN);
+        reverse(rule, &places);
+    }
     assert_eq!(y, fast_inv_sqrt(4.0));
     assert_eq!(dx, 1.0 + 2.0 * -0.5 * y / 4.0, "the cotangent is added");
     assert_eq!(dy, 0.0, "and taken out of the result's shadow");
@@ -84,7 +86,8 @@ fn one_shadow_for_two_arguments() {
     assert_eq!((z, dx), (14.0, [2.5, 4.5, 6.5]));
     // Shadows that overlap in part.
     let (mut dx, mut dz) = ([0.0; 4], 1.0);
-    let (first, second) = (&mut (&raw mut dx).cast::<[f64; 3]>(), &mut (&raw mut dx[1]).cast::<[f64; 3]>());
+    let start = (&raw mut dx).cast::<f64>();
+    let (first, second) = (&mut start.cast::<[f64; 3]>(), &mut start.wrapping_add(1).cast::<[f64; 3]>());
     let shadows = [&mut (*first as *mut [f64]), &mut (*second as *mut [f64])];
     let mut x_ref = &x[..];
     let [first, second] = shadows.map(|shadow| Place::new(&raw mut x_ref, shadow));
@@ -279,7 +282,7 @@ fn run_sum_of_squares(rule: &'static Rule, times: usize) -> [f64; 2] {
     unsafe {
         let mut call = Call::forward_sweep(rule, &places);
         for _ in 0..times {
-            dy = 1.0;
+            (&raw mut dy).write(1.0);
             call.reverse_sweep(&places);
             assert_eq!(dy, 0.0);
         }
