@@ -44,8 +44,8 @@ pub fn add() -> TaskResult {
 
 /// What runs under Miri, and what it is called.
 pub fn commands() -> [(&'static str, Command); 2] {
-    let mut support = miri(&["--package", "pullback", "--package", "pullback-abi", "--lib", "--test", "rules"]);
-    support.env_remove("RUSTFLAGS");
+    let mut support = miri(&["--package", "pullback-abi", "--package", "pullback", "--features", "pullback/ndarray"]);
+    support.args(["--lib", "--test", "rules"]).env_remove("RUSTFLAGS");
     let mut expanded = miri(&["--package", "pullback", "--test", "expanded"]);
     // As the driver passes it. Without it no derivative is built.
     expanded.env("RUSTFLAGS", "--cfg pullback");

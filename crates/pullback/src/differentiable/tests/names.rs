@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::atomic::AtomicPtr;
 use std::sync::{Arc, Mutex};
 
 /// A value in which there is a cell.
@@ -18,12 +19,9 @@ trait Holds: Differentiable + 'static {
 
 /// A value that is lent for ever. It is reached from here, so that nobody takes it for lost.
 fn lent<T>(value: T) -> &'static mut T {
-    struct Kept(#[expect(dead_code)] *mut ());
-    // SAFETY: nobody uses the address.
-    unsafe impl Send for Kept {}
-    static LENT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+    static LENT: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
     let lent = Box::leak(Box::new(value));
-    LENT.lock().unwrap().push(Kept((&raw mut *lent).cast()));
+    LENT.lock().unwrap().push(AtomicPtr::new((&raw mut *lent).cast()));
     lent
 }
 
