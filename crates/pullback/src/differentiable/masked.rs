@@ -48,6 +48,8 @@ impl std::fmt::Debug for Masked {
 struct Noted {
     /// In the order in which they were noted. One value with two owners is noted twice.
     spans: Vec<Span>,
+    /// Where they begin, in the order of addresses, once the shadows are walked through by pointers.
+    starts: Vec<usize>,
     /// The memory of the shadows in which they lie.
     memory: Vec<Memory>,
     /// The shared values of the shadows by their addresses, if something that was noted is in a cell.
@@ -275,9 +277,18 @@ impl Masked {
     /// `shadow` is the place of a shadow that fits `primal`; nobody else uses it, nor what it leads to.
     #[inline(never)]
     pub unsafe fn reaches_bookkeeping<T: Differentiable>(&mut self, primal: &T, shadow: *mut ()) {
+        // Of what is checked at a glance nothing is noted.
+        if const { !T::CHECKED || T::AT_A_GLANCE } {
+            return;
+        }
         let Some(noted) = self.noted.get_mut() else { return };
+        let Noted { spans, starts, memory, .. } = &mut **noted;
+        if starts.is_empty() {
+            starts.extend(spans.iter().map(|span| span.start.addr()));
+            starts.sort_unstable();
+        }
         let shadow = shadow.cast::<T>();
-        let mut reached = Reached { memory: &mut noted.memory, met: Set::default() };
+        let mut reached = Reached { starts, memory, met: Set::default() };
         reached.note(primal, shadow);
         // SAFETY: S12, asked of the caller.
         unsafe { primal.floats(shadow, &mut reached) }
@@ -317,8 +328,9 @@ impl Masked {
     }
 }
 
-/// Notes the memory of a shadow.
+/// Notes the memory of a shadow, if a span begins in it.
 struct Reached<'a> {
+    starts: &'a [usize],
     memory: &'a mut Vec<Memory>,
     /// Shadows of shared values that were met.
     met: Set<*const ()>,
@@ -326,9 +338,10 @@ struct Reached<'a> {
 
 impl Reached<'_> {
     fn note<T: ?Sized>(&mut self, primal: &T, shadow: *mut T) {
-        let length = size_of_val(primal);
-        if length > 0 {
-            self.memory.push(Memory { start: shadow.cast(), length });
+        let (start, length) = (shadow.cast::<u8>(), size_of_val(primal));
+        let next = self.starts.partition_point(|span| *span < start.addr());
+        if self.starts.get(next).is_some_and(|span| *span < start.addr() + length) {
+            self.memory.push(Memory { start, length });
         }
     }
 }
