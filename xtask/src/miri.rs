@@ -1,8 +1,8 @@
 //! `cargo xtask miri`: what runs beside derivatives keeps Rust's rules.
 //!
 //! Miri interprets the run-time support and what the macros expand to, and looks at each access of memory: whether it
-//! is in bounds, of what is still there and initialised, and allowed by Stacked Borrows, which is stricter than what
-//! rustc's optimiser relies on today. Derivatives are made by the driver, which Miri knows nothing of: functions
+//! is in bounds, of what is still there and initialised, and allowed by Stacked Borrows and by Tree Borrows, both of
+//! which are stricter than what rustc's optimiser relies on today. Derivatives are made by the driver, which Miri knows nothing of: functions
 //! written by hand stand in for them (`crates/pullback/tests/expanded/`).
 
 use crate::TaskResult;
@@ -43,19 +43,47 @@ pub fn add() -> TaskResult {
 }
 
 /// What runs under Miri, and what it is called.
-pub fn commands() -> [(&'static str, Command); 2] {
-    let mut support = miri(&["--package", "pullback-abi", "--package", "pullback", "--features", "pullback/ndarray"]);
-    support.args(["--lib", "--test", "rules"]).env_remove("RUSTFLAGS");
-    let mut expanded = miri(&["--package", "pullback", "--test", "expanded"]);
-    // As the driver passes it. Without it no derivative is built.
-    expanded.env("RUSTFLAGS", "--cfg pullback");
-    [("the run-time support, under Miri", support), ("what macros expand to, under Miri", expanded)]
+pub fn commands() -> [(&'static str, Command); 4] {
+    [
+        ("the run-time support, under Miri", support(Model::StackedBorrows)),
+        ("what macros expand to, under Miri", expanded(Model::StackedBorrows)),
+        ("the same, by Tree Borrows", support(Model::TreeBorrows)),
+        ("the same, by Tree Borrows", expanded(Model::TreeBorrows)),
+    ]
 }
 
-fn miri(args: &[&str]) -> Command {
+/// Which rules of references Miri knows. Neither allows all that the other does.
+#[derive(Clone, Copy)]
+enum Model {
+    StackedBorrows,
+    TreeBorrows,
+}
+
+fn support(model: Model) -> Command {
+    let packages = ["--package", "pullback-abi", "--package", "pullback", "--features", "pullback/ndarray"];
+    let mut command = miri(model, &packages);
+    command.args(["--lib", "--test", "rules"]).env_remove("RUSTFLAGS");
+    command
+}
+
+fn expanded(model: Model) -> Command {
+    let mut command = miri(model, &["--package", "pullback", "--test", "expanded"]);
+    // As the driver passes it. Without it no derivative is built.
+    command.env("RUSTFLAGS", "--cfg pullback");
+    command
+}
+
+fn miri(model: Model, args: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(root()).args(["+nightly", "miri", "test", "--no-fail-fast"]).args(args);
     // (To print the way to a panic, of which the tests have many, takes Miri seconds.)
-    command.env("MIRIFLAGS", FLAGS).env("RUST_BACKTRACE", "0").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env("RUST_BACKTRACE", "0").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env(
+        "MIRIFLAGS",
+        match model {
+            Model::StackedBorrows => FLAGS.to_owned(),
+            Model::TreeBorrows => format!("{FLAGS} -Zmiri-tree-borrows"),
+        },
+    );
     command
 }
