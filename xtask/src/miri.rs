@@ -9,8 +9,9 @@ use crate::TaskResult;
 use crate::driver::{self, root};
 use std::process::{Command, Stdio};
 
-/// The toolchain that has Miri.
+/// The toolchain that has Miri, as rustup knows it, and as cargo is told.
 const TOOLCHAIN: &str = "nightly";
+const BY_TOOLCHAIN: &str = "+nightly";
 
 /// What Miri is told: floats are as exact as on the processor, since some tests compare them by bits.
 const FLAGS: &str = "-Zmiri-deterministic-floats";
@@ -30,7 +31,7 @@ pub fn add() -> TaskResult {
     };
     let components = ["--component", "miri", "--component", "rust-src"];
     let install = ["toolchain", "install", TOOLCHAIN, "--profile", "minimal", "--no-self-update"];
-    let is_there = quietly("cargo", &["+nightly", "miri", "--version"])
+    let is_there = quietly("cargo", &[BY_TOOLCHAIN, "miri", "--version"])
         || quietly("rustup", &["component", "add", "--toolchain", TOOLCHAIN, "miri", "rust-src"])
         || quietly("rustup", &[&install[..], &components].concat());
     if is_there {
@@ -75,7 +76,7 @@ fn expanded(model: Model) -> Command {
 
 fn miri(model: Model, args: &[&str]) -> Command {
     let mut command = Command::new("cargo");
-    command.current_dir(root()).args(["+nightly", "miri", "test", "--no-fail-fast"]).args(args);
+    command.current_dir(root()).args([BY_TOOLCHAIN, "miri", "test", "--no-fail-fast"]).args(args);
     // (To print the way to a panic, of which the tests have many, takes Miri seconds.)
     command.env("RUST_BACKTRACE", "0").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.env(
