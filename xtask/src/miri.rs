@@ -2,8 +2,8 @@
 //!
 //! Miri interprets the run-time support and what the macros expand to, and looks at each access of memory: whether it
 //! is in bounds, of what is still there and initialised, and allowed by Stacked Borrows and by Tree Borrows, both of
-//! which are stricter than what rustc's optimiser relies on today. Derivatives are made by the driver, which Miri knows nothing of: functions
-//! written by hand stand in for them (`crates/pullback/tests/expanded/`).
+//! which are stricter than what rustc's optimiser relies on today. Derivatives are made by the driver, which Miri knows
+//! nothing of: functions written by hand stand in for them (`crates/pullback/tests/expanded/`).
 
 use crate::TaskResult;
 use crate::driver::{self, root};
@@ -31,9 +31,10 @@ pub fn add() -> TaskResult {
     };
     let components = ["--component", "miri", "--component", "rust-src"];
     let install = ["toolchain", "install", TOOLCHAIN, "--profile", "minimal", "--no-self-update"];
-    let is_there = quietly("cargo", &[BY_TOOLCHAIN, "miri", "--version"])
-        || quietly("rustup", &["component", "add", "--toolchain", TOOLCHAIN, "miri", "rust-src"])
-        || quietly("rustup", &[&install[..], &components].concat());
+    // The first does nothing if both are there.
+    let is_there = quietly("rustup", &["component", "add", "--toolchain", TOOLCHAIN, "miri", "rust-src"])
+        || quietly("rustup", &[&install[..], &components].concat())
+        || quietly("cargo", &[BY_TOOLCHAIN, "miri", "--version"]);
     if is_there {
         Ok(())
     } else {
