@@ -252,3 +252,52 @@ fn references_in_a_tangent() {
     assert_eq!((parts[0].name.as_str(), d_parts[0].name.as_str()), ("part!", "part! of a tangent"));
     assert_eq!((d_parts[1].name.as_str(), d_parts[1].weight), ("new", 0.25));
 }
+
+#[derive(Clone, PartialEq, Debug, Differentiable)]
+enum Shape {
+    Named { name: String, size: f64 },
+    Boxed(Box<f64>),
+}
+
+#[autodiff(t_shapes, Forward(2), Dual, DualOnly)]
+fn shapes(mut shapes: Vec<Shape>) -> Vec<Shape> {
+    shapes.reverse();
+    assert!(shapes.len() < 3, "too many");
+    shapes
+}
+
+/// In an enum a string is mirrored like all else.
+unsafe extern "C-unwind" fn shapes_derivative(
+    of: *mut Vec<Shape>,
+    d0: *mut Vec<Shape>,
+    d1: *mut Vec<Shape>,
+    out: *mut Vec<Shape>,
+    d_out0: *mut Vec<Shape>,
+    d_out1: *mut Vec<Shape>,
+) {
+    // SAFETY: as of a derivative.
+    unsafe {
+        if (*of).len() >= 3 {
+            drop((d0.read(), d1.read()));
+        }
+        out.write(shapes(of.read()));
+        d_out0.write(shapes(d0.read()));
+        d_out1.write(shapes(d1.read()));
+    }
+}
+
+#[test]
+fn enums_that_own_memory() {
+    StandIn::new(shapes_derivative as *const ()).renewing().of("shapes", Mode::Forward);
+    let shapes = |of: f64| vec![Shape::Named { name: "name".to_owned(), size: of }, Shape::Boxed(Box::new(2.0 * of))];
+    let [first, second] = t_shapes(shapes(1.0), [shapes(3.0), shapes(5.0)]);
+    assert_eq!((&first[0], &second[0]), (&Shape::Boxed(Box::new(6.0)), &Shape::Boxed(Box::new(10.0))));
+    assert_eq!(first[1], Shape::Named { name: "name".to_owned(), size: 3.0 });
+    let three = |of| [shapes(of), shapes(of)].concat();
+    assert_eq!(message(|| t_shapes(three(1.0), [three(3.0), three(5.0)])), "too many");
+    // Another text, where nobody could put the primal's.
+    let mut other = shapes(3.0);
+    other[0] = Shape::Named { name: "eman".to_owned(), size: 3.0 };
+    let said = message(|| t_shapes(shapes(1.0), [shapes(3.0), other]));
+    assert!(said.contains("its shadow is \"eman\""), "{said}");
+}

@@ -178,3 +178,31 @@ fn pullbacks() {
         }
     }
 }
+
+unsafe extern "C-unwind" fn outcome_tangent(
+    _: *const (),
+    x: *const &Model,
+    dx: *const &Model,
+    out: *mut Outcome,
+    d_out: *mut Outcome,
+) {
+    // SAFETY: as of a derivative.
+    unsafe {
+        out.write(outcome(x.read()));
+        assert!(!FAILS.get(), "a rule fails");
+        // The string is nothing yet.
+        d_out.write_bytes(0, 1);
+        let values = x.read().weights.iter().zip(&dx.read().weights).map(|(x, dx)| 2.0 * x * dx);
+        (&raw mut (*d_out).values).write(values.collect());
+        (&raw mut (*d_out).rest).write(*dx.read().bias);
+    }
+}
+
+#[test]
+fn a_tangent_with_a_string() {
+    StandIn::new(outcome_tangent as *const ()).of("a closure", Mode::Forward);
+    let model = |of, bias| Model { weights: vec![of, 2.0 * of], bias: Box::new(bias) };
+    let (y, dy) = jvp(outcome, &model(3.0, Some(4.0)), &model(10.0, Some(5.0)));
+    assert_eq!(y, outcome(&model(3.0, Some(4.0))));
+    assert_eq!(dy, Outcome { name: "outcome".to_owned(), values: vec![60.0, 240.0], rest: Some(5.0) });
+}

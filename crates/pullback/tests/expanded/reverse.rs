@@ -258,3 +258,24 @@ fn a_gradient_that_owns_memory() {
     assert_eq!(value, 30.5);
     assert_eq!((gradient, d_scale), (Owned { weights: vec![10.0, 10.0], bias: Box::new(1.0) }, 4.0));
 }
+
+#[autodiff(d_parted, Reverse, Active, Const)]
+fn parted(x: Owned) -> Owned {
+    assert!(x.weights.len() < 3, "too long");
+    x
+}
+
+unsafe extern "C-unwind" fn parted_derivative(_: *mut Tape, x: *mut Owned, _: *mut Owned, out: *mut Owned) {
+    // SAFETY: as of a derivative.
+    unsafe { out.write(parted(x.read())) }
+}
+
+/// A result that nobody sees is dropped, and gradients are where the function panics.
+#[test]
+fn results_that_own_memory() {
+    StandIn::new(parted_derivative as *const ()).of("parted", Mode::Reverse);
+    let value = |length| Owned { weights: vec![1.0; length], bias: Box::new(0.5) };
+    let (gradient, result) = d_parted(value(2));
+    assert_eq!((gradient.weights, *gradient.bias, result), (vec![0.0, 0.0], 0.0, value(2)));
+    assert_eq!(message(|| d_parted(value(3))), "too long");
+}
