@@ -9,6 +9,7 @@
 //! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast, with --growth
 //!                              how it grows
 //! cargo xtask valgrind         tests of memory, under valgrind
+//! cargo xtask miri             the run-time support, and what macros expand to, under Miri
 //! ```
 
 mod bench;
@@ -18,6 +19,7 @@ mod driver;
 mod fuzz;
 mod gradbench;
 mod instructions;
+mod miri;
 mod test;
 mod valgrind;
 
@@ -42,7 +44,9 @@ Tasks:
                     Our tool for GradBench. Its answers to the logs beside the repository, or in --logs DIR, are
                     compared; with --time it is timed; with --peers DIR also the tools of a GradBench installation;
                     with --growth it is run at growing sizes
-  valgrind          Run the tests that do most with memory under valgrind";
+  valgrind          Run the tests that do most with memory under valgrind
+  miri              Run the tests of the run-time support, and of what macros expand to, under Miri, which rustup adds to
+                    a nightly toolchain";
 
 /// How a task ends: without a word if a program it ran has said what is wrong.
 type TaskResult = Result<(), String>;
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         ["bench", name] => bench::run(Some(name)),
         ["gradbench", ref options @ ..] => gradbench::run(options),
         ["valgrind"] => valgrind::run(),
+        ["miri"] => miri::run(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

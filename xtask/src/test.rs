@@ -6,6 +6,7 @@ use crate::TaskResult;
 use crate::driver::{self, Driver, Stream, cargo};
 use crate::fuzz::{ir_programs, rust_programs, safe_programs};
 use crate::gradbench;
+use crate::miri;
 use crate::valgrind;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ pub enum Extent {
 const SEED: &str = "2026";
 
 /// Run the crates' own tests, then with the driver the end-to-end suite at opt-level 0 and 3 and parts of it under
-/// valgrind, the documentation's examples, the quickstart's and the GradBench tool's tests, then random programs.
+/// valgrind, the run-time support and what macros expand to under Miri, the documentation's examples, the quickstart's and the GradBench tool's tests, then random programs.
 pub fn run(extent: Extent) -> TaskResult {
     let mut summary = Summary::default();
     summary.step("the crates' own tests", cargo(".", &["test", "--workspace", "--no-fail-fast"]));
@@ -36,6 +37,15 @@ pub fn run(extent: Extent) -> TaskResult {
             summary.step("end to end, under valgrind", valgrind::command(&driver));
         } else {
             summary.skip("end to end, under valgrind", "valgrind is not installed");
+        }
+    }
+    if extent == Extent::Full {
+        match miri::add() {
+            Ok(()) => miri::commands().into_iter().for_each(|(name, command)| summary.step(name, command)),
+            Err(why) => {
+                eprintln!("\nwarning: nothing runs under Miri: {why}");
+                summary.skip("the run-time support, under Miri", "there is no nightly toolchain with Miri");
+            }
         }
     }
     summary.step("the documentation's examples", pullback(".", &["test", "--doc", "--package", "pullback"]));

@@ -6,6 +6,7 @@ pub mod differentiable;
 pub mod docs;
 mod mirror;
 pub mod names;
+mod passed;
 pub mod rule;
 pub mod signature;
 

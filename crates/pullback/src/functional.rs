@@ -112,7 +112,7 @@ where
         let mut shadow: *mut X = gradient.borrow_mut();
         check("x", &x, &shadow, Some(&masked), (&Congruence::default(), 0));
         if !masked.is_empty() {
-            Masked::reaches_bookkeeping(shadow.cast());
+            masked.reaches_bookkeeping(&x, (&raw mut shadow).cast());
             masked.clear();
         }
         let derivative =
@@ -249,7 +249,7 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             check("x", &x, place.0.as_ref(), Some(&masked), (&Congruence::default(), 0));
             let gradient = Runs::of(x, *place.0.as_ptr());
             if !masked.is_empty() {
-                Masked::reaches_bookkeeping((*place.0.as_ptr()).cast());
+                masked.reaches_bookkeeping(&x, place.0.as_ptr().cast());
                 masked.clear();
             }
             let forward = transmute::<

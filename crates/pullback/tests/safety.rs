@@ -27,7 +27,7 @@ fn promises() -> Vec<(String, String)> {
 
 /// The names of tests in a text: what stands between backticks and has a known start.
 fn tests_in(text: &str) -> Vec<&str> {
-    let starts = ["e2e/", "ad/", "driver/", "rules/", "ui/", "messages/", "unit/"];
+    let starts = ["e2e/", "ad/", "driver/", "rules/", "expanded/", "ui/", "messages/", "unit/"];
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter(|name| starts.iter().any(|start| name.starts_with(start)) && !name.contains('…')).collect()
 }
@@ -40,7 +40,7 @@ fn missing(name: &str) -> Option<String> {
         "e2e" => format!("tests/e2e/tests/{file}.rs"),
         "ad" => format!("crates/pullback-ad/tests/{file}.rs"),
         "driver" => format!("crates/cargo-pullback/tests/{file}.rs"),
-        "rules" => format!("crates/pullback/tests/rules/{file}.rs"),
+        "rules" | "expanded" => format!("crates/pullback/tests/{place}/{file}.rs"),
         "unit" => format!("crates/{file}.rs"),
         "ui" => format!("crates/pullback/tests/ui/{file}.stderr"),
         _ => format!("crates/cargo-pullback/tests/messages/{file}.txt"),

@@ -677,3 +677,20 @@ fn a_float_gives_way_to_a_pointer() {
     assert!(said.contains("a cotangent is given of a float that the function exchanges for something else"), "{said}");
     assert_eq!((d_a, d_b), (kept(5.0), kept(7.0)));
 }
+
+#[autodiff(d_weigh, Reverse, Active, Active)]
+fn weigh(boxes: Vec<Option<Box<f64>>>) -> f64 {
+    let sum = boxes.iter().flatten().map(|weight| **weight).sum();
+    assert!(sum < 10.0, "too heavy");
+    sum
+}
+
+/// The gradient of an argument is dropped when the function panics, and what is masked in it is there again then.
+/// (Under valgrind nothing is written to memory that was given back.)
+#[test]
+fn in_a_gradient_that_is_never_returned() {
+    let boxes = |weight| vec![Some(Box::new(weight)), None, Some(Box::new(1.0))];
+    assert_eq!(d_weigh(boxes(2.0)), (boxes(1.0), 3.0));
+    let panic = std::panic::catch_unwind(|| d_weigh(boxes(20.0))).unwrap_err();
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"too heavy"));
+}

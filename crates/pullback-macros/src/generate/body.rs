@@ -5,11 +5,12 @@
 //! let shim: fn(*const _, *mut _) =
 //!     |a0, out| { let a0 = unsafe { read(a0) }; let r = f(a0); unsafe { write(out, r) } };
 //! let [mut d0_0] = [d_y];                                   // one binding for each batch direction of each shadow
+//! let mut d1_0 = zero(&x);                                  // the gradient of an `Active` argument; see `Body::zeros`
 //! let (mut masked, mut congruence) = (Masked::default(), Congruence::default());
 //! check("y", &y, &d0_0, Some(&masked), (&congruence, 0));   // panics if a shadow does not fit, before all writes
 //! let s0_0 = writable("y", &mut d0_0, &masked);             // its place
 //! masked.assert_alone();                                    // panics if something else sees what is masked
-//! let mut d1_0 = zero(&x);                                  // the gradient of an `Active` argument, checked as well
+//! check("x", &x, &d1_0, Some(&masked), (&congruence, 0));   // the gradient of an `Active` argument, too
 //! Constants::examine("y", &y, &raw mut d0_0, …, renews(…)); // forward mode: panics if a part cannot be taken out
 //! congruence.assert_congruent();                            // panics if the shadows have other names of memory
 //! if disowns(…) { congruence.assert_owned() }               // forward mode: panics if owners without shadow may go
@@ -17,7 +18,7 @@
 //! let mut out = MaybeUninit::<f64>::uninit();
 //! { let mut tape = Tape::new(); …                            // the block of which it is dropped at the end
 //! if saves(…) { note(&mut tape, &mut n0_0, &a0, &mut d0_0) } // it may have to be put back, see `rt::saved`
-//! if !masked.is_empty() { Masked::reaches(…); masked.clear() } // what a shadow's enums hold beside floats
+//! if !masked.is_empty() { masked.reaches(…); masked.clear() } // what a shadow's enums hold beside floats
 //! transmute::<_, fn(…)>(marker(shim as *const (), const { &Request::new(…) }))
 //!     (&mut tape, &a0, &mut d0_0, &mut out, …);
 //! ```
@@ -25,8 +26,10 @@
 //! nothing, so it is a plain function to the driver.
 
 use super::abi;
+use super::passed::Passed;
 use super::signature::{Passing, Returned, Shadow, Signature};
 use crate::parse::attribute::Width;
+use crate::parse::function::Argument;
 use crate::parse::plan::{Need, Plan, ResultRole, Role};
 use crate::parse::types::as_reference;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -85,25 +88,6 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
     }
 }
 
-/// What the derivative is called with.
-#[derive(Default)]
-struct Passed {
-    /// The arguments of the call.
-    values: Vec<TokenStream>,
-    /// Those of them that are shadows.
-    reached: Vec<TokenStream>,
-    /// In reverse mode, the places of notes of the shadows, and what writes these.
-    places: Vec<TokenStream>,
-    notes: Vec<TokenStream>,
-}
-
-impl Passed {
-    fn shadow(&mut self, pointer: TokenStream) {
-        self.values.push(pointer.clone());
-        self.reached.push(pointer);
-    }
-}
-
 /// A name that cannot collide with the user's.
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
@@ -117,6 +101,7 @@ impl Body<'_> {
         let mode = self.plan.attribute.mode;
         let mut tokens = TokenStream::new();
         if mode == Mode::Reverse {
+            tokens.extend(self.zeros());
             tokens.extend(quote!(let mut #masked = ::pullback::__private::Masked::default();));
         }
         if self.has_shadows() {
@@ -134,7 +119,7 @@ impl Body<'_> {
         match mode {
             Mode::Reverse => {
                 tokens.extend(self.written());
-                tokens.extend(self.zeros());
+                tokens.extend(self.checked_zeros());
             }
             Mode::Forward => tokens.extend(self.examined()),
         }
@@ -277,25 +262,36 @@ impl Body<'_> {
     }
 
     /// The gradients of `Active` arguments, which are zeros: whoever makes one may panic, so the arguments still belong
-    /// to the derivative, which drops them then.
+    /// to the derivative, which drops them then. They come before what is masked in them, so that they are dropped
+    /// after it, when all is there again.
     fn zeros(&self) -> TokenStream {
+        let zeros = self.active().map(|(argument, shadows)| {
+            let name = &argument.name;
+            quote_spanned!(argument.ty.span()=> #(let mut #shadows = ::pullback::__private::zero(&#name);)*)
+        });
+        zeros.collect()
+    }
+
+    /// What of the gradients of `Active` arguments is to be masked.
+    fn checked_zeros(&self) -> TokenStream {
         let (mut tokens, Body { masked, congruence, .. }) = (TokenStream::new(), self);
-        for (index, argument) in self.plan.function.arguments.iter().enumerate() {
-            if self.plan.roles[index] != Role::Active {
-                continue;
-            }
-            let (label, name, span) = (&argument.label, &argument.name, argument.ty.span());
-            let shadows = &self.shadows[index];
-            tokens.extend(quote_spanned!(span=> #(let mut #shadows = ::pullback::__private::zero(&#name);)*));
+        for (argument, shadows) in self.active() {
+            let (label, name) = (&argument.label, &argument.name);
             // SAFETY: S7, a zero has the type of its value.
             for (direction, shadow) in shadows.iter().enumerate() {
-                let check = quote_spanned! {span=> ::pullback::__private::check(
+                let check = quote_spanned! {argument.ty.span()=> ::pullback::__private::check(
                     #label, &#name, &#shadow, ::core::option::Option::Some(&#masked), (&#congruence, #direction),
                 )};
                 tokens.extend(quote!(unsafe { #check };));
             }
         }
         tokens
+    }
+
+    /// The `Active` arguments, with their shadows.
+    fn active(&self) -> impl Iterator<Item = (&Argument, &Vec<Ident>)> {
+        let all = self.plan.function.arguments.iter().zip(&self.shadows).zip(&self.plan.roles);
+        all.filter(|(_, role)| **role == Role::Active).map(|(active, _)| active)
     }
 
     /// The places of the arguments. From here on they belong to the primal.
@@ -424,7 +420,7 @@ impl Body<'_> {
         let clear = is_reverse.then(|| {
             quote! {
                 if !#masked.is_empty() {
-                    #(::pullback::__private::Masked::reaches_bookkeeping(#reached);)*
+                    #(#masked.reaches_bookkeeping(#reached);)*
                     #masked.clear();
                 }
             }
@@ -474,6 +470,7 @@ impl Body<'_> {
         for (index, place) in arguments.iter().enumerate() {
             passed.values.push(quote!((&raw const #place).cast_mut().cast::<()>()));
             let (shadows, span) = (&self.shadows[index], self.plan.function.arguments[index].ty.span());
+            let primal = quote!(&*#place);
             match (self.plan.roles[index], self.plan.attribute.mode, &self.signature.shadows[index]) {
                 (Role::Const, _, _) => {}
                 (_, Mode::Reverse, Some(_)) => {
@@ -484,15 +481,18 @@ impl Body<'_> {
                         passed.notes.push(quote_spanned! {span=>
                             ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);
                         });
-                        passed.shadow(quote!(#shadow));
+                        passed.shadow(&primal, quote!(#shadow));
                     }
                 }
-                _ => shadows.iter().map(place_of).for_each(|place| passed.shadow(place)),
+                _ => shadows.iter().map(place_of).for_each(|place| passed.shadow(&primal, place)),
             }
         }
         passed.values.push(quote!(#out.as_mut_ptr().cast::<()>()));
         if self.plan.result != ResultRole::Const {
-            self.shadows[arguments.len()].iter().map(place_of).for_each(|place| passed.shadow(place));
+            // There is no result yet. Its cotangent leads nowhere.
+            self.shadows[arguments.len()]
+                .iter()
+                .for_each(|place| passed.shadow(&quote!(&*&raw const #place), place_of(place)));
         }
         passed
     }

@@ -104,6 +104,7 @@ fn the_seeds_example() {
                 let result = f(a0, a1);
                 unsafe { ::core::ptr::write(out, result) }
             };
+            let mut d0_0 = ::pullback::__private::zero(&x);
             let mut masked = ::pullback::__private::Masked::default();
             let mut congruence = ::pullback::__private::Congruence::default();
             let mut d1_0 = d_y;
@@ -114,7 +115,6 @@ fn the_seeds_example() {
             };
             let s1_0 = ::pullback::__private::writable("y", &mut d1_0, &masked);
             masked.assert_alone();
-            let mut d0_0 = ::pullback::__private::zero(&x);
             unsafe {
                 ::pullback::__private::check(
                     "x", &x, &d0_0, ::core::option::Option::Some(&masked), (&congruence, 0usize),
@@ -134,9 +134,9 @@ fn the_seeds_example() {
             unsafe {
                 let mut n1_0 = ::core::mem::MaybeUninit::uninit();
                 if !masked.is_empty() {
-                    ::pullback::__private::Masked::reaches_bookkeeping((&raw mut d0_0).cast::<()>());
-                    ::pullback::__private::Masked::reaches_bookkeeping(s1_0);
-                    ::pullback::__private::Masked::reaches_bookkeeping((&raw mut d2_0).cast::<()>());
+                    masked.reaches_bookkeeping(&*a0, (&raw mut d0_0).cast::<()>());
+                    masked.reaches_bookkeeping(&*a1, s1_0);
+                    masked.reaches_bookkeeping(&*&raw const d2_0, (&raw mut d2_0).cast::<()>());
                     masked.clear();
                 }
                 if !::pullback::__private::saves(shim as *const (), const { #request }).is_null() {

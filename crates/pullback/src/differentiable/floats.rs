@@ -42,14 +42,15 @@ pub trait VisitFloats: Sized {
         true
     }
 
-    /// As [`Self::reference`], for what nobody else sees meanwhile.
+    /// As [`Self::reference`], for what nobody else sees meanwhile. The pointer to the primal is that of the reference
+    /// itself: it is still good when the function that was given the reference has written there.
     ///
     /// # Safety
     /// As asked there.
     #[inline(always)]
-    unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+    unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: *const T, place: *mut *mut ()) {
         // SAFETY: S36, asked of the caller.
-        unsafe { self.reference(primal, place) }
+        unsafe { self.reference(&*primal, place) }
     }
 
     /// A pointer of the shadow at `place`, to the shadow of `primal`, which it owns.

@@ -12,6 +12,10 @@
 //! these bytes may be uninitialised, so they are put back whatever they are; where all floats are in cells the shadow
 //! may lie in memory that cannot be written, and there only numbers that have changed are put back.
 //!
+//! The check of a shadow looks at it through shared references, by which nothing may be written. So the shadows in which
+//! something was noted are walked through once more, by the pointers that a derivative writes through, and each span is
+//! found in the memory that one of these leads to ([`Masked::reaches_bookkeeping`]).
+//!
 //! What is set to zero may be an enum of no variant, which nothing but the derivative may see. An owner or a `&mut` has
 //! the shadow to itself. In a cell it need not: another `Rc` may lead there, even the primal's. Nor need it in an `Rc`,
 //! whose content the primal may write if it has it to itself (`Rc::get_mut`). So where something is noted in a cell or
@@ -19,7 +23,7 @@
 //! the shadows, and no `&` is on the way; else that is a mismatch.
 
 use super::path::{Access, Mismatch, Path};
-use super::{Differentiable, layout_of};
+use super::{Differentiable, Float, Set, VisitFloats, layout_of, pointee};
 use crate::abi::{Field, Kind, Layout, LayoutFn};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +48,10 @@ impl std::fmt::Debug for Masked {
 struct Noted {
     /// In the order in which they were noted. One value with two owners is noted twice.
     spans: Vec<Span>,
+    /// Where they begin, in the order of addresses, once the shadows are walked through by pointers.
+    starts: Vec<usize>,
+    /// The memory of the shadows in which they lie.
+    memory: Vec<Memory>,
     /// The shared values of the shadows by their addresses, if something that was noted is in a cell.
     owners: Option<HashMap<*const (), Owners>>,
     /// What the spans held, one after the other, once they are cleared. Some of it may be padding.
@@ -69,8 +77,16 @@ struct Owners {
     guard: Option<Mismatch>,
 }
 
+/// So many bytes of a shadow, by a pointer that may write them.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    start: *mut u8,
+    length: usize,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Span {
+    /// Read only, until it is found in the memory of a shadow.
     start: *mut u8,
     length: usize,
     treatment: Treatment,
@@ -254,16 +270,32 @@ impl Masked {
         }
     }
 
-    /// Let the compiler know that what `shadow` points to, and what that leads to, may be written where it does not see
-    /// it. Spans are noted behind shared references, and it may think that nobody writes there. A derivative of a
-    /// derivative calls this as it is.
+    /// What was noted may lie in `shadow` or in what that leads to: it is written by the pointers that are found there.
+    /// A derivative of a derivative calls this as it is.
+    ///
+    /// # Safety
+    /// `shadow` is the place of a shadow that fits `primal`; nobody else uses it, nor what it leads to.
     #[inline(never)]
-    pub fn reaches_bookkeeping(shadow: *mut ()) {
-        std::hint::black_box(shadow);
+    pub unsafe fn reaches_bookkeeping<T: Differentiable>(&mut self, primal: &T, shadow: *mut ()) {
+        // Of what is checked at a glance nothing is noted.
+        if const { !T::CHECKED || T::AT_A_GLANCE } {
+            return;
+        }
+        let Some(noted) = self.noted.get_mut() else { return };
+        let Noted { spans, starts, memory, .. } = &mut **noted;
+        if starts.is_empty() {
+            starts.extend(spans.iter().map(|span| span.start.addr()));
+            starts.sort_unstable();
+        }
+        let shadow = shadow.cast::<T>();
+        let mut reached = Reached { starts, memory, met: Set::default() };
+        reached.note(primal, shadow);
+        // SAFETY: S12, asked of the caller.
+        unsafe { primal.floats(shadow, &mut reached) }
     }
 
-    /// Keep what was noted, and set to zero what may be overwritten. Everything that shadows lie in has been told to
-    /// [`reaches_bookkeeping`](Self::reaches_bookkeeping), if something was noted.
+    /// Keep what was noted, and set to zero what may be overwritten. If something was noted, all shadows have been
+    /// walked through by [`reaches_bookkeeping`](Self::reaches_bookkeeping).
     ///
     /// # Safety
     /// The shadows lie where they were noted until this is dropped, and only the derivative touches them until then.
@@ -279,6 +311,7 @@ impl Masked {
     #[inline(never)]
     unsafe fn mask_bookkeeping(&mut self) {
         let Some(noted) = self.noted.get_mut() else { return };
+        noted.find_spans();
         let Noted { spans, bytes, .. } = &mut **noted;
         for &Span { start, length, treatment } in spans.iter() {
             // SAFETY: S12, asked of the caller.
@@ -291,6 +324,79 @@ impl Masked {
                     start.write_bytes(0, length);
                 }
             }
+        }
+    }
+}
+
+/// Notes the memory of a shadow, if a span begins in it.
+struct Reached<'a> {
+    starts: &'a [usize],
+    memory: &'a mut Vec<Memory>,
+    /// Shadows of shared values that were met.
+    met: Set<*const ()>,
+}
+
+impl Reached<'_> {
+    fn note<T: ?Sized>(&mut self, primal: &T, shadow: *mut T) {
+        let (start, length) = (shadow.cast::<u8>(), size_of_val(primal));
+        let next = self.starts.partition_point(|span| *span < start.addr());
+        if self.starts.get(next).is_some_and(|span| *span < start.addr() + length) {
+            self.memory.push(Memory { start, length });
+        }
+    }
+}
+
+impl VisitFloats for Reached<'_> {
+    unsafe fn run<F: Float>(&mut self, _: *const F, _: *mut F, _: usize) {}
+
+    unsafe fn owned<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S12, asked of the caller.
+        unsafe {
+            let shadow = pointee(primal, place);
+            self.note(primal, shadow);
+            primal.floats(shadow, self);
+        }
+    }
+
+    unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+        // SAFETY: S12, asked of the caller.
+        unsafe { self.owned(primal, place) }
+    }
+
+    unsafe fn shared<T: Differentiable>(&mut self, primal: &T, place: *mut *mut (), offset: usize, _: usize) {
+        // SAFETY: S12, asked of the caller.
+        unsafe {
+            let shadow: *mut T = place.read().byte_add(offset).cast();
+            // By its shadow: in a batch a value has several.
+            if self.is_new(shadow.cast_const().cast()) {
+                self.note(primal, shadow);
+                primal.floats(shadow, self);
+            }
+        }
+    }
+
+    fn is_new(&mut self, address: *const ()) -> bool {
+        self.met.insert(address)
+    }
+}
+
+impl Noted {
+    /// Let each span be written by a pointer to the memory that it lies in.
+    fn find_spans(&mut self) {
+        self.memory.sort_unstable_by_key(|memory| memory.start.addr());
+        let mut order: Vec<&mut Span> = self.spans.iter_mut().collect();
+        order.sort_unstable_by_key(|span| span.start.addr());
+        let mut memory = self.memory.drain(..).peekable();
+        // Of what begins before a span, that which ends last: if the span lies in any of it, it lies in this.
+        let end = |memory: &Memory| memory.start.addr() + memory.length;
+        let mut around: Option<Memory> = None;
+        for span in order {
+            while let Some(next) = memory.next_if(|next| next.start.addr() <= span.start.addr()) {
+                around = around.filter(|around| end(around) >= end(&next)).or(Some(next));
+            }
+            let found = around.filter(|around| span.start.addr() + span.length <= end(around));
+            let found = found.expect("internal error in Pullback: what is masked lies in a shadow");
+            span.start = found.start.with_addr(span.start.addr());
         }
     }
 }

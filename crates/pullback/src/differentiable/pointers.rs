@@ -87,6 +87,13 @@ unsafe impl<T: SharedWritable + ?Sized> Writable for &T {}
 // SAFETY: S38, likewise.
 unsafe impl<T: SharedWritable + ?Sized> SharedWritable for &T {}
 
+/// What a mutable reference leads to, by the address that it holds, and not by way of the shared reference to it: the
+/// function that was given the reference writes there, and what was lent is looked at once more when it is through.
+fn lent<T: ?Sized>(reference: &&mut T) -> *const T {
+    // SAFETY: S2, a reference is a pointer.
+    unsafe { (&raw const *reference).cast::<*const T>().read() }
+}
+
 // SAFETY: S36, a pointer, which is checked by what it points to.
 unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
     type Within<D: Depth> = Behind<T, D>;
@@ -114,7 +121,7 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         // SAFETY: S36, asked of the caller.
-        unsafe { visit.mutable::<T>(self, shadow.cast()) }
+        unsafe { visit.mutable::<T>(lent(self), shadow.cast()) }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
@@ -123,14 +130,15 @@ unsafe impl<T: Differentiable + ?Sized> Differentiable for &mut T {
         }
         // SAFETY: S36, asked of the caller.
         unsafe {
-            let target = pointee(&raw const **self, shadow.cast());
+            let primal = lent(self);
+            let target = pointee(primal, shadow.cast());
             // The engine makes no memory for the tangent there, and nobody else can make a value of the type.
             assert!(
-                !target.is_null() || size_of_val(&**self) == 0,
+                !target.is_null() || size_of_val(&*primal) == 0,
                 "a function without derivative has made what a reference in a result leads to, and it has no tangent\n\
                  help: return the value itself"
             );
-            visit.borrowed::<T>(&raw const **self, target, shadow.cast_const().cast())
+            visit.borrowed::<T>(primal, target, shadow.cast_const().cast())
         }
     }
 }

@@ -94,8 +94,8 @@ impl Chunk {
 }
 
 /// Ask the system for large pages in memory that is not used yet. Small ones are made one by one where they are first
-/// touched, which takes longer than what a derivative does with them.
-#[cfg(target_os = "linux")]
+/// touched, which takes longer than what a derivative does with them. (Miri has no such call.)
+#[cfg(all(target_os = "linux", not(miri)))]
 fn use_huge_pages(start: *mut u8, bytes: usize) {
     /// Linux's advice to use huge pages.
     const MADV_HUGEPAGE: i32 = 14;
@@ -110,7 +110,7 @@ fn use_huge_pages(start: *mut u8, bytes: usize) {
 }
 
 /// There is no way to ask for them.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(miri))))]
 fn use_huge_pages(_: *mut u8, _: usize) {}
 
 /// The end of a program that cannot have so many bytes for a tape. As for any other allocation, that is no panic.

@@ -1,24 +1,35 @@
 //! Copies of lanes: of the floats that lie in records, at the same offset in each.
+//!
+//! In an enum of another variant there may be no float, and nothing at all: what is copied is moved as it is, and what
+//! is added to is looked at only where there is a cotangent.
+
+use std::mem::MaybeUninit;
 
 /// A float of a lane, by its width in bytes.
 pub(super) trait Lane: Copy {
     const ZERO: Self;
-    /// `self + cotangent`. The bits stay as they are if the cotangent is zero: they may be those of a number in an
-    /// enum.
-    fn add(self, cotangent: Self) -> Self;
+
+    /// `float + cotangent`. The bits stay as they are if the cotangent is zero: they may be those of a number in an
+    /// enum, or uninitialised.
+    ///
+    /// # Safety
+    /// There is a float if the cotangent is not zero.
+    unsafe fn add(float: MaybeUninit<Self>, cotangent: Self) -> MaybeUninit<Self>;
 }
 
 impl Lane for f32 {
     const ZERO: Self = 0.0;
-    fn add(self, cotangent: Self) -> Self {
-        if cotangent == 0.0 { self } else { self + cotangent }
+    unsafe fn add(float: MaybeUninit<Self>, cotangent: Self) -> MaybeUninit<Self> {
+        // SAFETY: S15, asked of the caller.
+        if cotangent == 0.0 { float } else { MaybeUninit::new(unsafe { float.assume_init() } + cotangent) }
     }
 }
 
 impl Lane for f64 {
     const ZERO: Self = 0.0;
-    fn add(self, cotangent: Self) -> Self {
-        if cotangent == 0.0 { self } else { self + cotangent }
+    unsafe fn add(float: MaybeUninit<Self>, cotangent: Self) -> MaybeUninit<Self> {
+        // SAFETY: S15, asked of the caller.
+        if cotangent == 0.0 { float } else { MaybeUninit::new(unsafe { float.assume_init() } + cotangent) }
     }
 }
 
@@ -61,10 +72,10 @@ pub unsafe extern "C" fn __pullback_adjoint_copy(
     unsafe fn lane<L: Lane>(dst: *mut u8, src: *mut u8, at: usize) {
         // SAFETY: S15, asked of the caller.
         unsafe {
-            let (dst, src) = (dst.add(at).cast::<L>(), src.add(at).cast::<L>());
+            let (dst, src) = (dst.add(at).cast::<L>(), src.add(at).cast::<MaybeUninit<L>>());
             let cotangent = dst.read_unaligned();
             dst.write_unaligned(L::ZERO);
-            src.write_unaligned(src.read_unaligned().add(cotangent));
+            src.write_unaligned(L::add(src.read_unaligned(), cotangent));
         }
     }
     if src.is_null() {
@@ -122,8 +133,9 @@ pub unsafe extern "C" fn __pullback_copy_lanes(
 pub(super) unsafe fn copy_lanes(dst: *mut u8, src: *const u8, len: i64, stride: i64, offset: i64, width: i64) {
     /// # Safety: as of the function around it.
     unsafe fn lane<L: Lane>(dst: *mut u8, src: *const u8, at: usize) {
+        let (dst, src) = (dst.cast::<MaybeUninit<L>>(), src.cast::<MaybeUninit<L>>());
         // SAFETY: S15, asked of the caller.
-        unsafe { dst.add(at).cast::<L>().write_unaligned(src.add(at).cast::<L>().read_unaligned()) }
+        unsafe { dst.byte_add(at).write_unaligned(src.byte_add(at).read_unaligned()) }
     }
     if src.is_null() {
         // SAFETY: S15, asked of the caller.

@@ -190,7 +190,7 @@ impl VisitFloats for Saved {
         }
     }
 
-    unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
+    unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: *const T, place: *mut *mut ()) {
         // SAFETY: S23, asked of the caller.
         unsafe { self.behind(primal, place, self.is_shared) }
     }
@@ -211,16 +211,16 @@ impl Saved {
     ///
     /// # Safety
     /// As asked by [`VisitFloats::reference`].
-    unsafe fn behind<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut (), is_shared: bool) {
+    unsafe fn behind<T: Differentiable + ?Sized>(&mut self, primal: *const T, place: *mut *mut (), is_shared: bool) {
         if self.owned_only || self.stays {
             return;
         }
-        let kind = if size_of_val(primal) == 0 { Kind::Empty } else { Kind::Reference };
+        // SAFETY: S23, asked of the caller.
+        let kind = if size_of_val(unsafe { &*primal }) == 0 { Kind::Empty } else { Kind::Reference };
         // SAFETY: S23, asked of the caller.
         if !unsafe { self.pointer_of(place, kind) } {
             return;
         }
-        let primal = &raw const *primal;
         // SAFETY: S23, asked of the caller.
         let shadow = unsafe { pointee(primal, place) };
         // SAFETY: S23, asked of the caller, also for the time when the function has returned: both are there as long as

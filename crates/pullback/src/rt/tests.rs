@@ -26,10 +26,12 @@ fn an_unused_tape_allocates_nothing() {
 #[test]
 fn what_is_pushed_is_popped_in_reverse() {
     let mut random = Random(0x9e3779b97f4a7c15);
-    for _ in 0..20 {
+    // Miri is a thousand times slower.
+    let (tapes, steps) = if cfg!(miri) { (2, 100) } else { (20, 4000) };
+    for _ in 0..tapes {
         let mut tape = Tape::new();
         let mut mirror: Vec<(usize, u8)> = Vec::new();
-        for step in 0..4000 {
+        for step in 0..steps {
             if random.below(100) < 53 || mirror.is_empty() {
                 let bytes = match random.below(40) {
                     0 => random.below(200_000),
@@ -239,6 +241,38 @@ fn a_lane_that_is_cut_off_is_left_alone() {
     assert_eq!(src[8..], [2; 5]);
 }
 
+/// In an enum of another variant there may be nothing at all: that is moved, and looked at only where there is a
+/// cotangent. (Miri sees whether it is.)
+#[test]
+fn a_lane_that_is_uninitialised_is_moved() {
+    let (mut dst, mut src) = ([1.0, 2.0, 0.0], [MaybeUninit::new(3.0), MaybeUninit::new(4.0), MaybeUninit::uninit()]);
+    // SAFETY: the lanes lie in both arrays, and there is a float in each that has a cotangent.
+    unsafe { __pullback_adjoint_copy(dst.as_mut_ptr().cast(), src.as_mut_ptr().cast(), 24, 8, 0, 8) };
+    let mut copied = [MaybeUninit::<f64>::uninit(); 3];
+    // SAFETY: the lanes lie in both arrays.
+    unsafe { __pullback_copy_lanes(copied.as_mut_ptr().cast(), src.as_ptr().cast(), 24, 8, 0, 8) };
+    // SAFETY: the first two were.
+    let [first, second] = [copied[0], copied[1]].map(|value| unsafe { value.assume_init() });
+    assert_eq!((dst, first, second), ([0.0; 3], 4.0, 6.0));
+}
+
+/// Words that are pointers lead somewhere when they have been moved, and moved back. (Miri sees whether they do.)
+#[test]
+fn words_that_are_pointers_are_moved_as_such() {
+    let (mut tape, mut values) = (Tape::new(), [1.0, 2.0]);
+    let [first, second] = &mut values;
+    let mut words: [*mut f64; 2] = [first, second];
+    let base = words.as_mut_ptr();
+    // SAFETY: the words lie in the array, and so do what they lead to.
+    unsafe {
+        words::__pullback_copy_words(&mut tape, base.add(1).cast(), base.cast(), 8, 8, 0, 8);
+        *base.add(1).read() += 10.0;
+        words::__pullback_uncopy_words(&mut tape, base.add(1).cast(), base.cast(), 8, 8, 0, 8);
+        *base.add(1).read() += 20.0;
+    }
+    assert_eq!(values, [11.0, 22.0]);
+}
+
 /// What a function without derivative has made has no shadow.
 #[test]
 fn cotangents_of_what_has_no_shadow_are_dropped() {
@@ -286,6 +320,7 @@ fn the_next_tape_gets_the_chunks_of_the_last() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no end of memory that a program could be told of")]
 fn more_bytes_than_there_are_do_not_fit() {
     assert_eq!(__pullback_fits(1 << 20), 1);
     for bytes in [i64::MAX / 2, 1 << 60, i64::MAX - 100] {
@@ -296,6 +331,7 @@ fn more_bytes_than_there_are_do_not_fit() {
 /// Linux tells what was asked for: `hg` is among the flags of the mapping.
 #[test]
 #[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "Miri's memory has no pages")]
 fn large_chunks_ask_for_huge_pages() {
     if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;

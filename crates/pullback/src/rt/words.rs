@@ -3,9 +3,12 @@
 //! In the forward sweep the shadow of such a word is zero unless it is a pointer. A copy moves the shadows, and keeps
 //! on the tape what was moved and what was overwritten. The reverse puts the latter back and adds cotangents to the
 //! source where the former was zero: there the word was a float.
+//!
+//! Words are moved as memory: as numbers, pointers among them would lose what they lead to.
 
 use super::Tape;
 use super::lanes::{Lane, lanes};
+use std::mem::MaybeUninit;
 
 /// A word as wide as a float, and the float.
 trait Word: Copy + PartialEq {
@@ -26,8 +29,8 @@ impl Word for u64 {
 /// What a copy keeps of each word.
 #[repr(C)]
 struct Kept<W> {
-    moved: W,
-    overwritten: W,
+    moved: MaybeUninit<W>,
+    overwritten: MaybeUninit<W>,
 }
 
 /// # Safety: as of [`__pullback_copy_words`].
@@ -38,11 +41,12 @@ unsafe fn copy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *const u8, at: impl 
         let kept = (*tape).push(bytes).cast::<Kept<W>>();
         // Everything is read before anything is written: the regions may overlap.
         for (k, at) in at.clone().enumerate() {
-            let moved = if src.is_null() { W::ZERO } else { src.add(at).cast::<W>().read_unaligned() };
-            kept.add(k).write(Kept { moved, overwritten: dst.add(at).cast::<W>().read_unaligned() });
+            let word = |place: *const u8| place.add(at).cast::<MaybeUninit<W>>().read_unaligned();
+            let moved = if src.is_null() { MaybeUninit::new(W::ZERO) } else { word(src) };
+            kept.add(k).write(Kept { moved, overwritten: word(dst) });
         }
         for (k, at) in at.enumerate() {
-            dst.add(at).cast::<W>().write_unaligned((*kept.add(k)).moved);
+            dst.add(at).cast::<MaybeUninit<W>>().write_unaligned((*kept.add(k)).moved);
         }
     }
 }
@@ -55,7 +59,7 @@ unsafe fn uncopy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *mut u8, at: impl 
         let kept = (*tape).pop(bytes).cast::<Kept<W>>();
         // Every cotangent is taken before any is added. It waits where the word was kept that goes back.
         for (k, at) in at.clone().enumerate() {
-            let (kept, dst) = (&mut *kept.add(k), dst.add(at).cast::<W>());
+            let (kept, dst) = (&mut *kept.add(k), dst.add(at).cast::<MaybeUninit<W>>());
             let cotangent = dst.read_unaligned();
             dst.write_unaligned(kept.overwritten);
             kept.overwritten = cotangent;
@@ -65,10 +69,10 @@ unsafe fn uncopy<W: Word>(tape: *mut Tape, dst: *mut u8, src: *mut u8, at: impl 
         }
         for (k, at) in at.enumerate() {
             let kept = kept.add(k);
-            if (*kept).moved == W::ZERO {
+            if (*kept).moved.assume_init() == W::ZERO {
                 let cotangent = (&raw const (*kept).overwritten).cast::<W::Float>().read();
-                let place = src.add(at).cast::<W::Float>();
-                place.write_unaligned(place.read_unaligned().add(cotangent));
+                let place = src.add(at).cast::<MaybeUninit<W::Float>>();
+                place.write_unaligned(W::Float::add(place.read_unaligned(), cotangent));
             }
         }
     }

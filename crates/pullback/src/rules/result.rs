@@ -7,7 +7,7 @@
 use super::runs::Runs;
 use crate::differentiable::reach::may_reach_cells;
 use crate::differentiable::{Congruence, Differentiable, MakeZero, Masked, Names, Others, Path, ShadowKind, make_zero};
-use crate::rt::Tape;
+use crate::rt::{__pullback_tape_own, Tape};
 use std::borrow::Borrow;
 
 /// A result whose cotangent a pullback may take as `&D`: `&[f64]` or `&Vec<f64>` for a `Vec<f64>`.
@@ -56,10 +56,13 @@ struct Owned<R> {
     masked: Masked,
 }
 
-impl<R> Drop for Owned<R> {
-    fn drop(&mut self) {
-        // Before it is dropped.
-        self.masked.put_back();
+/// # Safety: called once, on a box that was taken apart.
+unsafe extern "C-unwind" fn release<R>(place: *mut u8) {
+    // SAFETY: S14, asked of the caller. What was masked is there again before anything borrows the shadow to drop it.
+    unsafe {
+        let owned = place.cast::<Owned<R>>();
+        (*owned).masked.put_back();
+        drop(Box::from_raw(owned));
     }
 }
 
@@ -71,7 +74,8 @@ impl<R> Drop for Owned<R> {
 pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *mut R) -> *mut R {
     // SAFETY: S34, asked of the caller. The bits at `shadow` own nothing.
     unsafe {
-        let owned = (*tape).own(Owned { zero: make_zero(&*out), masked: Masked::default() });
+        let owned = Box::into_raw(Box::new(Owned { zero: make_zero(&*out), masked: Masked::default() }));
+        __pullback_tape_own(tape, owned.cast(), release::<R>);
         if R::CHECKED {
             // The shadow has room for what the result may grow to, and zeros in it.
             let path = Path::argument("return").noting(Some(&(*owned).masked));
@@ -79,7 +83,7 @@ pub unsafe fn view_result<R: MakeZero>(tape: *mut Tape, out: *const R, shadow: *
                 panic!("internal error in Pullback: {mismatch}");
             }
             if !(*owned).masked.is_empty() {
-                Masked::reaches_bookkeeping((&raw mut (*owned).zero).cast());
+                (*owned).masked.reaches_bookkeeping(&*out, (&raw mut (*owned).zero).cast());
                 (*owned).masked.clear();
             }
         }
@@ -109,7 +113,8 @@ impl<R: MakeZero> Cotangents<R> {
         // of this call.
         unsafe {
             (*zero.cast::<Owned<R>>()).masked.put_back();
-            let runs = Runs::of_value(&mut *zero);
+            // By the pointer that is used again in `finish`, when others have read what is there.
+            let runs = Runs::of(&*zero, zero);
             runs.take_inline(zero, shadow);
             let copy = runs.has_counted().then(|| {
                 let mut copy = make_zero(&*zero);
@@ -144,7 +149,7 @@ impl<R: MakeZero> Cotangents<R> {
             self.runs.clear();
             let owned = self.zero.cast::<Owned<R>>();
             if !(*owned).masked.is_empty() {
-                Masked::reaches_bookkeeping((&raw mut (*owned).zero).cast());
+                (*owned).masked.reaches_bookkeeping(&*self.zero, self.zero.cast());
                 (*owned).masked.clear();
             }
         }

@@ -45,7 +45,11 @@ fn a_rule_that_is_generic_over_closures() {
     let (x, mut dx) = ([1.0, 2.0], [0.0; 2]);
     let (mut f_ref, mut x_ref, mut dx_ref) = (&f, &x[..], &mut dx[..]);
     let (mut out, mut d_out) = (ManuallyDrop::new(Vec::<f64>::new()), MaybeUninit::<Vec<f64>>::uninit());
-    let places = [Place::constant(&mut f_ref), Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut *out, &mut d_out)];
+    let places = [
+        Place::constant(&raw mut f_ref),
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut *out, &raw mut d_out),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe {
         let mut call = Call::forward_sweep(reverse, &places);
@@ -57,7 +61,11 @@ fn a_rule_that_is_generic_over_closures() {
 
     let (mut tangents, mut d_out) = ([1.0, 10.0], ManuallyDrop::new(Vec::<f64>::new()));
     let mut dx_ref = &mut tangents[..];
-    let places = [Place::constant(&mut f_ref), Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut *out, &mut *d_out)];
+    let places = [
+        Place::constant(&raw mut f_ref),
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut *out, &raw mut *d_out),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe {
         forward(tangent, &places);

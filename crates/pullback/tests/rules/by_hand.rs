@@ -2,11 +2,24 @@
 
 use pullback::abi::Rule;
 use pullback::rt::Tape;
-use std::mem::transmute;
+use std::mem::{MaybeUninit, transmute};
 
-/// Memory for what a rule keeps, aligned for everything.
+/// Memory for what a rule keeps, aligned for everything. (Not numbers: pointers that are moved as such would lead
+/// nowhere.)
 #[repr(align(16))]
-pub struct Kept([u8; 256]);
+pub struct Kept([MaybeUninit<u8>; 256]);
+
+impl Kept {
+    fn new() -> Self {
+        Kept([MaybeUninit::new(0xaa); 256])
+    }
+
+    /// Whether nothing was written behind so many bytes.
+    fn ends_at(&self, size: usize) -> bool {
+        // SAFETY: what was not written is as in `new`, and what is written are bytes.
+        self.0[size..].iter().all(|byte| unsafe { byte.assume_init() } == 0xaa)
+    }
+}
 
 /// A call of a rule with one place for each argument, and one for the result.
 pub struct Call {
@@ -22,14 +35,14 @@ pub struct Place(*mut (), *mut ());
 
 impl Place {
     /// A value with its shadow, which may be a `&mut` where the value is a `&`.
-    pub fn new<T, S>(primal: &mut T, shadow: &mut S) -> Self {
+    pub fn new<T, S>(primal: *mut T, shadow: *mut S) -> Self {
         assert_eq!(size_of::<T>(), size_of::<S>());
-        Place((&raw mut *primal).cast(), (&raw mut *shadow).cast())
+        Place(primal.cast(), shadow.cast())
     }
 
     /// A value without a shadow.
-    pub fn constant<T>(primal: &mut T) -> Self {
-        Place((&raw mut *primal).cast(), std::ptr::null_mut())
+    pub fn constant<T>(primal: *mut T) -> Self {
+        Place(primal.cast(), std::ptr::null_mut())
     }
 
     /// The value, as one without a shadow.
@@ -79,7 +92,7 @@ impl Call {
     /// The places are those of the rule's arguments and of its result.
     pub unsafe fn forward_sweep(rule: &'static Rule, places: &[Place]) -> Self {
         assert_eq!(places.len(), rule.args.get().len());
-        let mut call = Call { rule, tape: Tape::new(), closure: Kept([0xaa; 256]), view: Kept([0xaa; 256]) };
+        let mut call = Call { rule, tape: Tape::new(), closure: Kept::new(), view: Kept::new() };
         let (tape, closure, view) =
             ((&raw mut call.tape).cast(), (&raw mut call.closure).cast(), (&raw mut call.view).cast());
         let primals = places.iter().map(|place| place.0);
@@ -90,8 +103,7 @@ impl Call {
             call_with_pointers(rule.view, &[tape, view].into_iter().chain(both).collect::<Vec<P>>());
         }
         // Nothing is written beyond what the record says.
-        assert!(call.closure.0[rule.closure.size..].iter().all(|&byte| byte == 0xaa));
-        assert!(call.view.0[rule.viewed.size..].iter().all(|&byte| byte == 0xaa));
+        assert!(call.closure.ends_at(rule.closure.size) && call.view.ends_at(rule.viewed.size));
         call
     }
 

@@ -32,11 +32,11 @@ fn run(asked: [bool; 3]) -> (f64, f64) {
     let (mut x_ref, mut y_ref, mut dx_ref, mut dy_ref) = (&x[..], &y[..], &dx[..], &dy[..]);
     let (mut scale, mut dscale, mut n, mut out, mut d_out) = (2.0, 1000.0, 2_usize, f64::NAN, f64::NAN);
     let mut places = [
-        Place::new(&mut x_ref, &mut dx_ref),
-        Place::new(&mut y_ref, &mut dy_ref),
-        Place::new(&mut scale, &mut dscale),
-        Place::constant(&mut n),
-        Place::new(&mut out, &mut d_out),
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut y_ref, &raw mut dy_ref),
+        Place::new(&raw mut scale, &raw mut dscale),
+        Place::constant(&raw mut n),
+        Place::new(&raw mut out, &raw mut d_out),
     ];
     for (place, asked) in places.iter_mut().zip(asked) {
         *place = if asked { *place } else { place.without_shadow() };
@@ -90,7 +90,11 @@ fn zero_frule(x: f64, _: f64, count: usize, _: NoTangent) -> (Vec<f64>, ZeroTang
 fn run_powers(rule: &'static pullback::abi::Rule) -> (Vec<f64>, Vec<f64>) {
     let (mut x, mut dx, mut count) = (2.0, 1.0, 3_usize);
     let (mut out, mut d_out) = (ManuallyDrop::new(Vec::<f64>::new()), ManuallyDrop::new(Vec::<f64>::new()));
-    let places = [Place::new(&mut x, &mut dx), Place::constant(&mut count), Place::new(&mut *out, &mut *d_out)];
+    let places = [
+        Place::new(&raw mut x, &raw mut dx),
+        Place::constant(&raw mut count),
+        Place::new(&raw mut *out, &raw mut *d_out),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { forward(rule, &places) };
     assert!(d_out.capacity() >= out.capacity(), "the tangent has room for what the value may grow to");
@@ -137,9 +141,9 @@ fn a_tangent_of_more_than_floats() {
     let (mut table_ref, mut d_table_ref) = (&table, &mut d_table);
     let (mut scale, mut d_scale, mut out, mut d_out) = (Some(2.0), Some(1000.0), 0.0, 0.0);
     let places = [
-        Place::new(&mut table_ref, &mut d_table_ref),
-        Place::new(&mut scale, &mut d_scale),
-        Place::new(&mut out, &mut d_out),
+        Place::new(&raw mut table_ref, &raw mut d_table_ref),
+        Place::new(&raw mut scale, &raw mut d_scale),
+        Place::new(&raw mut out, &raw mut d_out),
     ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { forward(sum_used_frule::record(), &places) };
@@ -165,8 +169,11 @@ fn a_function_that_changes_its_argument() {
     assert_eq!(rule.args.get()[0].activity, Activity::DuplicatedNoNeed);
     let (mut x, mut dx, mut scale, mut d_scale) = ([1.0, 2.0], [10.0, 100.0], 3.0, 1.0);
     let (mut x_ref, mut dx_ref) = (&mut x[..], &mut dx[..]);
-    let places =
-        [Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut scale, &mut d_scale), Place::new(&mut (), &mut ())];
+    let places = [
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut scale, &raw mut d_scale),
+        Place::new(&mut (), &mut ()),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { forward(rule, &places) };
     assert_eq!((x, dx), ([3.0, 6.0], [31.0, 302.0]));

@@ -36,9 +36,9 @@ fn a_vec_as_the_result() {
         let mut out = ManuallyDrop::new(Vec::<f64>::new());
         let mut d_out = MaybeUninit::<Vec<f64>>::uninit();
         let places = [
-            Place::new(&mut x_ref, &mut dx_ref),
-            Place::new(&mut scale, &mut d_scale),
-            Place::new(&mut *out, &mut d_out),
+            Place::new(&raw mut x_ref, &raw mut dx_ref),
+            Place::new(&raw mut scale, &raw mut d_scale),
+            Place::new(&raw mut *out, &raw mut d_out),
         ];
         // SAFETY: the places of the arguments and of the result.
         unsafe {
@@ -86,19 +86,19 @@ fn a_struct_with_memory_as_the_result() {
     let (mut x, mut dx) = (5.0, 0.0);
     let mut out = ManuallyDrop::new(Fit { slope: 0.0, points: 0, residuals: vec![], mean: None });
     let mut d_out = MaybeUninit::<Fit>::uninit();
-    let places = [Place::new(&mut x, &mut dx), Place::new(&mut *out, &mut d_out)];
+    let places = [Place::new(&raw mut x, &raw mut dx), Place::new(&raw mut *out, &raw mut d_out)];
     // SAFETY: the places of `x` and of the result.
     unsafe {
         let mut call = Call::forward_sweep(fit_rrule::record(), &places);
         assert_eq!(*out, fit(5.0));
-        let shadow = &mut *d_out.as_mut_ptr();
+        let shadow = (&raw mut d_out).cast::<Fit>();
         // What is not a float or a pointer in an enum is masked as long as the derivative uses it: also the tag.
         assert_eq!(*shadow, Fit { mean: None, ..make_zero(&*out) });
-        shadow.slope = 1.0;
-        shadow.residuals.copy_from_slice(&[10.0, 100.0]);
-        shadow.mean = Some(1000.0);
+        (*shadow).slope = 1.0;
+        (*shadow).residuals.copy_from_slice(&[10.0, 100.0]);
+        (*shadow).mean = Some(1000.0);
         call.reverse_sweep(&places);
-        assert_eq!((shadow.slope, shadow.mean), (0.0, Some(0.0)));
+        assert_eq!(((*shadow).slope, (*shadow).mean), (0.0, Some(0.0)));
         drop(ManuallyDrop::into_inner(out));
     }
     assert_eq!(dx, 1.0 + 100.0 + 200.0 + 3000.0);
@@ -151,15 +151,15 @@ fn a_reference_to_more_than_floats() {
     let (mut one_ref, mut others_ref) = (&one, &others[..]);
     let (mut d_one_ref, mut d_others_ref) = (&mut d_one, &mut d_others[..]);
     let places = [
-        Place::new(&mut one_ref, &mut d_one_ref),
-        Place::new(&mut others_ref, &mut d_others_ref),
-        Place::new(&mut y, &mut dy),
+        Place::new(&raw mut one_ref, &raw mut d_one_ref),
+        Place::new(&raw mut others_ref, &raw mut d_others_ref),
+        Place::new(&raw mut y, &raw mut dy),
     ];
     // SAFETY: the places of the arguments and of the result.
     unsafe {
         let mut call = Call::forward_sweep(total_rrule::record(), &places);
         call.reverse_sweep(&places);
-        dy = 10.0;
+        (&raw mut dy).write(10.0);
         call.reverse_sweep(&places);
     }
     assert_eq!((y, dy), (total(&one, &others), 0.0));
@@ -181,12 +181,16 @@ fn more_than_floats_that_nobody_asks_for() {
     let mut d_one = with_garbage(&one);
     let (mut y, mut dy) = (0.0, 1.0);
     let (mut one_ref, mut others_ref, mut d_one_ref) = (&one, &others[..], &mut d_one);
-    let places =
-        [Place::new(&mut one_ref, &mut d_one_ref), Place::constant(&mut others_ref), Place::new(&mut y, &mut dy)];
+    let places = [
+        Place::new(&raw mut one_ref, &raw mut d_one_ref),
+        Place::constant(&raw mut others_ref),
+        Place::new(&raw mut y, &raw mut dy),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(total_rrule::record(), &places) };
     assert_eq!(without_garbage(d_one, 2).residuals, [1.0, 1.0]);
-    let places = [Place::constant(&mut one_ref), Place::constant(&mut others_ref), Place::new(&mut y, &mut dy)];
+    let places =
+        [Place::constant(&raw mut one_ref), Place::constant(&raw mut others_ref), Place::new(&raw mut y, &raw mut dy)];
     // SAFETY: likewise.
     unsafe { reverse(total_rrule::record(), &places) };
 }
@@ -208,7 +212,10 @@ fn a_pullback_that_changes_a_length_is_found() {
     let (mut one_ref, mut d_one_ref) = (&one, &mut d_one);
     // SAFETY: the places of `fit` and of the result.
     unsafe {
-        reverse(careless_rrule::record(), &[Place::new(&mut one_ref, &mut d_one_ref), Place::new(&mut y, &mut dy)]);
+        reverse(
+            careless_rrule::record(),
+            &[Place::new(&raw mut one_ref, &raw mut d_one_ref), Place::new(&raw mut y, &raw mut dy)],
+        );
     }
 }
 
@@ -234,8 +241,11 @@ fn a_function_that_changes_its_argument() {
     assert_eq!(activities, [Activity::DuplicatedNoNeed, Activity::Duplicated, Activity::Duplicated]);
     let (mut x, mut dx, mut scale, mut d_scale) = ([1.0, 2.0], [10.0, 100.0], 3.0, 0.0);
     let (mut x_ref, mut dx_ref) = (&mut x[..], &mut dx[..]);
-    let places =
-        [Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut scale, &mut d_scale), Place::new(&mut (), &mut ())];
+    let places = [
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut scale, &raw mut d_scale),
+        Place::new(&mut (), &mut ()),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(rule, &places) };
     assert_eq!((x, dx, d_scale), ([3.0, 6.0], [30.0, 300.0], 210.0));

@@ -24,13 +24,15 @@ fn a_scalar() {
     assert_eq!((rule.closure.size, rule.closure.align, rule.viewed.size), (8, 4, 0));
     assert_eq!(rule.args.get().iter().map(|arg| arg.name.get()).collect::<Vec<_>>(), ["x", "return"]);
     let (mut x, mut dx, mut y, mut dy) = (4.0_f32, 1.0_f32, f32::NAN, 2.0_f32);
-    let places = [Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)];
+    let places = [Place::new(&raw mut x, &raw mut dx), Place::new(&raw mut y, &raw mut dy)];
     // SAFETY: the places of `x` and of the result.
     unsafe { primal(rule, &places) };
     assert_eq!((y, dx, dy), (fast_inv_sqrt(4.0), 1.0, 2.0));
-    y = f32::NAN;
-    // SAFETY: likewise.
-    unsafe { reverse(rule, &places) };
+    // SAFETY: likewise. What is written is written beside these places, and not over them.
+    unsafe {
+        (&raw mut y).write(f32::NAN);
+        reverse(rule, &places);
+    }
     assert_eq!(y, fast_inv_sqrt(4.0));
     assert_eq!(dx, 1.0 + 2.0 * -0.5 * y / 4.0, "the cotangent is added");
     assert_eq!(dy, 0.0, "and taken out of the result's shadow");
@@ -60,9 +62,12 @@ fn slices() {
     let (mut z, mut dz) = (0.0, 10.0);
     let (mut x_ref, mut y_ref) = (&x[..], &y[..]);
     // The lengths of shadows are not looked at.
-    let (mut dx_ref, mut dy_ref) = (&mut dx[..], &mut dy[..0]);
-    let places =
-        [Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut y_ref, &mut dy_ref), Place::new(&mut z, &mut dz)];
+    let (mut dx_ref, mut dy_ref) = (&mut dx[..], std::ptr::slice_from_raw_parts_mut(dy.as_mut_ptr(), 0));
+    let places = [
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut y_ref, &raw mut dy_ref),
+        Place::new(&raw mut z, &raw mut dz),
+    ];
     // SAFETY: the places of `x`, `y` and of the result.
     unsafe { reverse(rule, &places) };
     assert_eq!((z, dz), (32.0, 0.0));
@@ -75,18 +80,19 @@ fn one_shadow_for_two_arguments() {
     let x = [1.0, 2.0, 3.0];
     let (mut dx, mut z, mut dz) = ([0.5; 3], 0.0, 1.0);
     let (mut x_ref, mut dx_ref) = (&x[..], &mut dx[..]);
-    let place = Place::new(&mut x_ref, &mut dx_ref);
+    let place = Place::new(&raw mut x_ref, &raw mut dx_ref);
     // SAFETY: the places of `x`, `y` and of the result.
-    unsafe { reverse(dot_rrule::record(), &[place, place, Place::new(&mut z, &mut dz)]) };
+    unsafe { reverse(dot_rrule::record(), &[place, place, Place::new(&raw mut z, &raw mut dz)]) };
     assert_eq!((z, dx), (14.0, [2.5, 4.5, 6.5]));
     // Shadows that overlap in part.
     let (mut dx, mut dz) = ([0.0; 4], 1.0);
-    let (first, second) = (&mut (&raw mut dx).cast::<[f64; 3]>(), &mut (&raw mut dx[1]).cast::<[f64; 3]>());
+    let start = (&raw mut dx).cast::<f64>();
+    let (first, second) = (&mut start.cast::<[f64; 3]>(), &mut start.wrapping_add(1).cast::<[f64; 3]>());
     let shadows = [&mut (*first as *mut [f64]), &mut (*second as *mut [f64])];
     let mut x_ref = &x[..];
-    let [first, second] = shadows.map(|shadow| Place::new(&mut x_ref, shadow));
+    let [first, second] = shadows.map(|shadow| Place::new(&raw mut x_ref, shadow));
     // SAFETY: the places of `x`, `y` and of the result.
-    unsafe { reverse(dot_rrule::record(), &[first, second, Place::new(&mut z, &mut dz)]) };
+    unsafe { reverse(dot_rrule::record(), &[first, second, Place::new(&raw mut z, &raw mut dz)]) };
     assert_eq!(dx, [1.0, 3.0, 5.0, 3.0]);
 }
 
@@ -95,7 +101,11 @@ fn a_shadow_that_nobody_asks_for() {
     let (x, y) = ([1.0, 2.0], [3.0, 4.0]);
     let (mut dy, mut z, mut dz) = ([0.0; 2], 0.0, 1.0);
     let (mut x_ref, mut y_ref, mut dy_ref) = (&x[..], &y[..], &mut dy[..]);
-    let places = [Place::constant(&mut x_ref), Place::new(&mut y_ref, &mut dy_ref), Place::new(&mut z, &mut dz)];
+    let places = [
+        Place::constant(&raw mut x_ref),
+        Place::new(&raw mut y_ref, &raw mut dy_ref),
+        Place::new(&raw mut z, &raw mut dz),
+    ];
     // SAFETY: the places of `x`, `y` and of the result.
     unsafe { reverse(dot_rrule::record(), &places) };
     assert_eq!((z, dy), (11.0, [1.0, 2.0]));
@@ -161,13 +171,13 @@ fn several_arguments_and_results() {
         let (mut q_ref, mut dq_ref, mut name, mut r_ref, mut dr_ref) = (&q, &mut dq, "ab", &r, &mut dr);
         let (mut out, mut d_out) = ((0.0, Point { x: 0.0, y: 0.0 }), seed);
         let places = [
-            Place::new(&mut a, &mut da),
-            Place::new(&mut p, &mut dp),
-            Place::new(&mut q_ref, &mut dq_ref),
-            Place::constant(&mut n),
-            Place::constant(&mut name),
-            Place::new(&mut r_ref, &mut dr_ref),
-            Place::new(&mut out, &mut d_out),
+            Place::new(&raw mut a, &raw mut da),
+            Place::new(&raw mut p, &raw mut dp),
+            Place::new(&raw mut q_ref, &raw mut dq_ref),
+            Place::constant(&raw mut n),
+            Place::constant(&raw mut name),
+            Place::new(&raw mut r_ref, &raw mut dr_ref),
+            Place::new(&raw mut out, &raw mut d_out),
         ];
         // SAFETY: the places of the arguments and of the result.
         unsafe { reverse(rule, &places) };
@@ -202,9 +212,13 @@ fn a_thunk_is_computed_if_asked_for() {
     let (mut dx, mut dy, mut dz) = (0.0, 0.0, 0.0);
     for asked in [false, true] {
         let mut d_out = 1.0;
-        let y_place = if asked { Place::new(&mut y, &mut dy) } else { Place::constant(&mut y) };
-        let places =
-            [Place::new(&mut x, &mut dx), y_place, Place::new(&mut z, &mut dz), Place::new(&mut out, &mut d_out)];
+        let y_place = if asked { Place::new(&raw mut y, &raw mut dy) } else { Place::constant(&raw mut y) };
+        let places = [
+            Place::new(&raw mut x, &raw mut dx),
+            y_place,
+            Place::new(&raw mut z, &raw mut dz),
+            Place::new(&raw mut out, &raw mut d_out),
+        ];
         // SAFETY: the places of the arguments and of the result.
         unsafe { reverse(lazy_rrule::record(), &places) };
         assert_eq!(COMPUTED.get(), u32::from(asked));
@@ -227,7 +241,7 @@ fn a_pullback_that_captures_nothing_costs_nothing() {
     assert_eq!((rule.closure.size, rule.viewed.size), (0, 0));
     let (mut x, mut dx, mut y, mut dy) = (3.0, 0.0, 0.0, 1.0);
     // SAFETY: the places of `x` and of the result.
-    unsafe { reverse(rule, &[Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)]) };
+    unsafe { reverse(rule, &[Place::new(&raw mut x, &raw mut dx), Place::new(&raw mut y, &raw mut dy)]) };
     assert_eq!((y, dx), (6.0, 2.0));
 }
 
@@ -263,12 +277,12 @@ fn run_sum_of_squares(rule: &'static Rule, times: usize) -> [f64; 2] {
     let x = [1.0, 3.0];
     let (mut dx, mut y, mut dy) = ([0.0; 2], 0.0, 0.0);
     let (mut x_ref, mut dx_ref) = (&x[..], &mut dx[..]);
-    let places = [Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut y, &mut dy)];
+    let places = [Place::new(&raw mut x_ref, &raw mut dx_ref), Place::new(&raw mut y, &raw mut dy)];
     // SAFETY: the places of `x` and of the result.
     unsafe {
         let mut call = Call::forward_sweep(rule, &places);
         for _ in 0..times {
-            dy = 1.0;
+            (&raw mut dy).write(1.0);
             call.reverse_sweep(&places);
             assert_eq!(dy, 0.0);
         }
@@ -376,10 +390,10 @@ fn lifetimes() {
     let view = View(&x);
     let (mut view_ref, mut y_ref, mut dy_ref) = (&view, &y[..], &mut dy[..]);
     let places = [
-        Place::constant(&mut view_ref),
-        Place::new(&mut y_ref, &mut dy_ref),
-        Place::new(&mut scale, &mut d_scale),
-        Place::new(&mut z, &mut dz),
+        Place::constant(&raw mut view_ref),
+        Place::new(&raw mut y_ref, &raw mut dy_ref),
+        Place::new(&raw mut scale, &raw mut d_scale),
+        Place::new(&raw mut z, &raw mut dz),
     ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(view_rrule::record(), &places) };
@@ -411,7 +425,11 @@ where
 fn methods_of_generic_types() {
     let (pair, mut scale, mut d_scale, mut y, mut dy) = (Pair(1.0f32, 2.0), 5.0f32, 0.0f32, 0.0f32, 1.0f32);
     let mut pair_ref = &pair;
-    let places = [Place::constant(&mut pair_ref), Place::new(&mut scale, &mut d_scale), Place::new(&mut y, &mut dy)];
+    let places = [
+        Place::constant(&raw mut pair_ref),
+        Place::new(&raw mut scale, &raw mut d_scale),
+        Place::new(&raw mut y, &raw mut dy),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(total_rrule::record::<f32>(), &places) };
     assert_eq!((y, d_scale), (15.0, 3.0));
@@ -423,21 +441,29 @@ fn methods_foreign_and_generic_functions() {
     let (point, mut d_point, mut y, mut dy) = (Point { x: 3.0, y: 4.0 }, Point { x: 0.0, y: 0.0 }, 0.0, 5.0);
     let (mut place, mut d_place) = (&point, &mut d_point);
     // SAFETY: the places of `this` and of the result.
-    unsafe { reverse(norm_rrule::record(), &[Place::new(&mut place, &mut d_place), Place::new(&mut y, &mut dy)]) };
+    unsafe {
+        reverse(
+            norm_rrule::record(),
+            &[Place::new(&raw mut place, &raw mut d_place), Place::new(&raw mut y, &raw mut dy)],
+        )
+    };
     assert_eq!((y, d_point), (5.0, Point { x: 3.0, y: 4.0 }));
 
     for (rule, f) in [(sin_rrule::record(), f64::sin as fn(f64) -> f64), (cbrt_rrule::record(), f64::cbrt)] {
         let (mut x, mut dx, mut dy) = (0.7, 0.0, 1.0);
         // SAFETY: the places of `x` and of the result.
-        unsafe { reverse(rule, &[Place::new(&mut x, &mut dx), Place::new(&mut y, &mut dy)]) };
+        unsafe { reverse(rule, &[Place::new(&raw mut x, &raw mut dx), Place::new(&raw mut y, &raw mut dy)]) };
         assert_eq!(y, f(x));
         assert_close(dx, difference(f, x));
     }
 
     let (x, mut dx, mut scale, mut d_scale, mut y, mut dy) = ([3.0f32], [0.0f32], 2.0f32, 0.0f32, 0.0f32, 1.0f32);
     let (mut x_ref, mut dx_ref) = (&x[..], &mut dx[..]);
-    let places =
-        [Place::new(&mut x_ref, &mut dx_ref), Place::new(&mut scale, &mut d_scale), Place::new(&mut y, &mut dy)];
+    let places = [
+        Place::new(&raw mut x_ref, &raw mut dx_ref),
+        Place::new(&raw mut scale, &raw mut d_scale),
+        Place::new(&raw mut y, &raw mut dy),
+    ];
     // SAFETY: the places of the arguments and of the result.
     unsafe { reverse(scaled_rrule::record::<f32>(), &places) };
     assert_eq!((y, dx, d_scale), (6.0, [2.0], 3.0));

@@ -8,12 +8,21 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::AtomicPtr;
+use std::sync::{Arc, Mutex};
 
 /// A value in which there is a cell.
 trait Holds: Differentiable + 'static {
     fn new() -> Self;
     fn cell(&self) -> &Cell<f64>;
+}
+
+/// A value that is lent for ever. It is reached from here, so that nobody takes it for lost.
+fn lent<T>(value: T) -> &'static mut T {
+    static LENT: Mutex<Vec<AtomicPtr<()>>> = Mutex::new(Vec::new());
+    let lent = Box::leak(Box::new(value));
+    LENT.lock().unwrap().push(AtomicPtr::new((&raw mut *lent).cast()));
+    lent
 }
 
 impl Holds for Cell<f64> {
@@ -89,10 +98,10 @@ containers! {
     Vec<T>, new => vec![new(), new()], inner => &inner[1];
     Rc<T>, new => Rc::new(new()), inner => inner;
     Arc<T>, new => Arc::new(new()), inner => inner;
-    &'static T, new => Box::leak(Box::new(new())), inner => inner;
-    &'static [T], new => Box::leak(Box::new([new(), new()])), inner => &inner[1];
-    &'static mut T, new => Box::leak(Box::new(new())), inner => inner;
-    &'static mut [T], new => Box::leak(Box::new([new(), new()])), inner => &inner[1];
+    &'static T, new => lent(new()), inner => inner;
+    &'static [T], new => lent([new(), new()]), inner => &inner[1];
+    &'static mut T, new => lent(new()), inner => inner;
+    &'static mut [T], new => lent([new(), new()]), inner => &inner[1];
     Named<T>, new => Named { x: 0.0, inner: new() }, Named { inner, .. } => inner;
     Beside<T>, new => Beside { next: None, inner: new() }, Beside { inner, .. } => inner;
     Among<T>, new => Among { cell: Cell::new(0.0), inner: new() }, Among { inner, .. } => inner;
