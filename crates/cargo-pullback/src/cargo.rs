@@ -40,7 +40,7 @@ Environment, for a look inside:
                                                Print these stages of each derivative
   PULLBACK_TIMINGS=1                           Print how long each step of the link took
   PULLBACK_SAVE=<DIR>                          Keep the modules of each step in this directory
-  PULLBACK_OPTIMISE=0                          Leave derivatives as they are made, in a debug build
+  PULLBACK_OPTIMISE=0                          Leave derivatives as they are made
 
 Exit status: cargo's own; 101 where cargo's is, and 2 for a command that does not exist.";
 

@@ -19,7 +19,7 @@ pub const TIMINGS: &str = "PULLBACK_TIMINGS";
 /// For debugging, set by the user: a directory in which the modules of each step are kept.
 pub const SAVE: &str = "PULLBACK_SAVE";
 
-/// For debugging, set by the user: `0` leaves derivatives as they are made where their caller is not optimised either.
+/// For debugging, set by the user: `0` leaves derivatives as they are made, however their caller is optimised.
 pub const OPTIMISE: &str = "PULLBACK_OPTIMISE";
 
 /// The variables that change what a link does: cargo links again when one of them changes.
@@ -47,7 +47,7 @@ pub struct Debugging {
     pub timings: bool,
     /// Where to keep the modules of each step.
     pub save: Option<PathBuf>,
-    /// Whether derivatives stay as they are made where their caller is not optimised either.
+    /// Whether derivatives stay as they are made.
     pub as_made: bool,
 }
 

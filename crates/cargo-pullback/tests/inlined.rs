@@ -95,3 +95,13 @@ fn of_several_modules() {
 fn in_debug() {
     assert_eq!(derivatives("", "debug", &[]).len(), 4);
 }
+
+/// Where they are to stay as they are made, no linker and no caller makes anything of them.
+#[test]
+fn in_release_as_they_are_made() {
+    let left = [("PULLBACK_OPTIMISE", "0")];
+    assert_eq!(derivatives("--release", "release", &left).len(), 4);
+    assert_eq!(derivatives("--profile parts", "parts", &left).len(), 4);
+    let flags = [("RUSTFLAGS", "-Clink-arg=-fuse-ld=bfd"), left[0]];
+    assert_eq!(derivatives("--release", "release", &flags).len(), 4);
+}

@@ -14,13 +14,16 @@ impl Uses {
     /// The uses in all blocks.
     pub fn new(func: &Function) -> Self {
         let mut uses = Uses::default();
-        for inst in func.insts() {
-            for value in func.inst(inst).op.operands() {
-                uses.insts.entry(value).or_default().push(inst);
-            }
-        }
+        func.insts().for_each(|inst| uses.add_inst(func, inst));
         func.blocks().for_each(|block| uses.add_end(func, block));
         uses
+    }
+
+    /// Add the uses of an instruction, which is a new one.
+    pub fn add_inst(&mut self, func: &Function, inst: Inst) {
+        for value in func.inst(inst).op.operands() {
+            self.insts.entry(value).or_default().push(inst);
+        }
     }
 
     /// Add the uses at the end of a block, which is a new one.

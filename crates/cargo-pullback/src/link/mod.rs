@@ -206,7 +206,10 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
     let effort = native::Effort::of(line);
     let calls = replacements(&mut program, &derived)?;
     let promoted: HashSet<ModuleId> = derived.iter().flat_map(|d| d.owners.iter().copied()).collect();
-    let Placed { mut joining, mut apart } = placed(&mut program, derived, effort, goal)?;
+    let progress = trace.progress.clone();
+    let as_made = trace.debugging.as_made;
+    let prelink = Prelink { llvm: &llvm, effort, as_made, cache: cache_directory(".prelink-cache"), progress };
+    let Placed { mut joining, mut apart } = placed(&mut program, derived, &prelink, goal)?;
     let mut joined: HashMap<ModuleId, Vec<Subject>> = HashMap::new();
     let mut changed: HashMap<ModuleId, Vec<u8>> = HashMap::new();
     for id in calls.keys().chain(&promoted) {
@@ -229,9 +232,6 @@ fn prepared(line: &mut LinkLine, inputs: Vec<Input>, dir: &Path, names: Names, t
     if !lld {
         line.remove_plugin_options();
     }
-    let progress = trace.progress.clone();
-    let as_made = trace.debugging.as_made;
-    let prelink = Prelink { llvm: &llvm, effort, as_made, cache: cache_directory(".prelink-cache"), progress };
     trace.step("optimise modules", || optimise_all(&program, &prelink, goal, &mut changed, &joined, &mut apart))?;
     put_in_place(line, &program, &changed, &apart, dir)?;
     Ok(Finished::Ready)
@@ -275,11 +275,12 @@ struct Placed {
 
 /// Where derivatives go: into the module of their caller if that is optimised as well as they are to be, else apart.
 /// `goal` is that of the program's modules.
-fn placed(program: &mut Program, derived: Vec<Derived>, effort: native::Effort, goal: Goal) -> Result<Placed> {
+fn placed(program: &mut Program, derived: Vec<Derived>, prelink: &Prelink<'_>, goal: Goal) -> Result<Placed> {
     let mut joining: HashMap<ModuleId, Vec<Derived>> = HashMap::new();
     let mut apart: Vec<Apart> = Vec::new();
     for derived in derived {
-        let optimised = effort.level() >= 2 && program.module(derived.home())?.says_optimised();
+        let may_join = prelink.effort.level() >= 2 && !prelink.as_made;
+        let optimised = may_join && program.module(derived.home())?.says_optimised();
         match derived.caller().filter(|_| optimised) {
             Some(caller) => joining.entry(caller).or_default().push(derived),
             None => {

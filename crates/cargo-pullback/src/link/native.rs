@@ -16,7 +16,6 @@ impl Default for Effort {
 
 impl Effort {
     /// Not at all.
-    #[cfg(test)]
     pub const NONE: Effort = Effort(0);
     /// As hard as it can.
     pub const MOST: Effort = Effort(3);

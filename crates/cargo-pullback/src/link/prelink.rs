@@ -60,7 +60,7 @@ pub struct Prelink<'a> {
     pub llvm: &'a Llvm,
     /// How hard the linker will try.
     pub effort: Effort,
-    /// Whether derivatives stay as they are made if the linker will not try at all.
+    /// Whether derivatives stay as they are made.
     pub as_made: bool,
     /// Where results are kept from one link to the next.
     pub cache: Option<PathBuf>,
@@ -118,9 +118,13 @@ impl Prelink<'_> {
     fn optimise(&self, raw: &Raw<'_>) -> Result<Option<Vec<u8>>> {
         let context = Context::new(self.llvm);
         let mut module = Module::parse_bitcode(&context, raw.name, raw.bitcode)?;
-        let derivatives = raw.kind == Kind::Derivatives && !(self.as_made && self.effort.level() == 0);
+        let derivatives = raw.kind == Kind::Derivatives && !self.as_made;
         if raw.goal == Goal::Object {
-            let effort = if derivatives { Effort::MOST } else { self.effort };
+            let effort = match raw.kind {
+                Kind::Derivatives if self.as_made => Effort::NONE,
+                Kind::Derivatives => Effort::MOST,
+                Kind::Given | Kind::Changed => self.effort,
+            };
             return native::compile(module, effort).map(Some);
         }
         if derivatives || module.says_optimised() {
@@ -267,9 +271,8 @@ mod tests {
         let llvm = Llvm::load(Path::new(String::from_utf8(sysroot.stdout).unwrap().trim())).unwrap();
         let debug = bitcode(&llvm, false);
         let module = Raw { name: "f", bitcode: &debug, kind: Kind::Derivatives, goal: Goal::Bitcode, subjects: &[] };
-        for as_made in [false, true] {
-            let (effort, progress) = (Effort::NONE, Progress::default());
-            let prelink = Prelink { llvm: &llvm, effort, as_made, cache: None, progress };
+        for (as_made, effort) in [false, true].into_iter().flat_map(|m| [(m, Effort::NONE), (m, Effort::default())]) {
+            let prelink = Prelink { llvm: &llvm, effort, as_made, cache: None, progress: Progress::default() };
             let made = prelink.run(std::slice::from_ref(&module)).unwrap();
             assert_eq!(text(&llvm, made[0].as_deref().unwrap()).contains("alloca"), as_made);
         }

@@ -14,6 +14,7 @@
 //! A selection stays whose pointer is used in any other way, or whose two pointers are into the same memory by what
 //! they are made of.
 
+use super::decided;
 use pullback_ir::{Block, BlockCall, Builder, Function, Inst, Op, Type, Uses, Value};
 use std::collections::HashMap;
 
@@ -101,7 +102,9 @@ fn split(func: &mut Function, selection: &Selection, access: &Access, replaced: 
     let arms = [0, 1].map(|index| BlockCall::new(arm(func, selection, index, access, join), vec![]));
     let (result, loc) = (func.inst(access.inst).result, func.inst(access.inst).loc);
     let [then, otherwise] = arms;
-    Builder::new(func, block).with_loc(loc).branch(selection.cond, then, otherwise);
+    let mut b = Builder::new(func, block).with_loc(loc);
+    let cond = decided(&mut b, selection.cond);
+    b.branch(cond, then, otherwise);
     if let Some(result) = result {
         let param = func.add_param(join, func.ty(result).clone());
         replaced.insert(result, param);

@@ -28,3 +28,13 @@ pub mod split_wide_ints;
 pub mod unpack;
 pub mod words;
 pub mod working_copies;
+
+use pullback_ir::{Builder, Op, Type, Value};
+
+/// What a branch may test in the place of a selection: LLVM may select by the payload of an enum that is not there, ahead
+/// of the question whether it is, and use the result on the other way only. A branch by it would be undefined behaviour,
+/// and the sweeps might go different ways. Arguments are what they are.
+fn decided(b: &mut Builder<'_>, cond: Value) -> Value {
+    let is_argument = b.func.param_values().contains(&cond);
+    if is_argument { cond } else { b.value(Op::Freeze(cond), Type::BOOL) }
+}

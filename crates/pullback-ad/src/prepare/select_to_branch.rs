@@ -13,6 +13,7 @@
 //! Derivatives are then the same at every optimisation level. What the optimiser computes ahead of a branch, without a
 //! selection, is beyond this pass; there the driver keeps LLVM from doing so (`pullback-llvm`, `speculation.rs`).
 
+use super::decided;
 use pullback_ir::cfg::Cfg;
 use pullback_ir::{BinOp, Block, BlockCall, Builder, Function, Inst, Op, Uses, Value};
 use pullback_rules::rule;
@@ -197,7 +198,13 @@ fn split(
     }
     let loc = func.inst(group.selects[0]).loc;
     let [then, otherwise] = arms.map(|arm| BlockCall::new(arm, vec![]));
-    Builder::new(func, block).with_loc(loc).branch(group.cond, then, otherwise);
+    let mut b = Builder::new(func, block).with_loc(loc);
+    let cond = decided(&mut b, group.cond);
+    b.branch(cond, then, otherwise);
+    if let Some(frozen) = func.def_inst(cond).filter(|_| cond != group.cond) {
+        users.uses.add_inst(func, frozen);
+        users.home.insert(frozen, block);
+    }
     for select in &group.selects {
         let result = func.result(*select);
         let param = func.add_param(join, func.ty(result).clone());
