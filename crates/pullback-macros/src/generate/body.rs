@@ -420,7 +420,7 @@ impl Body<'_> {
         let clear = is_reverse.then(|| {
             quote! {
                 if !#masked.is_empty() {
-                    #(#masked.reaches_bookkeeping(#reached);)*
+                    #(#reached)*
                     #masked.clear();
                 }
             }
@@ -461,7 +461,7 @@ impl Body<'_> {
 
     /// What the derivative is called with.
     fn passed(&self) -> Passed {
-        let Body { arguments, out, tape, .. } = self;
+        let Body { arguments, out, tape, masked, .. } = self;
         let mut passed = Passed::default();
         if self.plan.attribute.mode == Mode::Reverse {
             passed.values.push(quote!((&raw mut #tape).cast::<()>()));
@@ -481,18 +481,18 @@ impl Body<'_> {
                         passed.notes.push(quote_spanned! {span=>
                             ::pullback::__private::note(&mut #tape, &mut #note, &*#place, #shadow);
                         });
-                        passed.shadow(&primal, quote!(#shadow));
+                        passed.shadow(masked, &primal, quote!(#shadow), span);
                     }
                 }
-                _ => shadows.iter().map(place_of).for_each(|place| passed.shadow(&primal, place)),
+                _ => shadows.iter().for_each(|place| passed.shadow(masked, &primal, place_of(place), span)),
             }
         }
         passed.values.push(quote!(#out.as_mut_ptr().cast::<()>()));
         if self.plan.result != ResultRole::Const {
             // There is no result yet. Its cotangent leads nowhere.
-            self.shadows[arguments.len()]
-                .iter()
-                .for_each(|place| passed.shadow(&quote!(&*&raw const #place), place_of(place)));
+            for place in &self.shadows[arguments.len()] {
+                passed.shadow(masked, &quote!(&*&raw const #place), place_of(place), self.result.span());
+            }
         }
         passed
     }

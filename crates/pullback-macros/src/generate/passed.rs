@@ -1,14 +1,14 @@
 //! The arguments of the call of a derivative, with what is done with them before.
 
-use proc_macro2::TokenStream;
-use quote::quote;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote_spanned;
 
 /// What the derivative is called with.
 #[derive(Default)]
 pub struct Passed {
     /// The arguments of the call.
     pub values: Vec<TokenStream>,
-    /// Those of them that are shadows, and the primals before them.
+    /// In reverse mode, what tells where the shadows among them are in which something is masked.
     pub reached: Vec<TokenStream>,
     /// In reverse mode, the places of notes of the shadows, and what writes these.
     pub places: Vec<TokenStream>,
@@ -16,9 +16,10 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// A place of the shadow of `primal`.
-    pub fn shadow(&mut self, primal: &TokenStream, pointer: TokenStream) {
-        self.reached.push(quote!(#primal, #pointer));
+    /// The place `pointer` of the shadow of `primal`, an argument or the result, whose type is written at `span`. What
+    /// rustc has to say of the type, it says there.
+    pub fn shadow(&mut self, masked: &Ident, primal: &TokenStream, pointer: TokenStream, span: Span) {
+        self.reached.push(quote_spanned!(span=> #masked.reaches_bookkeeping(#primal, #pointer);));
         self.values.push(pointer);
     }
 }
