@@ -259,13 +259,14 @@ fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type, definition: &Ty
         may_borrow(ty, definition).then(|| quote_spanned!(ty.span()=> .of(::pullback::__private::part_layout::<#ty>)));
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports)]
-        use ::pullback::__private::NoClone as _;
+        use ::pullback::__private::{NoClone as _, NotUnpin as _};
         ::pullback::__private::Field::unknown(#offset, #bytes)
             .with_clone(
                     ::pullback::__private::CloneOf::<#ty>::CLONE.is_some()
                         && !::pullback::__private::is_token::<#ty>()
                 )
             .with_drop(::core::mem::needs_drop::<#ty>())
+            .with_move(::core::mem::size_of::<#ty>() == 0 || ::pullback::__private::UnpinOf::<#ty>::IS)
             #of
     }}
 }

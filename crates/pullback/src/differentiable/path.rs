@@ -273,6 +273,22 @@ impl<'a> Path<'a> {
         Mismatch(message.into_boxed_str())
     }
 
+    /// Fails where a shadow is pinned, and holds what may not be moved, in a field of a `holder` that is skipped.
+    #[cold]
+    pub(super) fn pinned(&self, holder: &str) -> Result<(), Mismatch> {
+        // What the crate has made itself, a zero say, nobody has pinned.
+        if self.names.is_none() || self.is_constant() {
+            return Ok(());
+        }
+        let message = format!(
+            "argument `{}` cannot be differentiated: `{self}` is pinned, and leads to a `{holder}`, which has a skipped \
+             field of a type that is not known to be `Unpin`: it may not be moved out of the shadow, nor overwritten\n\
+             help: put the field into a `Box`, let it take part, or mark the argument `Const`",
+            self.argument_name()
+        );
+        Err(Mismatch(message.into_boxed_str()))
+    }
+
     /// Fails unless two texts are the same.
     pub(super) fn same_text(&self, primal: &str, shadow: &str) -> Result<(), Mismatch> {
         if primal == shadow {

@@ -1,12 +1,11 @@
-//! Types of the standard library around one value: what says how it is ordered, how it is computed with, that it stays
-//! where it is; and the heap, a vector in an order.
+//! Types of the standard library around one value, that say how it is ordered or computed with; and the heap, a vector
+//! in an order.
 
 use super::made_of::made_of;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::{ManuallyDrop, offset_of, size_of};
 use std::num::{Saturating, Wrapping};
-use std::pin::Pin;
 
 made_of! {
     [T] Reverse<T>, "Reverse" { "0": T, at offset_of!(Self, 0), |reverse| &reverse.0; } by |value| Reverse(value);
@@ -16,31 +15,14 @@ made_of! {
     [T] Saturating<T>, "Saturating" { "0": T, at offset_of!(Self, 0), |saturating| &saturating.0; }
         by |value| Saturating(value);
 
-    [T: ?Sized] Pin<Box<T>>, "Pin" { "": Box<T>, at only_part::<Self, Box<T>>(), |pin| pinned(pin); }
-        by |pointer| Box::into_pin(pointer);
-
-    ['a, T: ?Sized] Pin<&'a T>, "Pin" { "": &'a T, at only_part::<Self, &'a T>(), |pin| pinned(pin); }
-        // SAFETY: S37, nothing moves what a shared reference leads to. (There is no such zero.)
-        by |pointer| unsafe { Pin::new_unchecked(pointer) };
-
-    ['a, T: ?Sized] Pin<&'a mut T>, "Pin" { "": &'a mut T, at only_part::<Self, &'a mut T>(), |pin| pinned(pin); }
-        // SAFETY: S37, there is no such zero.
-        by |pointer| unsafe { Pin::new_unchecked(pointer) };
-
     [T: Ord] BinaryHeap<T>, "BinaryHeap" { "": Vec<T>, at only_part::<Self, Vec<T>>(), |heap| vector(heap); }
         by |elements| heap(elements);
 }
 
 /// Where the part lies that is all of a value.
-const fn only_part<T, P>() -> usize {
+pub(super) const fn only_part<T, P>() -> usize {
     assert!(size_of::<T>() == size_of::<P>(), "this version of Rust has other fields there");
     0
-}
-
-/// The pointer in a pin, which is nothing else.
-fn pinned<P>(pin: &Pin<P>) -> &P {
-    // SAFETY: S36, a `Pin` is `repr(transparent)`. Nothing is moved out of what the pointer leads to.
-    unsafe { &*(&raw const *pin).cast() }
 }
 
 /// The vector in a heap, which is nothing else.
@@ -79,6 +61,5 @@ mod tests {
     #[test]
     fn wrappers_have_zeros() {
         assert_eq!(make_zero(&(Reverse(2.0), Wrapping(3_u8))), (Reverse(0.0), Wrapping(3)));
-        assert_eq!(make_zero(&Box::pin(2.5)), Box::pin(0.0));
     }
 }
