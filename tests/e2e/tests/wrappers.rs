@@ -1,10 +1,12 @@
 //! Types of the standard library around one value, and heaps.
 
 use pullback::{Differentiable, autodiff, grad, jvp, make_zero};
+use std::cell::Cell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::num::Wrapping;
 use std::pin::Pin;
+use std::rc::Rc;
 
 #[derive(Differentiable, Clone, Debug, PartialEq)]
 struct Model {
@@ -103,6 +105,36 @@ fn a_heap_that_is_built_inside() {
     }
 }
 
+/// What is pushed into a heap comes in another order: elements correspond by where they lie.
+#[test]
+fn a_shadow_of_a_heap_corresponds_by_places() {
+    let heap: BinaryHeap<Cost> = [2.0, 5.0, 3.0].into_iter().map(Cost).collect();
+    let gradient = grad(|heap: &BinaryHeap<Cost>| heap.iter().map(|cost| cost.0.powi(3)).sum::<f64>(), &heap);
+    let pairs: Vec<(f64, f64)> = heap.iter().zip(&gradient).map(|(cost, by)| (cost.0, by.0)).collect();
+    assert!(pairs.iter().all(|(cost, by)| *by == 3.0 * cost * cost), "{pairs:?}");
+    let mut direction = make_zero(&heap).into_vec();
+    direction[heap.iter().position(|cost| cost.0 == 3.0).unwrap()] = Cost(-1.0);
+    // It is a heap, so that nothing of it changes its place.
+    let tangent =
+        jvp(|heap: &BinaryHeap<Cost>| heap.iter().map(|cost| cost.0 * cost.0).sum::<f64>(), &heap, &direction.into());
+    assert_eq!(tangent, (38.0, -6.0));
+}
+
+#[autodiff(d_cells, Reverse, Duplicated, Active)]
+fn cells(of: &Rc<(Reverse<Cell<f64>>, Wrapping<Cell<f64>>, Pin<Box<Cell<f64>>>)>) -> f64 {
+    of.0.0.set(of.0.0.get() * of.1.0.get());
+    of.0.0.get() * of.2.get()
+}
+
+/// The shadow of cells may have several owners, whatever is around them.
+#[test]
+fn cells_in_wrappers() {
+    let of = |[a, b, c]: [f64; 3]| Rc::new((Reverse(Cell::new(a)), Wrapping(Cell::new(b)), Box::pin(Cell::new(c))));
+    let mut shadow = of([0.0; 3]);
+    assert_eq!(d_cells(&of([2.0, 3.0, 5.0]), &mut shadow), 30.0);
+    assert_eq!([shadow.0.0.get(), shadow.1.0.get(), shadow.2.get()], [15.0, 10.0, 6.0]);
+}
+
 #[autodiff(f_popped, Forward, Dual, Dual)]
 #[autodiff(d_popped, Reverse, Duplicated, Active)]
 fn popped(heap: &mut BinaryHeap<Cost>) -> f64 {
@@ -122,10 +154,8 @@ fn a_heap_that_changes() {
 
 mod pinned {
     use super::*;
-    use std::cell::Cell;
     use std::marker::PhantomPinned;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::rc::Rc;
 
     /// A library: it is sound, since a `Node` that is registered is pinned.
     mod node {
