@@ -5,6 +5,7 @@
 //! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
 //! it.
 
+mod arrangement;
 mod congruence;
 mod constants;
 mod floats;
@@ -28,6 +29,7 @@ mod wrappers;
 mod tests;
 
 use crate::abi::{Layout, LayoutFn};
+pub use arrangement::Arrangement;
 pub use congruence::Congruence;
 pub(crate) use constants::erased;
 pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_layout};
