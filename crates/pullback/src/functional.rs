@@ -161,9 +161,9 @@ where
 /// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the
 /// pullback panics if it has not. (An array's elements may lie in memory in another order.)
 ///
-/// Some reverse sweeps can be done once: through a rule whose closure owns memory, through enums that hold a float in one variant and a pointer in another, and after a panic. Then the function is
-/// called again for the next one; if it might do something else by then, for it uses cells or captures, the pullback
-/// panics.
+/// Some reverse sweeps can be done once: through a rule whose closure owns memory, through enums that hold a float in
+/// one variant and a pointer in another, and after a panic. Then the function is called again for the next one; if it
+/// might do something else by then, for it uses cells or captures, the pullback panics.
 pub fn vjp<'a, X, Y, F>(f: F, x: &'a X) -> (Y, impl Fn(Y) -> X::Zero + use<'a, X, Y, F>)
 where
     X: ToZero<Zero: BorrowMut<X>> + ?Sized,
