@@ -35,7 +35,7 @@ pub struct Field {
     /// What it is.
     pub kind: Kind,
     /// [`SHARED`](Self::SHARED) or [`AGAIN`](Self::AGAIN); and for the wrapper, not read by the driver, [`SINGLE`](Self::SINGLE),
-    /// [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL).
+    /// [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL), [`STAYS`](Self::STAYS).
     pub flags: u32,
     /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
     /// [`Kind::Owners`]) or values ([`Kind::Nested`]).
@@ -55,6 +55,8 @@ impl Field {
     pub const SHARED: u32 = 8;
     /// The flag of a pointer to where the pointer field before it leads, too.
     pub const AGAIN: u32 = 16;
+    /// The flag of a skipped field whose values may not be moved once they are pinned.
+    pub const STAYS: u32 = 32;
 
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
         Field { offset, kind, flags: 0, count, layout }
@@ -147,6 +149,13 @@ impl Field {
         self
     }
 
+    /// The same bytes, of a type whose values may be moved though they are pinned, or not.
+    #[must_use]
+    pub const fn with_move(mut self, is_unpin: bool) -> Self {
+        self.flags |= if is_unpin { 0 } else { Self::STAYS };
+        self
+    }
+
     /// The same, which is there or not: a niche in it tells.
     #[must_use]
     pub const fn optional(mut self) -> Self {
@@ -170,5 +179,11 @@ impl Field {
     #[inline]
     pub const fn is_dropped(&self) -> bool {
         self.flags & Self::DROPPED != 0
+    }
+
+    /// Whether these are bytes of a skipped type whose values may not be moved once they are pinned.
+    #[inline]
+    pub const fn stays(&self) -> bool {
+        self.flags & Self::STAYS != 0
     }
 }

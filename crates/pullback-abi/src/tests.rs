@@ -56,7 +56,8 @@ fn numbers_mean_what_they_meant() {
     let kinds = [RuleKind::Forward, RuleKind::Reverse, RuleKind::NonDifferentiable, RuleKind::OptOut];
     assert_eq!(kinds.map(|kind| kind as u32), [0, 1, 2, 3]);
     assert_eq!([Request::STRONG_ZERO, Request::RUNTIME_ACTIVITY, Request::SPLIT, Arg::BY_VALUE], [1, 2, 4, 1]);
-    assert_eq!([Field::SINGLE, Field::DROPPED, Field::OPTIONAL, Field::SHARED, Field::AGAIN], [1, 2, 4, 8, 16]);
+    let flags = [Field::SINGLE, Field::DROPPED, Field::OPTIONAL, Field::SHARED, Field::AGAIN, Field::STAYS];
+    assert_eq!(flags, [1, 2, 4, 8, 16, 32]);
     assert_eq!([Rule::BORROWS, Rule::ONCE, Rule::DROPS, RuleEntry::DEFAULT], [1, 2, 4, 256]);
 }
 

@@ -142,7 +142,7 @@ pub fn opt_out_fn(paths: TokenStream) -> TokenStream {
 /// Every field has to be `Differentiable` too. A field that carries no derivative and is of some other type gets
 /// `#[pullback(skip)]`; it is then cloned into shadows.
 ///
-/// A struct of another crate whose fields are public is `Differentiable` by one that has the same fields:
+/// A struct of another crate whose fields are public, and that is not `Drop`, is `Differentiable` by one that has the same fields:
 ///
 /// ```ignore
 /// #[derive(Differentiable)]

@@ -6,8 +6,8 @@ pub use crate::abi::{
 };
 pub use crate::differentiable::{
     ActiveResult, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Masked, Mirror, Mismatch, NoClone,
-    Part, Path, Ref, Same, ShadowOf, SharedWritable, Sharing, VisitConstants, VisitFloats, Writable, corresponding,
-    is_token, layout_of, make_zero, part_layout,
+    NotUnpin, Part, Path, Ref, Same, ShadowOf, SharedWritable, Sharing, UnpinOf, VisitConstants, VisitFloats, Writable,
+    corresponding, is_token, layout_of, make_zero, part_layout,
 };
 pub use crate::rt::{Noted, Tape, note_bookkeeping as note, release_spare};
 

@@ -5,6 +5,7 @@
 //! [`MakeZero`] makes a shadow; [`Writable`] and [`SharedWritable`] say through which references a derivative may write
 //! it.
 
+mod arrangement;
 mod congruence;
 mod constants;
 mod floats;
@@ -16,6 +17,7 @@ mod masked;
 mod mirror;
 mod owning;
 mod path;
+mod pinned;
 mod pointers;
 pub mod reach;
 mod shadow_of;
@@ -27,6 +29,7 @@ mod wrappers;
 mod tests;
 
 use crate::abi::{Layout, LayoutFn};
+pub use arrangement::Arrangement;
 pub use congruence::Congruence;
 pub(crate) use constants::erased;
 pub use constants::{CloneOf, Constants, NoClone, VisitConstants, is_token, part_layout};
@@ -37,6 +40,7 @@ pub use masked::{Masked, Part};
 pub use mirror::Mirror;
 pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
+pub use pinned::{NotUnpin, UnpinOf};
 use reach::{Depth, Reach};
 pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;

@@ -159,10 +159,11 @@ where
 /// ```
 ///
 /// What the reverse sweep needs is kept until the pullback is dropped. A cotangent has the shape of the value; the
-/// pullback panics if it has not. Some reverse sweeps can be done once: through a rule whose closure owns memory,
-/// through enums that hold a float in one variant and a pointer in another, and after a panic. Then the function is
-/// called again for the next one; if it might do something else by then, for it uses cells or captures, the pullback
-/// panics.
+/// pullback panics if it has not. (An array's elements may lie in memory in another order.)
+///
+/// Some reverse sweeps can be done once: through a rule whose closure owns memory, through enums that hold a float in
+/// one variant and a pointer in another, and after a panic. Then the function is called again for the next one; if it
+/// might do something else by then, for it uses cells or captures, the pullback panics.
 pub fn vjp<'a, X, Y, F>(f: F, x: &'a X) -> (Y, impl Fn(Y) -> X::Zero + use<'a, X, Y, F>)
 where
     X: ToZero<Zero: BorrowMut<X>> + ?Sized,
@@ -186,6 +187,19 @@ where
         sweep.backward(dy)
     };
     (y, pullback)
+}
+
+/// Panic, for a cotangent does not fit.
+#[cold]
+fn misfit(cotangent: &Runs, value: &Runs) -> ! {
+    match cotangent.different_shapes(value) {
+        Some((of, shape)) => {
+            panic!(
+                "a cotangent has another shape than the value: an array of shape {of:?} in the place of one of shape {shape:?}"
+            )
+        }
+        None => panic!("a cotangent has another shape than the value: other lengths or variants"),
+    }
 }
 
 /// A value that stays where it is, whatever happens to its owner: others have its address.
@@ -298,7 +312,9 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
     /// Do the reverse sweep.
     fn backward(&mut self, mut dy: Y) -> X::Zero {
         let seed = Runs::of_value(&mut dy);
-        assert!(seed.fit(&self.cotangent), "a cotangent has another shape than the value: other lengths or variants");
+        if !seed.fit(&self.cotangent) {
+            misfit(&seed, &self.cotangent);
+        }
         let mut gradient = self.x.to_zero();
         let places = Runs::of_value(gradient.borrow_mut());
         assert!(

@@ -151,3 +151,83 @@ fn that_are_written() {
     assert_eq!(d_moved(Vector::of_mut(&mut v), Vector::of_mut(&mut d_v), 3.0), 3.0);
     assert_eq!((v, d_v), (Vec2::new(10.0, 3.0), Vec2::new(0.75, 0.25)));
 }
+
+#[deny(warnings)]
+mod with_parameters {
+    use super::*;
+
+    /// What another crate may have: lifetimes, bounds in a where clause, fields that are deprecated.
+    mod other {
+        pub trait Unit {
+            type Scale;
+        }
+
+        impl Unit for u8 {
+            type Scale = f64;
+        }
+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Named<'a, T> {
+            pub name: &'a str,
+            pub value: T,
+        }
+
+        pub struct Scaled<T, S> {
+            pub value: T,
+            pub by: S,
+        }
+
+        pub struct Old {
+            #[deprecated]
+            pub old: f64,
+            pub r#type: f64,
+        }
+    }
+
+    #[derive(Differentiable)]
+    #[pullback(remote = "other::Named<'a, T>")]
+    struct Named<'a, T> {
+        #[pullback(skip)]
+        name: &'a str,
+        value: T,
+    }
+
+    #[derive(Differentiable)]
+    #[pullback(remote = "other::Scaled<f64, T::Scale>")]
+    struct Scaled<T>
+    where
+        T: other::Unit,
+        T::Scale: Copy,
+    {
+        value: f64,
+        #[pullback(skip)]
+        by: T::Scale,
+    }
+
+    #[derive(Differentiable)]
+    #[pullback(remote = "other::Old")]
+    struct Old {
+        old: f64,
+        r#type: f64,
+    }
+
+    #[test]
+    fn lifetimes_and_bounds() {
+        let (text, mut of) = (String::from("name"), other::Named { name: "", value: vec![1.0, 2.0] });
+        of.name = &text;
+        let gradient = grad(|of: &Named<Vec<f64>>| of.value.iter().map(|v| v * v).sum::<f64>(), Named::of(&of));
+        assert_eq!(*gradient, other::Named { name: "name", value: vec![2.0, 4.0] });
+        Named::of_mut(&mut of).value.push(3.0);
+        assert_eq!(of.value, [1.0, 2.0, 3.0]);
+        let scaled: Scaled<u8> = other::Scaled { value: 3.0, by: 2.0 }.into();
+        assert_eq!(grad(|of: &Scaled<u8>| of.value * of.by, &scaled).value, 2.0);
+    }
+
+    #[test]
+    fn deprecated_fields() {
+        #[allow(deprecated)]
+        let old = other::Old { old: 3.0, r#type: 4.0 };
+        let gradient = grad(|of: &Old| of.old * of.r#type, Old::of(&old));
+        assert_eq!((gradient.old, gradient.r#type), (4.0, 3.0));
+    }
+}

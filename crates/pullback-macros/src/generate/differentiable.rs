@@ -259,13 +259,14 @@ fn skipped(offset: &TokenStream, bytes: &TokenStream, ty: &Type, definition: &Ty
         may_borrow(ty, definition).then(|| quote_spanned!(ty.span()=> .of(::pullback::__private::part_layout::<#ty>)));
     quote_spanned! {ty.span()=> {
         #[allow(unused_imports)]
-        use ::pullback::__private::NoClone as _;
+        use ::pullback::__private::{NoClone as _, NotUnpin as _};
         ::pullback::__private::Field::unknown(#offset, #bytes)
             .with_clone(
                     ::pullback::__private::CloneOf::<#ty>::CLONE.is_some()
                         && !::pullback::__private::is_token::<#ty>()
                 )
             .with_drop(::core::mem::needs_drop::<#ty>())
+            .with_move(::core::mem::size_of::<#ty>() == 0 || ::pullback::__private::UnpinOf::<#ty>::IS)
             #of
     }}
 }
@@ -304,11 +305,11 @@ fn check(definition: &TypeDef) -> TokenStream {
                 quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
             });
             // All fields there are, of the types that were seen: an attribute below the derive may have changed them.
-            // (A reference would be coerced.)
+            // (A reference would be coerced, and a `*const` could have another lifetime.)
             let members = fields.iter().map(|field| &field.member);
             let types = fields.iter().map(|Field { member, ty, .. }| {
-                let place = quote!(&raw const self.#member);
-                quote_spanned!(ty.span()=> let _: *const #ty = #place;)
+                let place = quote!((&raw const self.#member).cast_mut());
+                quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
             });
             quote! {
                 let Self { #(#members: _),* } = self;
@@ -353,7 +354,8 @@ fn check_arm(variant: &Variant) -> TokenStream {
     });
     let types = variant.fields.iter().map(|field| {
         let (ty, part) = (&field.ty, shadow(field));
-        quote_spanned!(ty.span()=> let _: *const #ty = &raw const *#part;)
+        let place = quote!((&raw const *#part).cast_mut());
+        quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
     });
     let parts = variant.fields.iter().map(|field| {
         let place = shadow(field);

@@ -14,17 +14,21 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
     let Shape::Struct(fields) = &definition.shape else { unreachable!("an enum stands for none") };
     let name = &definition.name;
     let (parameters, arguments, where_clause) = definition.generics.split_for_impl();
+    let turbofish = arguments.as_turbofish();
     let members: Vec<_> = fields.iter().map(|field| &field.member).collect();
-    let bindings = fields.iter().map(|field| &field.binding);
-    let types = fields.iter().map(|Field { binding, ty, .. }| {
-        let place = quote!(&raw mut *#binding);
-        // A `*const` could have another lifetime.
-        quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
-    });
+    let bindings: Vec<_> = fields.iter().map(|field| &field.binding).collect();
+    let types: Vec<_> = fields
+        .iter()
+        .map(|Field { binding, ty, .. }| {
+            // A `*const` could have another lifetime, and so could a value that is moved.
+            quote_spanned!(ty.span()=> let _: *mut #ty = &raw mut *#binding;)
+        })
+        .collect();
     let message = format!("`{name}` does not lie in memory as the type that it stands for");
     quote! {
         // SAFETY: S45, the sizes are the same, and so are the places and the types of all fields that there are.
         #[automatically_derived]
+        #[allow(deprecated)]
         unsafe impl #parameters ::pullback::__private::Mirror for #name #arguments #where_clause {
             type Of = #remote;
 
@@ -36,30 +40,38 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
             );
 
             #[allow(unused_variables, type_alias_bounds, non_camel_case_types, clippy::all)]
-            fn assert_fields(remote: &mut #remote) {
-                // A pattern takes a name. Fields are bound, which those of a union are not without `unsafe`.
-                type __Remote #parameters = #remote;
-                let __Remote { #(#members: #bindings),* } = remote;
+            fn assert_fields(mut mirror: Self, mut remote: #remote) {
+                // An attribute below the derive may have changed the fields that the derive has seen.
+                let Self { #(#members: #bindings),* } = &mut mirror;
                 #(#types)*
+                // A pattern takes a name. Fields are bound, which those of a union are not without `unsafe`.
+                type __Remote #parameters #where_clause = #remote;
+                let __Remote #turbofish { #(#members: #bindings),* } = &mut remote;
+                #(#types)*
+                // Nothing is moved out of a type with `Drop`.
+                let Self { #(#members: #bindings),* } = mirror;
+                let __Remote #turbofish { #(#members: #bindings),* } = remote;
             }
         }
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #parameters #name #arguments #where_clause {
             /// What stands for a value.
             #[inline]
-            pub fn of(value: &#remote) -> &Self {
+            pub fn of<'__value>(value: &'__value #remote) -> &'__value Self {
                 <Self as ::pullback::__private::Mirror>::mirror(value)
             }
 
             /// What stands for a value that is written.
             #[inline]
-            pub fn of_mut(value: &mut #remote) -> &mut Self {
+            pub fn of_mut<'__value>(value: &'__value mut #remote) -> &'__value mut Self {
                 <Self as ::pullback::__private::Mirror>::mirror_mut(value)
             }
         }
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #parameters ::core::ops::Deref for #name #arguments #where_clause {
             type Target = #remote;
 
@@ -70,6 +82,7 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
         }
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #parameters ::core::ops::DerefMut for #name #arguments #where_clause {
             #[inline]
             fn deref_mut(&mut self) -> &mut #remote {
@@ -78,6 +91,7 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
         }
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #parameters ::core::convert::From<#remote> for #name #arguments #where_clause {
             #[inline]
             fn from(value: #remote) -> Self {
@@ -86,6 +100,7 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
         }
 
         #[automatically_derived]
+        #[allow(deprecated)]
         impl #parameters ::core::convert::From<#name #arguments> for #remote #where_clause {
             #[inline]
             fn from(value: #name #arguments) -> Self {

@@ -174,14 +174,25 @@ fn each_field_is_of_the_type_that_the_derive_has_seen() {
         let definition = crate::parse::type_def::parse(item).unwrap();
         super::differentiable::generate(&definition).to_string()
     };
-    let seen = |ty: TokenStream, place: TokenStream| quote!(let _: *const #ty = &raw const #place;).to_string();
+    let seen =
+        |ty: TokenStream, place: TokenStream| quote!(let _: *mut #ty = (&raw const #place).cast_mut();).to_string();
     let text = derived(quote! { struct S<'a> { x: f64, #[pullback(skip)] name: &'a str } });
     assert!(
         text.contains(&seen(quote!(f64), quote!(self.x))) && text.contains(&seen(quote!(&'a str), quote!(self.name)))
     );
     let text = derived(quote! { enum E { A { x: f64 }, B(#[pullback(skip)] u8) } });
-    assert_eq!(text.matches("let _ : * const f64 = & raw const * ").count(), 1, "{text}");
-    assert_eq!(text.matches("let _ : * const u8 = & raw const * ").count(), 1, "{text}");
+    assert_eq!(text.matches("let _ : * mut f64 = (& raw const * ").count(), 1, "{text}");
+    assert_eq!(text.matches("let _ : * mut u8 = (& raw const * ").count(), 1, "{text}");
+}
+
+/// As its own fields are compared with what the derive has seen, so are those of the type that it stands for: invariantly,
+/// for a `fn(&'static str)` is no `fn(&str)`.
+#[test]
+fn each_field_of_a_mirror_is_of_the_type_that_the_derive_has_seen() {
+    let item = quote! { #[pullback(remote = "other::S")] struct S { #[pullback(skip)] log: fn(&'static str), x: f64 } };
+    let text = super::differentiable::generate(&crate::parse::type_def::parse(item).unwrap()).to_string();
+    let types = |ty: TokenStream| text.matches(&quote!(let _: *mut #ty = &raw mut *).to_string()).count();
+    assert_eq!((types(quote!(fn(&'static str))), types(quote!(f64))), (2, 2), "{text}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The floats of a value, one after the other, with their places in a shadow.
 
-use super::Differentiable;
 use super::pointers::address_comes_first;
+use super::{Arrangement, Differentiable};
 use std::hash::Hash;
 use std::ops::AddAssign;
 
@@ -65,6 +65,28 @@ pub trait VisitFloats: Sized {
                 primal.floats(pointee(primal, place), self);
             }
         }
+    }
+
+    /// What is visited next, by [`Self::owned`], has a shape of its own.
+    #[inline(always)]
+    fn arranged(&mut self, arrangement: impl FnOnce() -> Arrangement) {
+        let _ = arrangement;
+    }
+
+    /// As [`Self::owned`], for the elements of an array, those among them that are no part of it, too.
+    ///
+    /// # Safety
+    /// As asked there.
+    #[inline(always)]
+    unsafe fn array<T: Differentiable>(
+        &mut self,
+        elements: &[T],
+        place: *mut *mut (),
+        arrangement: impl FnOnce() -> Arrangement,
+    ) {
+        let _ = arrangement;
+        // SAFETY: S36, asked of the caller.
+        unsafe { self.owned(elements, place) }
     }
 
     /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that

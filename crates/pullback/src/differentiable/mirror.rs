@@ -6,8 +6,8 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 ///
 /// # Safety
 /// [`SAME`](Self::SAME) can be evaluated only if both types have the same size, the same alignment and the same fields
-/// in the same places; [`assert_fields`](Self::assert_fields) compiles only if the fields have the same types, and there
-/// are no others.
+/// in the same places; [`assert_fields`](Self::assert_fields) compiles only if the fields have the same types, there are
+/// no others, and neither type has a `Drop` of its own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not stand for a type of another crate",
     note = "`with` names a struct with `#[derive(Differentiable)]` and `#[pullback(remote = \"…\")]`"
@@ -19,8 +19,8 @@ pub unsafe trait Mirror: Sized {
     /// Asserts that both lie in memory in the same way.
     const SAME: ();
 
-    /// Asserts that both have the same fields.
-    fn assert_fields(other: &mut Self::Of);
+    /// Asserts that both have the same fields, which can be moved out of both. Never called.
+    fn assert_fields(mirror: Self, other: Self::Of);
 
     /// A value of the other type as one of this.
     #[inline(always)]

@@ -30,6 +30,8 @@ pub struct Path<'a> {
     in_variant: bool,
     /// Whether the memory around what it leads to is noted as one piece.
     is_noted: bool,
+    /// Whether the elements of arrays may lie in another order.
+    by_index: bool,
     /// What is done on the way.
     task: Task<'a>,
     /// Where the names of shared memory are noted.
@@ -105,6 +107,7 @@ impl<'a> Path<'a> {
             in_counted: false,
             in_variant: false,
             is_noted: false,
+            by_index: false,
             task: Task::Nothing,
             names: None,
         }
@@ -113,6 +116,17 @@ impl<'a> Path<'a> {
     /// The same way, on which the names of shared memory are noted.
     pub(crate) const fn naming(self, names: Option<&'a Names<'a>>) -> Self {
         Path { names, ..self }
+    }
+
+    /// The same way, to what is copied by index: where the elements of arrays lie in memory is no matter.
+    pub(crate) const fn by_index(self) -> Self {
+        Path { by_index: true, ..self }
+    }
+
+    /// Whether the elements of arrays may lie in another order.
+    #[cfg(feature = "ndarray")]
+    pub(super) const fn is_by_index(&self) -> bool {
+        self.by_index
     }
 
     /// The same way, of which nobody knows where in an enum it leads.
@@ -271,6 +285,22 @@ impl<'a> Path<'a> {
             self.argument_name()
         );
         Mismatch(message.into_boxed_str())
+    }
+
+    /// Fails where a shadow is pinned, and holds what may not be moved, in a field of a `holder` that is skipped.
+    #[cold]
+    pub(super) fn pinned(&self, holder: &str) -> Result<(), Mismatch> {
+        // What the crate has made itself, a zero say, nobody has pinned.
+        if self.names.is_none() || self.is_constant() {
+            return Ok(());
+        }
+        let message = format!(
+            "argument `{}` cannot be differentiated: `{self}` is pinned, and leads to a `{holder}`, which has a skipped \
+             field of a type that is not known to be `Unpin`: it may not be moved out of the shadow, nor overwritten\n\
+             help: put the field into a `Box`, let it take part, or mark the argument `Const`",
+            self.argument_name()
+        );
+        Err(Mismatch(message.into_boxed_str()))
     }
 
     /// Fails unless two texts are the same.
@@ -481,8 +511,21 @@ impl<'a> Path<'a> {
         Mismatch(message.into_boxed_str())
     }
 
+    /// Fails: the elements of an array lie in another order.
+    #[cfg(feature = "ndarray")]
+    #[cold]
+    pub(super) fn differently_arranged(&self, primal: impl fmt::Debug, shadow: impl fmt::Debug) -> Mismatch {
+        let Mismatch(message) = self.mismatch("has strides", format_args!("{primal:?}"), format_args!("{shadow:?}"));
+        let of_one = if self.is_mirrored() { "; the stride of an axis of length 1 counts, too" } else { "" };
+        Mismatch(format!("{message}, and others can be assigned to it{of_one}").into_boxed_str())
+    }
+
     #[cold]
     pub(super) fn mismatch(&self, verb: &str, primal: impl fmt::Display, shadow: impl fmt::Display) -> Mismatch {
+        // What a rule returns is compared with its tangent.
+        if self.by_index {
+            return Mismatch(format!("`{self}` {verb} {primal}, its tangent {verb} {shadow}").into_boxed_str());
+        }
         let message = format!(
             "shadow of argument `{}` does not fit: `{self}` {verb} {primal}, its shadow {verb} {shadow}\n\
              help: `pullback::make_zero` makes a shadow that fits",

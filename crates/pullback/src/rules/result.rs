@@ -157,7 +157,7 @@ impl<R: MakeZero> Cotangents<R> {
 }
 
 /// The tangent of a result that a rule for forward mode has returned, with the shape, the room and the owners of the
-/// result: the derivative treats it as it treats the result.
+/// result: the derivative treats it as it treats the result. The elements of an array may lie in another order.
 ///
 /// # Panics
 /// If lengths or variants differ, or which owners have a value in common; or if the result has memory in common with
@@ -183,8 +183,11 @@ fn fits_bookkeeping<R: MakeZero>(value: &R, tangent: &R) -> bool {
 #[cold]
 fn with_room<R: MakeZero>(rule: &str, value: &R, mut tangent: R) -> R {
     // What is reached through a shared reference cannot grow, so no room is asked for.
-    if let Err(mismatch) = value.check_shadow(&tangent, &Path::argument("return").shared()) {
-        panic!("the tangent that rule `{rule}` returns does not fit its value: {mismatch}");
+    if let Err(mismatch) = value.check_shadow(&tangent, &Path::argument("return").by_index().shared()) {
+        panic!(
+            "the tangent that rule `{rule}` returns does not fit its value: {mismatch}\n\
+             help: a tangent has the lengths and the variants of the value"
+        );
     }
     let mut roomy = make_zero(value);
     // The one that was returned may have other owners: it is only read.

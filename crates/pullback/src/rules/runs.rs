@@ -1,7 +1,8 @@
 //! The floats of a value as a list of runs, for what cannot be done in one walk: two values side by side, or a value
 //! that is written while it is walked.
 
-use crate::differentiable::{Differentiable, Float, VisitFloats, pointee};
+use crate::abi::Kind;
+use crate::differentiable::{Arrangement, Differentiable, Float, VisitFloats, pointee};
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,9 +13,21 @@ struct Run<F> {
     /// Null in a shadow that has none of them: they are constant.
     place: *mut F,
     count: usize,
-    /// How many runs came before it.
+    /// How many runs came before it; or what the count is, of an entry that is no run.
     number: usize,
 }
+
+/// The entry after all floats that an array owns: so many axes. As many entries of each kind follow: how long they are,
+/// and their strides; and then where the array begins.
+///
+/// (A list has no other memory for this: a derivative of this code has to keep account of all that a list is made of.)
+const ARRAY: usize = usize::MAX;
+/// The entry before what has a shape, of so many axes, and nothing to be arranged. Their lengths follow.
+const SHAPE: usize = usize::MAX - 1;
+/// How long an axis is.
+const LENGTH: usize = usize::MAX - 2;
+/// A stride, or where an array begins.
+const STRIDE: usize = usize::MAX - 3;
 
 /// Runs of one type. The first allocates nothing: pullbacks run in inner loops.
 #[derive(Debug)]
@@ -33,6 +46,19 @@ impl<F: Float> List<F> {
         }
     }
 
+    /// An entry after the run that came last.
+    fn enter(&mut self, number: usize, count: usize) {
+        self.others.push(Run { place: std::ptr::null_mut(), count, number });
+    }
+
+    /// The run that came last is all that an array owns.
+    fn arrange(&mut self, of: &Arrangement) {
+        self.enter(ARRAY, of.axes());
+        of.shape().iter().for_each(|length| self.enter(LENGTH, *length));
+        of.strides().iter().for_each(|stride| self.enter(STRIDE, stride.cast_unsigned()));
+        self.enter(STRIDE, of.begin());
+    }
+
     /// Call `f` with each run. (No reference stands for the first run at one time and for another one at another time:
     /// a derivative of this code could not tell the memory of the two apart.)
     fn each(&self, mut f: impl FnMut(Run<F>)) {
@@ -40,11 +66,13 @@ impl<F: Float> List<F> {
             f(run);
         }
         for run in &self.others {
-            f(*run);
+            if run.number < STRIDE {
+                f(*run);
+            }
         }
     }
 
-    /// Call `f` with the runs of two lists side by side.
+    /// Call `f` with the entries of two lists side by side.
     fn pairs(&self, other: &Self, mut f: impl FnMut(Run<F>, Run<F>)) {
         if let (Some(a), Some(b)) = (self.first, other.first) {
             f(a, b);
@@ -54,10 +82,64 @@ impl<F: Float> List<F> {
         }
     }
 
+    /// Whether the lists have the same lengths throughout, and arrays whose elements lie in the same places.
     fn fit(&self, other: &Self) -> bool {
         let mut fit = self.others.len() == other.others.len() && self.first.is_some() == other.first.is_some();
         self.pairs(other, |a, b| fit &= (a.count, a.number) == (b.count, b.number));
         fit
+    }
+
+    /// The same, but for where the elements of arrays lie.
+    fn fit_by_index(&self, other: &Self) -> bool {
+        let mut fit = self.others.len() == other.others.len() && self.first.is_some() == other.first.is_some();
+        let mut at = 0;
+        self.pairs(other, |a, b| {
+            at += 1;
+            let is_free = a.number == STRIDE || self.axes_at(at).is_some();
+            fit &= a.number == b.number && (is_free || a.count == b.count);
+        });
+        fit
+    }
+
+    /// How many axes there are, if the entry at this place is that of an array.
+    fn axes_at(&self, at: usize) -> Option<usize> {
+        let entry = self.others.get(at.checked_sub(1)?)?;
+        (entry.number == ARRAY).then_some(entry.count)
+    }
+
+    /// How many floats of the run at a place there are by index. A derivative of a derivative calls this as it is.
+    #[inline(never)]
+    fn part_bookkeeping(&self, at: usize, count: usize) -> usize {
+        match self.axes_at(at + 1) {
+            Some(axes) => self.others[at + 1..][..axes].iter().map(|axis| axis.count).product(),
+            None => count,
+        }
+    }
+
+    /// Where in the run at a place the float of an index is. A derivative of a derivative calls this as it is.
+    #[inline(never)]
+    fn place_bookkeeping(&self, at: usize, index: usize) -> usize {
+        let Some(axes) = self.axes_at(at + 1) else { return index };
+        let (lengths, strides) = self.others[at + 1..][..2 * axes + 1].split_at(axes);
+        let (mut place, mut rest) = (strides[axes].count, index);
+        for (length, stride) in lengths.iter().zip(strides).rev() {
+            place = place.wrapping_add(stride.count.wrapping_mul(rest % length.count));
+            rest /= length.count;
+        }
+        place
+    }
+
+    /// The shapes, one after the other. In another list that does not fit they may be others.
+    fn shapes(&self) -> Vec<Vec<usize>> {
+        let is_shape = |entry: &&Run<F>| matches!(entry.number, ARRAY | SHAPE | LENGTH);
+        let mut shapes: Vec<Vec<usize>> = Vec::new();
+        for entry in self.others.iter().filter(is_shape) {
+            match (entry.number, shapes.last_mut()) {
+                (LENGTH, Some(shape)) => shape.push(entry.count),
+                _ => shapes.push(Vec::new()),
+            }
+        }
+        shapes
     }
 }
 
@@ -115,6 +197,23 @@ impl VisitFloats for Runs {
         unsafe { self.owned(primal, place) }
     }
 
+    fn arranged(&mut self, arrangement: impl FnOnce() -> Arrangement) {
+        self.shape(&arrangement());
+    }
+
+    unsafe fn array<T: Differentiable>(
+        &mut self,
+        elements: &[T],
+        place: *mut *mut (),
+        arrangement: impl FnOnce() -> Arrangement,
+    ) {
+        // SAFETY: S36, asked of the caller; what is missing is not followed.
+        unsafe {
+            let shadow = (!self.is_missing(elements, place, 0)).then(|| pointee(elements, place).cast::<T>());
+            self.elements(elements, shadow, &arrangement());
+        }
+    }
+
     #[inline(always)]
     unsafe fn shared<T: Differentiable>(&mut self, primal: &T, place: *mut *mut (), offset: usize, _: usize) {
         // SAFETY: S36, asked of the caller; what is missing is not followed.
@@ -145,6 +244,20 @@ impl VisitFloats for Missing<'_> {
         self.0.push(std::ptr::null_mut::<F>(), count);
     }
 
+    fn arranged(&mut self, arrangement: impl FnOnce() -> Arrangement) {
+        self.0.shape(&arrangement());
+    }
+
+    unsafe fn array<T: Differentiable>(
+        &mut self,
+        elements: &[T],
+        _: *mut *mut (),
+        arrangement: impl FnOnce() -> Arrangement,
+    ) {
+        // SAFETY: S36, asked of the caller.
+        unsafe { self.0.elements(elements, None, &arrangement()) }
+    }
+
     fn is_new(&mut self, address: *const ()) -> bool {
         self.0.meet(address, false)
     }
@@ -160,6 +273,54 @@ impl Runs {
         } else {
             self.narrow.push(Run { place: place.cast(), count, number });
         }
+    }
+
+    /// List a shape.
+    fn shape(&mut self, of: &Arrangement) {
+        // No entry but a run is the first one.
+        if self.wide.first.is_none() {
+            self.push(std::ptr::null_mut::<f64>(), 0);
+        }
+        self.wide.enter(SHAPE, of.axes());
+        of.shape().iter().for_each(|length| self.wide.enter(LENGTH, *length));
+    }
+
+    /// List the elements of an array: all floats that it owns, as they lie in memory, and of other types those that are
+    /// part of it, by index.
+    ///
+    /// # Safety
+    /// As asked by [`VisitFloats::array`]; the shadows, if there are any, lie at `shadow`.
+    unsafe fn elements<T: Differentiable>(&mut self, elements: &[T], shadow: Option<*mut T>, of: &Arrangement) {
+        if let [field] = T::LAYOUT.fields.get()
+            && matches!(field.kind, Kind::F32 | Kind::F64)
+        {
+            match shadow {
+                // SAFETY: S36, asked of the caller.
+                Some(shadow) => unsafe { T::floats_in_row(elements, shadow, self) },
+                None => self.missing(elements),
+            }
+            return match field.kind {
+                Kind::F32 => self.narrow.arrange(of),
+                _ => self.wide.arrange(of),
+            };
+        }
+        self.shape(of);
+        // Nothing is listed of what has neither floats nor variants.
+        if size_of::<T>() == 0 || T::INERT && !T::VARIANTS {
+            return;
+        }
+        for index in of.places_bookkeeping() {
+            match shadow {
+                // SAFETY: S36, asked of the caller; `index` is that of an element.
+                Some(shadow) => unsafe { elements[index].floats(shadow.add(index), self) },
+                None => self.missing(&elements[index]),
+            }
+        }
+    }
+
+    /// Whether the elements of arrays lie in the same places, if the lists fit.
+    fn are_arranged_alike(&self, other: &Runs) -> bool {
+        self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
     }
 
     #[inline]
@@ -285,7 +446,15 @@ impl Runs {
     /// Whether the lists have the same lengths and types throughout, in the same variants, and with the same values in
     /// common (but for an accident of 1 in 2⁶⁴).
     pub fn fit(&self, other: &Runs) -> bool {
-        self.shape == other.shape && self.narrow.fit(&other.narrow) && self.wide.fit(&other.wide)
+        self.shape == other.shape
+            && (self.are_arranged_alike(other)
+                || self.narrow.fit_by_index(&other.narrow) && self.wide.fit_by_index(&other.wide))
+    }
+
+    /// The shapes of two arrays in the same place that are not the same.
+    pub fn different_shapes(&self, other: &Runs) -> Option<(Vec<usize>, Vec<usize>)> {
+        let [ours, theirs] = [self, other].map(|runs| [runs.narrow.shapes(), runs.wide.shapes()].concat());
+        ours.into_iter().zip(theirs).find(|(a, b)| a != b)
     }
 
     /// Add the floats of `self` to those of `into`, unless there are none.
@@ -303,10 +472,29 @@ impl Runs {
                 }
             });
         }
+        /// # Safety: as above.
+        unsafe fn add_by_index<F: Float>(from_list: &List<F>, into: &List<F>) {
+            let mut at = 0;
+            from_list.pairs(into, |from, to| {
+                let count = if to.place.is_null() { 0 } else { from_list.part_bookkeeping(at, from.count) };
+                for index in 0..count {
+                    let from_index = from_list.place_bookkeeping(at, index);
+                    let to_index = into.place_bookkeeping(at, index);
+                    // SAFETY: S36, asked of the caller.
+                    unsafe { *to.place.add(to_index) += *from.place.add(from_index) }
+                }
+                at += 1;
+            });
+        }
         // SAFETY: S36, asked of the caller.
         unsafe {
-            add(&self.narrow, &into.narrow);
-            add(&self.wide, &into.wide);
+            if self.are_arranged_alike(into) {
+                add(&self.narrow, &into.narrow);
+                add(&self.wide, &into.wide);
+            } else {
+                add_by_index(&self.narrow, &into.narrow);
+                add_by_index(&self.wide, &into.wide);
+            }
         }
     }
 
@@ -330,10 +518,29 @@ impl Runs {
                 }
             });
         }
+        /// # Safety: as above.
+        unsafe fn copy_by_index<F: Float>(from_list: &List<F>, into: &List<F>) {
+            let mut at = 0;
+            from_list.pairs(into, |from, to| {
+                let count = if from.place.is_null() { 0 } else { from_list.part_bookkeeping(at, from.count) };
+                for index in 0..count {
+                    let from_index = from_list.place_bookkeeping(at, index);
+                    let to_index = into.place_bookkeeping(at, index);
+                    // SAFETY: S36, asked of the caller.
+                    unsafe { *to.place.add(to_index) = *from.place.add(from_index) }
+                }
+                at += 1;
+            });
+        }
         // SAFETY: S36, asked of the caller.
         unsafe {
-            copy(&self.narrow, &into.narrow);
-            copy(&self.wide, &into.wide);
+            if self.are_arranged_alike(into) {
+                copy(&self.narrow, &into.narrow);
+                copy(&self.wide, &into.wide);
+            } else {
+                copy_by_index(&self.narrow, &into.narrow);
+                copy_by_index(&self.wide, &into.wide);
+            }
         }
     }
 
@@ -342,10 +549,17 @@ impl Runs {
     /// # Safety
     /// All floats may be written.
     pub unsafe fn clear(&self) {
+        /// # Safety: as above.
+        unsafe fn zero<F: Float>(run: Run<F>) {
+            if run.count > 0 {
+                // SAFETY: S36, asked of the caller.
+                unsafe { run.place.write_bytes(0, run.count) }
+            }
+        }
         // SAFETY: S36, asked of the caller.
-        self.narrow.each(|run| unsafe { run.place.write_bytes(0, run.count) });
+        self.narrow.each(|run| unsafe { zero(run) });
         // SAFETY: S36, asked of the caller.
-        self.wide.each(|run| unsafe { run.place.write_bytes(0, run.count) });
+        self.wide.each(|run| unsafe { zero(run) });
     }
 
     /// Move those floats that lie in the value at `place` itself, not behind a pointer, from where they lie in the

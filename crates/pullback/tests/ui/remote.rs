@@ -24,6 +24,15 @@ mod other {
     pub enum Shape {
         Round(f64),
     }
+
+    pub struct Loud {
+        pub text: String,
+        pub x: f64,
+    }
+
+    impl Drop for Loud {
+        fn drop(&mut self) {}
+    }
 }
 
 #[derive(Differentiable)]
@@ -83,6 +92,14 @@ struct Both {
 #[pullback(remote = "other::Either")]
 struct OneOfAUnion {
     truth: bool,
+}
+
+// What it holds can be taken out by nobody.
+#[derive(Differentiable)]
+#[pullback(remote = "other::Loud")]
+struct WithoutDrop {
+    text: String,
+    x: f64,
 }
 
 fn main() {}

@@ -135,15 +135,24 @@ impl Description<'_> {
         }
     }
 
-    /// A pointer to where another one leads, too.
+    /// A pointer to some of the values to which another one leads, too.
     fn again(&mut self, object: ObjId, at: Strided, pointee: LayoutId, other: Option<ContentId>) {
-        let Some((target, _)) = other.and_then(|other| self.objects.pointee(other)) else { return };
         let content = self.objects.cell(object, at, 8);
         self.objects.see(content, Kinds::PTR);
+        let elements = Strided::unbounded(0, self.layouts.get(pointee).size);
         if self.is_by_caller() {
             self.objects.lead_to(content, unseen::first_float(self.layouts, pointee));
         }
-        self.objects.point(content, target, Strided::unbounded(0, self.layouts.get(pointee).size).into());
+        if let Some((target, offsets)) = other.and_then(|other| self.objects.pointee(other)) {
+            self.objects.point(content, target, offsets.map(|at| at.plus(elements)));
+        }
+        // What was known of it before is described as well. That of a caller is what the other one leads to.
+        if let Some((target, offsets)) = self.objects.pointee(content)
+            && !self.is_by_caller()
+            && !self.path.contains(&(pointee, target))
+        {
+            self.behind(pointee, target, &offsets, elements);
+        }
     }
 
     fn pointer(&mut self, object: ObjId, at: Strided, pointee: LayoutId, is_shared: bool) -> ContentId {
@@ -185,5 +194,55 @@ impl Description<'_> {
             self.value(target, at.plus(elements), pointee);
         }
         self.path.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Field, Layout};
+
+    /// Two pointers into the same values: an array's.
+    fn array(layouts: &mut Layouts) -> LayoutId {
+        let layout = |size, fields: &[(u64, FieldKind)]| {
+            let fields = fields.iter().map(|&(offset, kind)| Field { offset, kind }).collect();
+            Layout { name: String::new(), size, fields }
+        };
+        let element = layouts.add(layout(16, &[(0, FieldKind::F64), (8, FieldKind::Int(8))]));
+        layouts.add(layout(16, &[(0, FieldKind::Pointer(Some(element))), (8, FieldKind::Again(element))]))
+    }
+
+    #[test]
+    fn a_pointer_again_leads_to_where_the_one_before_it_leads() {
+        let mut layouts = Layouts::default();
+        let array = array(&mut layouts);
+        for made in [Made::ByCaller(0), Made::Before, Made::Here] {
+            let mut objects = Objects::default();
+            let object = objects.add(Origins::default());
+            let pointers = [0, 8].map(|at| objects.cell(object, Strided::exact(at), 8));
+            if made == Made::Before {
+                // Into the middle of an object.
+                let target = objects.add(Origins::default());
+                objects.point(pointers[0], target, Strided::exact(24).into());
+            }
+            describe(&mut objects, &layouts, (object, Strided::ZERO), array, made);
+            let [first, again] = pointers.map(|pointer| objects.pointee(pointer).expect("it leads somewhere"));
+            assert_eq!(first.0, again.0, "{made:?}");
+            let start = if made == Made::Before { 24 } else { 0 };
+            assert!(again.1.iter().any(|at| at == Strided::unbounded(start % 16, 16)), "{made:?}: {again:?}");
+        }
+    }
+
+    /// Of what a function makes that is not looked into, one of the two pointers may be known before the other.
+    #[test]
+    fn what_a_pointer_again_leads_to_is_described() {
+        let mut layouts = Layouts::default();
+        let array = array(&mut layouts);
+        let mut objects = Objects::default();
+        let object = objects.add(Origins::default());
+        let (again, target) = (objects.cell(object, Strided::exact(8), 8), objects.add(Origins::default()));
+        objects.point(again, target, Strided::exact(32).into());
+        describe(&mut objects, &layouts, (object, Strided::ZERO), array, Made::Before);
+        assert!(objects.cells(target).iter().any(|cell| cell.at.contains(Strided::exact(48)) && cell.width == 8));
     }
 }

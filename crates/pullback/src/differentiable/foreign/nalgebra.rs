@@ -5,7 +5,7 @@ use crate::differentiable::made_of::made_of;
 use crate::differentiable::owning::elements_address;
 use crate::differentiable::reach::{Behind, Depth};
 use crate::differentiable::{
-    Differentiable, MakeZero, Mismatch, Path, Sharing, VisitConstants, VisitFloats, Writable, layout_fn,
+    Arrangement, Differentiable, MakeZero, Mismatch, Path, Sharing, VisitConstants, VisitFloats, Writable, layout_fn,
 };
 use nalgebra::allocator::Allocator;
 use nalgebra::{
@@ -101,6 +101,8 @@ where
     }
 
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
+        let (rows, columns) = self.shape();
+        visit.arranged(|| Arrangement::in_order(&[rows.value(), columns.value()]));
         // SAFETY: S36, asked of the caller; the vector lies at the beginning.
         unsafe { self.as_vec().floats(shadow.cast(), visit) }
     }

@@ -5,7 +5,8 @@ use crate::abi::{Field, Layout};
 use crate::differentiable::path::Access;
 use crate::differentiable::reach::{Behind, Depth};
 use crate::differentiable::{
-    Differentiable, MakeZero, Mismatch, Path, Sharing, VisitConstants, VisitFloats, Writable, layout_fn,
+    Arrangement, Differentiable, MakeZero, Mismatch, Path, SharedWritable, Sharing, VisitConstants, VisitFloats,
+    Writable, layout_fn,
 };
 use ndarray::{ArrayBase, Dim, Dimension, OwnedRepr};
 use std::mem::{ManuallyDrop, MaybeUninit, offset_of, size_of};
@@ -49,6 +50,20 @@ impl<A, const N: usize> Words<A, N> {
         unsafe { slice::from_raw_parts(self.elements, self.length) }
     }
 
+    /// Whether the strides are those of another array of the same shape. An axis of length 1 has one index, 0, and its
+    /// stride leads nowhere; but a `mirrored` tangent grows with its primal, and by strides of its own.
+    fn has_strides_of(&self, other: &Self, mirrored: bool) -> bool {
+        let is_empty = self.shape.contains(&0);
+        let mut strides = self.strides.iter().zip(&other.strides).zip(&self.shape);
+        strides.all(|((a, b), count)| a == b || !mirrored && (is_empty || *count == 1))
+    }
+
+    /// Where the array's elements lie among those that it owns.
+    fn arrangement(&self) -> Arrangement {
+        let begin = self.begin().checked_div(size_of::<A>()).unwrap_or(0);
+        Arrangement::strided(&self.shape, &self.strides, begin)
+    }
+
     /// How far behind the first of its elements the array begins, in bytes.
     fn begin(&self) -> usize {
         self.first.addr() - self.elements.addr()
@@ -88,9 +103,18 @@ where
             let [primal, shadow] = [words, of_shadow].map(|words| format!("{:?}", words.shape));
             return Err(path.mismatch("has shape", primal, shadow));
         }
-        if words.strides != of_shadow.strides {
-            let [primal, shadow] = [words, of_shadow].map(|words| format!("{:?}", words.strides));
-            return Err(path.mismatch("has strides", primal, shadow));
+        if path.is_by_index() {
+            let places = [words, of_shadow].map(|words| words.arrangement().places_bookkeeping());
+            let [elements, shadows] = [words, of_shadow].map(Words::elements);
+            // Of values without a size there is one.
+            let is_checked = A::CHECKED && size_of::<A>() > 0;
+            let mut pairs = places[0].iter().zip(&places[1]).enumerate().filter(|_| is_checked);
+            return pairs.try_for_each(|(index, (place, of_shadow))| {
+                elements[*place].check_shadow(&shadows[*of_shadow], &path.index(index))
+            });
+        }
+        if !words.has_strides_of(of_shadow, path.is_mirrored()) {
+            return Err(path.differently_arranged(words.strides, of_shadow.strides));
         }
         if words.begin() != of_shadow.begin() {
             return Err(path.mismatch("begins at byte", words.begin(), of_shadow.begin()));
@@ -110,7 +134,10 @@ where
     unsafe fn floats<V: VisitFloats>(&self, shadow: *mut Self, visit: &mut V) {
         let shadow = shadow.cast::<Words<A, N>>();
         // SAFETY: S36, asked of the caller; the word is the one that holds the address.
-        unsafe { visit.owned(words(self).elements(), (&raw mut (*shadow).elements).cast()) }
+        unsafe {
+            let words = words(self);
+            visit.array(words.elements(), (&raw mut (*shadow).elements).cast(), || words.arrangement());
+        }
     }
 
     unsafe fn constants<V: VisitConstants>(&self, shadow: *mut Self, visit: &mut V) {
@@ -143,8 +170,10 @@ where
 {
     fn zero_like(&self, sharing: &mut Sharing) -> Self {
         let words = words(self);
-        let mut elements = ManuallyDrop::new(Vec::with_capacity(words.capacity));
+        let mut elements = Vec::with_capacity(words.capacity);
         elements.extend(words.elements().iter().map(|value| value.zero_like(sharing)));
+        // Nothing panics from here on: before, the elements are dropped as those of any vector.
+        let mut elements = ManuallyDrop::new(elements);
         let start = elements.as_mut_ptr();
         let mut zero = MaybeUninit::<Self>::uninit();
         // SAFETY: S37, the words of an array: those of a vector that goes into it, and the primal's shape.
@@ -164,11 +193,15 @@ where
 
 // SAFETY: S38, as the elements.
 unsafe impl<A: Writable, const N: usize> Writable for Array<A, N> where Dim<[usize; N]>: Dimension {}
+// SAFETY: S38, as the elements.
+unsafe impl<A: SharedWritable, const N: usize> SharedWritable for Array<A, N> where Dim<[usize; N]>: Dimension {}
 
 #[cfg(test)]
 mod tests {
-    use crate::make_zero;
+    use crate::{Differentiable, make_zero};
     use ndarray::{Array0, Array1, Array2, Array3, s};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
 
     /// Which word is the length and which the capacity is not told by the array itself.
     #[test]
@@ -185,6 +218,28 @@ mod tests {
         assert_eq!((zero.shape(), zero.strides(), zero.sum()), (part.shape(), part.strides(), 0.0));
         let (elements, begin) = zero.into_raw_vec_and_offset();
         assert_eq!((elements, begin), (vec![0.0; 24], Some(11)));
+    }
+
+    /// An element whose clone panics takes none with it that were made before.
+    #[test]
+    fn what_cannot_be_made_leaves_nothing_behind() {
+        struct Counted {
+            of: Option<Rc<()>>,
+        }
+
+        #[derive(Differentiable)]
+        struct Holder(#[pullback(skip)] Counted);
+
+        impl Clone for Counted {
+            fn clone(&self) -> Self {
+                Counted { of: Some(self.of.clone().expect("there is none")) }
+            }
+        }
+
+        let rc = Rc::new(());
+        let array = Array1::from_vec(vec![Holder(Counted { of: Some(rc.clone()) }), Holder(Counted { of: None })]);
+        assert!(catch_unwind(AssertUnwindSafe(|| make_zero(&array))).is_err());
+        assert_eq!(Rc::strong_count(&rc), 2);
     }
 
     #[test]
