@@ -320,6 +320,21 @@ fn the_first_byte_that_is_put_beside_the_others() {
     }
 }
 
+/// One of the bytes is stored beside the others.
+#[test]
+fn bytes_that_are_put_together_in_memory() {
+    let parts = "  v15 = alloca 8 align 8\n  v2 = ptradd v0, 8:i64\n  v5 = load i64 v2\n";
+    let last = "  v6 = lshr v5, 56:i64\n  v7 = trunc i8 v6\n  v8 = trunc i56 v5\n  v16 = ptradd v15, 7:i64
+  store v15, v8 align 1\n  store v16, v7 align 1\n";
+    let first = "  v6 = trunc i8 v5\n  v7 = lshr v5, 8:i64\n  v8 = trunc i56 v7\n  v16 = ptradd v15, 1:i64
+  store v15, v6 align 1\n  store v16, v8 align 1\n";
+    for given in [Given::Maybe, Given::Either] {
+        for stored in [last, first] {
+            assert_error(given, &calling("", &format!("{parts}{stored}  v50 = load f64 v15")));
+        }
+    }
+}
+
 /// What is shifted up, or multiplied, has the mantissa where the exponent was: the digits of a float, one after the
 /// other.
 #[test]
