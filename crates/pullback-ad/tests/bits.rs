@@ -320,6 +320,21 @@ fn the_first_byte_that_is_put_beside_the_others() {
     }
 }
 
+/// One of the bytes is stored beside the others.
+#[test]
+fn bytes_that_are_put_together_in_memory() {
+    let parts = "  v15 = alloca 8 align 8\n  v2 = ptradd v0, 8:i64\n  v5 = load i64 v2\n";
+    let last = "  v6 = lshr v5, 56:i64\n  v7 = trunc i8 v6\n  v8 = trunc i56 v5\n  v16 = ptradd v15, 7:i64
+  store v15, v8 align 1\n  store v16, v7 align 1\n";
+    let first = "  v6 = trunc i8 v5\n  v7 = lshr v5, 8:i64\n  v8 = trunc i56 v7\n  v16 = ptradd v15, 1:i64
+  store v15, v6 align 1\n  store v16, v8 align 1\n";
+    for given in [Given::Maybe, Given::Either] {
+        for stored in [last, first] {
+            assert_error(given, &calling("", &format!("{parts}{stored}  v50 = load f64 v15")));
+        }
+    }
+}
+
 /// What is shifted up, or multiplied, has the mantissa where the exponent was: the digits of a float, one after the
 /// other.
 #[test]
@@ -400,4 +415,49 @@ fn a_small_constant_is_a_float_where_no_numbers_lie() {
   store v1, v50\n  return\n}}"
     );
     assert_derivative(Given::Floats, &passed, &MODES, [0.0, 0.0], 0.0);
+}
+
+/// What the optimiser moves as a float may be a number, which is that of the tangent, too, however it gets there.
+#[test]
+fn a_number_that_is_moved_as_a_float_stays_one() {
+    let chosen =
+        "  branch v9, b1, b2\nb1:\n  v5 = load f64 v3\n  jump b3(v5)\nb2:\n  jump b3(2.5e-323f64)\nb3(v6: f64):\n";
+    let put =
+        "fn @put(v0: ptr, v1: f64) {\nb0:\n  v2 = load i64 v0\n  v3 = icmp eq v2, 77:i64\n  branch v3, b1, b2\nb1:
+  call @put(v0, v1)\n  return\nb2:\n  store v0, v1\n  return\n}\n";
+    let start = "  v2 = load i64 v0\n  v3 = ptradd v0, 8:i64\n  v9 = icmp eq v2, 0:i64\n";
+    let choose = |ty: &str, value: &str| {
+        format!("fn @choose(v0: ptr) -> {ty} {{\nb0:\n{start}{chosen}  v7 = bitcast i64 v6\n  return {value}\n}}\n")
+    };
+    let ways = [
+        (String::new(), format!("{chosen}  store v4, v6")),
+        (String::new(), format!("{chosen}  v7 = bitcast i64 v6\n  store v4, v7")),
+        (String::new(), format!("{chosen}  v7 = bitcast i64 v6\n  jump b4(v7)\nb4(v8: i64):\n  store v4, v8")),
+        (String::new(), format!("{chosen}  store v10, v6\n  v7 = load f64 v10\n  store v4, v7")),
+        (String::new(), format!("{chosen}  store v10, v6\n  copy v4, v10, 8:i64 align 8, 8")),
+        (put.to_owned(), format!("{chosen}  call @put(v4, v6)")),
+        (choose("f64", "v6"), "  v6 = call @choose(v0)\n  store v4, v6".to_owned()),
+        (choose("i64", "v7"), "  v6 = call @choose(v0)\n  store v4, v6".to_owned()),
+    ];
+    for (function, way) in ways {
+        let text = format!(
+            "{function}fn @f(v0: ptr, v1: ptr) {{\nb0:\n  v10 = alloca 8 align 8\n{start}  v4 = ptradd v1, 8:i64
+  store v1, v2\n{way}\n  return\n}}"
+        );
+        let mut module = parse_module(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let mut layouts = Layouts::default();
+        let given = Given::Either.layout(&mut layouts);
+        let args =
+            vec![Argument::new("given", Activity::Duplicated, given), Argument::result(Activity::Duplicated, given)];
+        let primal = module.find("f").unwrap();
+        pullback_ad::differentiate(&mut module, primal, &Request::new(Mode::Forward, args, layouts), "d")
+            .unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        let number = [1, 5].map(f64::from_bits);
+        for (given, shadow, expected) in [([0.0, 3.0], [0.0, 7.0], [0.0, 7.0]), (number, number, number)] {
+            let mut interp = Interp::new(&module);
+            let places = [given, shadow, [0.0; 2], [0.0; 2]].map(|floats| interp.alloc_f64s(&floats).unwrap());
+            interp.call(module.find("d").unwrap(), &places.map(Val::Ptr)).unwrap_or_else(|e| panic!("{e:?}\n{module}"));
+            assert_eq!(interp.read_f64s(places[3], 2).unwrap(), expected, "{text}");
+        }
+    }
 }

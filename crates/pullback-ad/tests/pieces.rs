@@ -117,3 +117,29 @@ fn addresses_with_a_mark() {
     assert_error(&format!("{marked}  v21 = and v20, -2:i64\n  v49 = inttoptr ptr v21"));
     assert_error(&format!("{marked}  v21 = xor v20, 1:i64\n  v49 = inttoptr ptr v21"));
 }
+
+#[test]
+fn words_that_are_changed() {
+    for change in ["add v20, 8:i64", "intrinsic i64 \"llvm.fshl.i64\"(v20, v20, 8:i64)", "xor v20, 1:i64"] {
+        let changed = format!("  v20 = load i64 v10\n  v21 = {change}\n");
+        assert_error(&format!("{changed}  v22 = sub v21, 8:i64\n  store v11, v22\n  v49 = load ptr v11"));
+        assert_error(&format!("{changed}  v49 = inttoptr ptr v21"));
+    }
+}
+
+/// What is put together goes on before it is stored.
+#[test]
+fn words_that_are_put_together_and_passed_on() {
+    let joined = "  v20 = load i64 v10\n  v21 = and v20, 255:i64\n  v22 = and v20, -256:i64\n  v23 = or v21, v22\n";
+    let chosen = "  v25 = icmp eq v20, 0:i64\n  v24 = select v25, 0:i64, v23\n";
+    for on in ["  jump b1(v23)\nb1(v24: i64):\n", "  v24 = freeze v23\n", chosen] {
+        assert_error(&format!("{joined}{on}  store v11, v24\n  v49 = load ptr v11"));
+        assert_error(&format!("{joined}{on}  v49 = inttoptr ptr v24"));
+    }
+}
+
+#[test]
+fn a_longer_copy_with_a_half() {
+    let upper = "  v21 = ptradd v10, 4:i64\n  v23 = ptradd v11, 4:i64\n  copy v23, v21, 12:i64 align 4, 4\n";
+    assert_error(&format!("  copy v11, v10, 4:i64 align 4, 4\n{upper}  v49 = load ptr v11"));
+}

@@ -435,3 +435,31 @@ fn what_may_be_a_pointer_in_halves_or_a_float_in_a_pointer_is_not_moved() {
         }
     }
 }
+
+/// A number lies where a pointer lies at other times, and something is computed of it.
+#[test]
+fn a_number_in_the_place_of_a_pointer() {
+    let changes = [
+        "v32 = and v31, -8:i64",
+        "v32 = xor v31, 1:i64",
+        "v32 = add v31, 1:i64",
+        "v33 = lshr v31, 7:i64\n v32 = xor v31, v33",
+        "v33 = and v31, -256:i64\n v32 = or v33, 7:i64",
+        "v33 = and v31, 255:i64\n v34 = lshr v31, 8:i64\n v32 = add v33, v34",
+        "v33 = and v31, -65536:i64\n v34 = add v31, 1:i64\n v35 = and v34, 65535:i64\n v32 = or v33, v35",
+        "v32 = intrinsic i64 \"llvm.fshl.i64\"(v31, v31, 8:i64)",
+    ];
+    for change in changes {
+        let moves = format!(
+            "store v11, 0:i64\n store v15, v5\n v18 = alloc 16:i64, 8:i64, @alloc\n v19 = ptradd v18, 8:i64
+             v20 = icmp ugt v4, 5:i64\n branch v20, b1, b2
+             b1:\n store v18, 2:i64\n store v19, v4\n jump b3
+             b2:\n store v18, 1:i64\n store v19, v7\n jump b3
+             b3:\n v30 = load i64 v18\n v29 = icmp eq v30, 2:i64\n branch v29, b4, b5
+             b4:\n v31 = load i64 v19\n {change}\n store v16, 2:i64\n store v17, v32\n jump b6
+             b5:\n v40 = load ptr v19\n store v16, 1:i64\n store v17, v40\n jump b6
+             b6:\n dealloc v18, 16:i64, 8:i64, @dealloc"
+        );
+        check(&moves, &[10.0, 3.0]);
+    }
+}

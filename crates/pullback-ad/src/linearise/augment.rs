@@ -14,8 +14,8 @@ use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::points_to::regions::Regions;
 use crate::analysis::scope::Scope;
+use crate::analysis::types::as_floats;
 use crate::analysis::types::computed::Numbers;
-use crate::analysis::types::plain;
 use crate::error::Result;
 use crate::linearise::linear::Linear;
 use crate::linearise::program::LinearFunction;
@@ -96,7 +96,8 @@ pub fn augment(session: &mut Session, id: FuncId, form: Form, name: &str) -> Res
     let cfg = Cfg::new(&old);
     let scope = Scope::new(session.module, &old, &cfg, session.facts.on_panic);
     let is_forward = session.request.mode == Mode::Forward;
-    let numbers_as_floats = if is_forward { plain::numbers_as_floats(session.facts, id, &old) } else { HashSet::new() };
+    let numbers_as_floats =
+        if is_forward { as_floats::numbers_as_floats(session.module, session.facts, id) } else { HashSet::new() };
     let mut this = Augmenter {
         session,
         id,

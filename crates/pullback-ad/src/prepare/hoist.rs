@@ -150,6 +150,8 @@ impl Search<'_> {
                 let object = self.facts.object(self.id, *ptr);
                 object.is_some_and(|o| !self.written.contains(&self.facts.regions.region(o)))
             }
+            // Decided once, what is undefined is the same in all iterations.
+            Op::Freeze(_) => true,
             op => op.is_pure(),
         }
     }

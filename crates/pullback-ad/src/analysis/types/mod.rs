@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`computed`] | which integers are computed as numbers, and so are no bits of a float? |
 //! | [`plain`] | which integers are numbers for sure, so that forward mode may copy them to a shadow? |
+//! | [`as_floats`] | which constant floats are such numbers, moved as floats? |
 //! | `evidence` | in which memory do numbers lie, where floats lie too? |
 //! | `exponents` | which operations on a float's bits leave its mantissa alone? |
 //! | `carried` | which integers are passed on as what they carry, and which only computed with? |
@@ -17,6 +18,7 @@
 //! | `tricks` | which floats are computed from the bits of others, where numbers lie too? |
 //! | [`unseen`] | what may lie in an enum that is moved without a look at its variant? |
 
+pub mod as_floats;
 pub(crate) mod carried;
 pub mod computed;
 pub(crate) mod evidence;

@@ -14,9 +14,10 @@
 //! ```
 //! Given [`Facts`] and the [`ActiveSet`], it finds such an arrival. It follows bits through values and cells, in one
 //! direction: a number may lie where pointers lie without being one, as the size of an array does beside the end of
-//! another in an enum. Through arithmetic, other than what takes words apart and puts them together, it does not: what
-//! comes out of that is a number, but for halves that are added. Memory that others write, the caller or code that is not looked into, has a pointer
-//! wherever one is seen.
+//! another in an enum. Arithmetic on what is loaded from there, other than what takes words apart and puts them
+//! together, makes a number (`V::Flags(n) => V::Flags(n ^ 1)`); on a word that can be nothing but a pointer it makes a
+//! pointer without a shadow, from which a mark was taken, say. Memory that others write, the caller or code that is not
+//! looked into, has a pointer wherever one is seen.
 
 use crate::analysis::activity::{ActiveSet, reached};
 use crate::analysis::effects::may_do_anything;
@@ -41,6 +42,14 @@ impl Bits {
     const WHOLE: Bits = Bits(4);
     /// Floats that are narrower than the word.
     const FLOATS: Bits = Bits(8);
+    /// All of it, but changed: a mark is taken off.
+    const CHANGED: Bits = Bits(16);
+    /// The same of what may be a number: then it is one.
+    const CUT: Bits = Bits(32);
+    /// A number may be there instead.
+    const NUMBER: Bits = Bits(64);
+    /// What all of it may be.
+    const ALL: Bits = Bits(4 | 16 | 32);
 
     fn with(self, other: Bits) -> Bits {
         Bits(self.0 | other.0)
@@ -59,9 +68,36 @@ impl Bits {
         Bits(self.0 & (Bits::LOW.0 | Bits::HIGH.0))
     }
 
-    /// What arithmetic on bits leaves of them: a pointer in pieces.
+    fn is_any(self, of: Bits) -> bool {
+        self.0 & of.0 != 0
+    }
+
+    fn without(self, other: Bits) -> Bits {
+        Bits(self.0 & !other.0)
+    }
+
+    /// A pointer in pieces.
     fn in_pieces(self) -> Bits {
-        if self.has(Bits::WHOLE) { Bits(self.0 & !Bits::WHOLE.0).with(Bits::LOW).with(Bits::HIGH) } else { self }
+        if self.is_any(Bits::ALL) { self.without(Bits::ALL).with(Bits::LOW).with(Bits::HIGH) } else { self }
+    }
+
+    /// What is left of them where some are cut off, of either half.
+    fn changed(self) -> Bits {
+        let changed = if self.has(Bits::NUMBER) { Bits::CUT } else { Bits::CHANGED };
+        if self.has(Bits::WHOLE) { self.without(Bits::WHOLE).with(changed) } else { self }
+    }
+
+    /// What arithmetic leaves of them. It is done with numbers where such may be there.
+    fn computed(self) -> Bits {
+        if self.has(Bits::NUMBER) { Bits::default() } else { self.changed() }
+    }
+
+    /// What they are beside others: put together, or with a mark on them.
+    fn joined(self, other: Bits) -> Bits {
+        let (all, bits) = (Bits::ALL.without(Bits::WHOLE), self.with(other));
+        let is_piece = |bits: Bits| bits.is_any(all) || bits.halves() != Bits::default();
+        let are_two = bits.has(Bits::WHOLE) || self.is_any(all) && other.is_any(all);
+        if is_piece(self) && is_piece(other) && !are_two { bits.in_pieces() } else { bits }
     }
 
     /// What a mask leaves of them.
@@ -69,14 +105,13 @@ impl Bits {
         match mask.map(|mask| mask as u64) {
             Some(mask) if mask <= u64::from(u32::MAX) => self.cut_to(Bits::LOW),
             Some(mask) if mask & u64::from(u32::MAX) == 0 => self.cut_to(Bits::HIGH),
-            _ => self.in_pieces(),
+            _ => self.changed(),
         }
     }
 
     /// What is left of them where the other half of a word is cut off.
     fn cut_to(self, half: Bits) -> Bits {
-        let left = Bits(self.0 & !Bits::WHOLE.0);
-        if self.has(Bits::WHOLE) { left.with(half) } else { left }
+        if self.is_any(Bits::ALL) { self.without(Bits::ALL).with(half) } else { self }
     }
 }
 
@@ -98,16 +133,21 @@ pub fn find(module: &Module, facts: &Facts, active: &ActiveSet, live: &Live) -> 
         let narrow = || objects.live_cells(object).filter(|c| c.width < 8);
         pointers.into_iter().any(|p| narrow().any(|n| p.at.overlaps(p.width, n.at, n.width)))
     };
-    let takes_apart = |(id, blocks): &(FuncId, Vec<Block>)| {
+    // And mostly no pointer is an integer.
+    let has_bits = |(id, blocks): &(FuncId, Vec<Block>)| {
         let func = module.func(*id);
-        func.insts_in(blocks).any(|data| match &data.op {
-            Op::Copy { len, .. } => is_piece(func, *len),
-            Op::Cast(CastOp::IntToPtr, from) => matches!(func.def_op(*from), Some(Op::Bin(..))),
-            Op::Store { value, .. } => is_joined(func, *value),
+        func.insts_in(blocks).any(|data| match (&data.op, data.result) {
+            (Op::Cast(CastOp::PtrToInt, _), _) => true,
+            (Op::Copy { len, .. }, _) => is_piece(func, *len),
+            (Op::Load { ptr, align }, Some(result)) if matches!(func.ty(result), Type::Int(_) | Type::Struct(_)) => {
+                let target = facts.target(*id, *ptr, *align);
+                let width = func.ty(result).size();
+                target.is_some_and(|(object, at)| objects.touched(object, &at, width).any(|c| is_pointer(facts, c)))
+            }
             _ => false,
         })
     };
-    if !objects.all().any(shares) && !live.iter().any(takes_apart) {
+    if !objects.all().any(shares) && !live.iter().any(has_bits) {
         return None;
     }
     let marks = Marks::new(Bits::with);
@@ -172,7 +212,8 @@ impl Follow for Search<'_> {
         match data.op {
             Op::Store { ptr, value, align } => return self.store(id, func, (ptr, align), value, data.loc),
             Op::Copy { dst, src, len, align, .. } => {
-                if self.copy(id, (dst, align.0), (src, align.1), is_piece(func, len)) {
+                let len = func.as_int(len).and_then(|len| u64::try_from(len).ok());
+                if self.copy(id, (dst, align.0), (src, align.1), len) {
                     self.lost.get_or_insert(Lost::Pointer(data.loc));
                 }
                 return;
@@ -184,7 +225,8 @@ impl Follow for Search<'_> {
             Op::Load { ptr, align } => self.loaded(id, func, (*ptr, *align), result),
             Op::Cast(CastOp::PtrToInt, from) => self.bits(id, *from).with(self.whole(id, *from)),
             Op::Cast(CastOp::IntToPtr, from) => {
-                if self.bits(id, *from).both_halves() {
+                let bits = self.bits(id, *from);
+                if bits.both_halves() || bits.is_any(Bits::CHANGED.with(Bits::CUT)) {
                     self.lost.get_or_insert(Lost::Pointer(data.loc));
                 }
                 self.bits(id, *from)
@@ -201,11 +243,24 @@ impl Follow for Search<'_> {
                 let [of_a, of_b] = [a, b].map(|v| self.bits(id, *v));
                 of_a.masked(func.as_int(*b)).with(of_b.masked(func.as_int(*a)))
             }
-            Op::Bin(BinOp::Add | BinOp::Sub, a, b) => self.bits(id, *a).with(self.bits(id, *b)).halves(),
-            Op::Bin(BinOp::Xor, a, b) => self.bits(id, *a).with(self.bits(id, *b)).in_pieces(),
+            Op::Bin(BinOp::Add, a, b) => match [a, b].map(|v| self.bits(id, *v).computed()) {
+                // What is added to a half makes a number of it.
+                [bits, Bits(0)] | [Bits(0), bits] => bits.without(bits.halves()),
+                [of_a, of_b] => of_a.joined(of_b),
+            },
+            // The difference of two addresses is a number.
+            Op::Bin(BinOp::Sub, a, b) if func.as_int(*b).is_some() => {
+                let bits = self.bits(id, *a).computed();
+                bits.without(bits.halves())
+            }
+            Op::Bin(BinOp::Xor, a, b) => self.bits(id, *a).computed().joined(self.bits(id, *b).computed()),
+            op @ Op::Intrinsic(_, args) if op.is_funnel_shift() => {
+                args.iter().map(|v| self.bits(id, *v).computed()).fold(Bits::default(), Bits::with)
+            }
             Op::Cast(CastOp::ZExt | CastOp::SExt, a) | Op::Bin(BinOp::Shl, a, _) | Op::Freeze(a) => self.bits(id, *a),
             Op::ExtractValue(a, _) => self.bits(id, *a),
-            Op::Bin(BinOp::Or, a, b) | Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
+            Op::Bin(BinOp::Or, a, b) => self.bits(id, *a).joined(self.bits(id, *b)),
+            Op::Select(_, a, b) => self.bits(id, *a).with(self.bits(id, *b)),
             Op::InsertValue(a, b, _) => self.bits(id, *a).with(self.moved(id, func, *b)),
             Op::Call(Callee::Direct(callee), ..) => self.marks.get((*callee, None)).unwrap_or_default(),
             _ => Bits::default(),
@@ -222,7 +277,7 @@ impl Search<'_> {
     fn add(&mut self, slot: Slot, bits: Bits) {
         // Flags are computed.
         let is_flag = slot.1.is_some_and(|value| *self.module.func(slot.0).ty(value) == Type::Int(1));
-        if bits != Bits::default() && !is_flag {
+        if bits.without(Bits::NUMBER) != Bits::default() && !is_flag {
             self.marks.add(slot, bits);
         }
     }
@@ -250,8 +305,7 @@ impl Search<'_> {
 
     /// Bits are put in a cell. In a narrow one there is no place for a whole pointer.
     fn put(&mut self, object: ObjId, cell: &Cell, bits: Bits) {
-        let is_part = cell.width < 8 && bits.has(Bits::WHOLE);
-        let bits = if is_part { bits.cut_to(Bits::LOW).with(Bits::HIGH) } else { bits };
+        let bits = if cell.width < 8 { bits.in_pieces() } else { bits };
         let all = self.contents.entry((object, cell.at, cell.width)).or_default();
         self.marks.changed |= !all.has(bits);
         *all = all.with(bits);
@@ -268,7 +322,7 @@ impl Search<'_> {
                 all = all.with(content);
             } else {
                 let cut =
-                    if width < 8 && content.has(Bits::WHOLE) { halves(&at, width, cell) } else { Bits::default() };
+                    if width < 8 && content.is_any(Bits::ALL) { halves(&at, width, cell) } else { Bits::default() };
                 all = all.with(content.halves()).with(cut);
             }
             let is_float = objects.kinds(cell.content).has_float();
@@ -276,8 +330,13 @@ impl Search<'_> {
                 all = all.with(Bits::FLOATS);
             }
         }
+        let numbers_lie = || {
+            let mut opaque = objects.touched_opaque(object, &at, width);
+            self.facts.kinds(id, result).contains(Kinds::INT) || opaque.any(|opaque| opaque.numbers)
+        };
         // The integers of an aggregate that are too narrow for a pointer have pieces of it.
-        if is_narrow(func.ty(result)) { all.in_pieces() } else { all }
+        let all = if is_narrow(func.ty(result)) { all.in_pieces() } else { all };
+        if all != Bits::default() && numbers_lie() { all.with(Bits::NUMBER) } else { all }
     }
 
     fn store(&mut self, id: FuncId, func: &Function, (ptr, align): (Value, u64), value: Value, loc: Option<SourceLoc>) {
@@ -290,14 +349,21 @@ impl Search<'_> {
                 self.lost.get_or_insert(Lost::Float(loc));
             }
             if is_pointer(facts, cell) && !(width >= 8 && bits.has(Bits::WHOLE)) {
-                let there = Bits(bits.0 & halves(&at, width, cell).0);
-                let all = self.arrived.entry((object, cell.at)).or_default();
-                *all = all.with(there);
-                if all.both_halves() {
+                let is_changed = width >= 8 && bits.has(Bits::CHANGED);
+                let bits = if width < 8 { bits.in_pieces() } else { bits };
+                if self.arrive(object, cell, bits, (&at, width)) || is_changed {
                     self.lost.get_or_insert(Lost::Pointer(loc));
                 }
             }
         }
+    }
+
+    /// Bits of a pointer are put in so many bytes where a pointer lies. Whether all of one is put together there.
+    fn arrive(&mut self, object: ObjId, pointer: &Cell, bits: Bits, (at, width): (&Offsets, u64)) -> bool {
+        let there = Bits(bits.0 & halves(at, width, pointer).0);
+        let all = self.arrived.entry((object, pointer.at)).or_default();
+        *all = all.with(there);
+        all.both_halves()
     }
 
     /// What lies in memory lies in other memory, too. Whether a piece of a pointer arrives where pointers lie.
@@ -306,7 +372,7 @@ impl Search<'_> {
         id: FuncId,
         (dst, dst_align): (Value, u64),
         (src, src_align): (Value, u64),
-        is_piece: bool,
+        len: Option<u64>,
     ) -> bool {
         let facts = self.facts;
         let target = |ptr, align| facts.target(id, ptr, align);
@@ -318,8 +384,11 @@ impl Search<'_> {
             let bits = self.content(from, cell);
             let at = further.map(|by| cell.at.plus(by));
             for other in facts.objects.live_cells(to).filter(|c| bits != Bits::default() && c.meets(&at, cell.width)) {
-                arrives |= is_piece && bits.has(Bits::WHOLE) && is_pointer(facts, other);
-                self.put(to, other, if is_piece { bits.in_pieces() } else { bits });
+                let is_part = |len| len < 8 || !halves(&dst, len, other).both_halves();
+                if let Some(len) = len.filter(|len| is_pointer(facts, other) && is_part(*len)) {
+                    arrives |= self.arrive(to, other, bits.in_pieces(), (&dst, len));
+                }
+                self.put(to, other, if len.is_some_and(|len| len < 8) { bits.in_pieces() } else { bits });
             }
         }
         arrives
@@ -329,16 +398,6 @@ impl Search<'_> {
 /// Whether a copy of so many bytes can hold no pointer.
 fn is_piece(func: &Function, len: Value) -> bool {
     func.as_int(len).is_some_and(|len| len < 8)
-}
-
-/// Whether a word is put together of others.
-fn is_joined(func: &Function, value: Value) -> bool {
-    let varies = |v: &Value| func.as_int(*v).is_none();
-    match func.def_op(value) {
-        Some(Op::Bin(BinOp::And | BinOp::Xor, ..)) => *func.ty(value) == Type::I64,
-        Some(Op::Bin(BinOp::Or | BinOp::Add, a, b)) => *func.ty(value) == Type::I64 && varies(a) && varies(b),
-        _ => false,
-    }
 }
 
 /// Whether a type is an aggregate of integers that are narrower than a pointer.

@@ -6,11 +6,9 @@
 
 use crate::analysis::activity::float_cells;
 use crate::analysis::points_to::facts::Facts;
-use crate::analysis::points_to::objects::{Cell, ObjId};
-use crate::analysis::points_to::offsets::Offsets;
 use crate::analysis::types::computed::{Numbers, largest_number};
 use crate::analysis::types::evidence::{DEPTH, is_independent};
-use pullback_ir::{Callee, CastOp, Constant, Copies, FuncId, Function, Module, Op, Terminator, Type, Value, ValueDef};
+use pullback_ir::{Callee, CastOp, Constant, FuncId, Module, Op, Terminator, Type, Value, ValueDef};
 use std::collections::HashSet;
 
 /// Whether `value`, an integer of the function `id`, is a number. `numbers` are those of the function.
@@ -72,42 +70,8 @@ impl Search<'_> {
     }
 }
 
-/// The constant floats of a function that are numbers, which the optimiser moves as floats: the length of a `Vec` is
-/// 1e-323 then. They have the bits of a small integer, and are put where numbers may lie. In forward mode the shadow of
-/// such a number is a copy of it; a small float that a program computes with has no tangent.
-pub fn numbers_as_floats(facts: &Facts, id: FuncId, func: &Function) -> HashSet<Value> {
-    let small: HashSet<Value> =
-        func.constants().filter(|(_, constant)| has_bits_of_number(constant)).map(|(value, _)| value).collect();
-    if small.is_empty() {
-        return small;
-    }
-    let mut put = HashSet::new();
-    for op in func.ops() {
-        match op {
-            Op::Store { ptr, value, align } if func.ty(*value).is_float() => {
-                let width = func.ty(*value).size();
-                let is_number = |(object, at)| numbers_may_lie(facts, object, &at, width);
-                put.extend(facts.target(id, *ptr, *align).is_none_or(is_number).then_some(*value));
-            }
-            // A clean-up is given what the optimiser holds; nobody reads the tangents there.
-            op => put.extend(op.cleanup().into_iter().flat_map(|cleanup| cleanup.args.iter().copied())),
-        }
-    }
-    Copies::new(func, func.blocks()).close_backwards(&mut put, |_| true);
-    small.into_iter().filter(|value| put.contains(value)).collect()
-}
-
-/// Whether something else than floats may lie in so many bytes.
-fn numbers_may_lie(facts: &Facts, object: ObjId, at: &Offsets, width: u64) -> bool {
-    let objects = &facts.objects;
-    let is_float = |cell: &Cell| objects.kinds(cell.content).is_float();
-    objects.touched_opaque(object, at, width).next().is_some()
-        || !objects.touched(object, at, width).all(is_float)
-        || objects.touched(object, at, width).next().is_none()
-}
-
 /// Whether a constant float has the bits of a small number.
-fn has_bits_of_number(constant: &Constant) -> bool {
+pub(super) fn has_bits_of_number(constant: &Constant) -> bool {
     let (ty, bits) = match constant {
         Constant::F64(bits) => (Type::I64, *bits),
         Constant::F32(bits) => (Type::I32, u64::from(*bits)),

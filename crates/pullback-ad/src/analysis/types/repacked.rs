@@ -116,9 +116,18 @@ impl Search<'_> {
             _ if multiple_of(self.func, data, |value| self.bits(&value) > Some(Bits::Exponent)).is_some() => false,
             Op::Cast(CastOp::Bitcast, a) => is_repacked(a),
             Op::Store { value, .. } if *self.func.ty(*value) == Type::Ptr => self.is_float_as_pointer(*value, false),
-            Op::Store { ptr, value, align } => is_repacked(value) && self.is_float_place(*ptr, *align, *value),
+            Op::Store { ptr, value, align } => {
+                (is_repacked(value) || self.is_odd_part(value)) && self.is_float_place(*ptr, *align, *value)
+            }
             _ => false,
         }
+    }
+
+    /// Whether an integer is what is left of a float beside a narrower part of it. No program has numbers as wide; what
+    /// is put beside it in memory is the other part.
+    fn is_odd_part(&self, value: &Value) -> bool {
+        let is_odd = !matches!(self.func.ty(*value), Type::Int(8 | 16 | 32 | 64));
+        is_odd && self.bits(value) == Some(Bits::Part)
     }
 
     /// What an integer has of the bits of an active float, by what makes it.
