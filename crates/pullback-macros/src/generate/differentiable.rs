@@ -157,6 +157,17 @@ fn same(field: &Field) -> Option<TokenStream> {
     Some(quote_spanned!(with.span()=> let () = <#with as ::pullback::__private::Mirror>::SAME;))
 }
 
+/// That the field at `place`, a `*mut`, is of the type that the derive has seen, and of the one that its `with` stands
+/// for. (`part` takes a reference, which would be coerced: a `&&T` to a `&T`.)
+fn is_of_type(field: &Field, place: &TokenStream) -> TokenStream {
+    let ty = &field.ty;
+    let of = field
+        .with
+        .as_ref()
+        .map(|with| quote_spanned!(with.span()=> let _: *mut <#with as ::pullback::__private::Mirror>::Of = #place;));
+    quote_spanned!(ty.span()=> let _: *mut #ty = #place; #of)
+}
+
 /// What takes part at the place of a field: the field, or what has the fields of its type.
 fn part(field: &Field, place: TokenStream) -> TokenStream {
     match &field.with {
@@ -307,9 +318,9 @@ fn check(definition: &TypeDef) -> TokenStream {
             // All fields there are, of the types that were seen: an attribute below the derive may have changed them.
             // (A reference would be coerced, and a `*const` could have another lifetime.)
             let members = fields.iter().map(|field| &field.member);
-            let types = fields.iter().map(|Field { member, ty, .. }| {
-                let place = quote!((&raw const self.#member).cast_mut());
-                quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
+            let types = fields.iter().map(|field| {
+                let member = &field.member;
+                is_of_type(field, &quote!((&raw const self.#member).cast_mut()))
             });
             quote! {
                 let Self { #(#members: _),* } = self;
@@ -353,9 +364,8 @@ fn check_arm(variant: &Variant) -> TokenStream {
         quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
     });
     let types = variant.fields.iter().map(|field| {
-        let (ty, part) = (&field.ty, shadow(field));
-        let place = quote!((&raw const *#part).cast_mut());
-        quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
+        let place = shadow(field);
+        is_of_type(field, &quote!((&raw const *#place).cast_mut()))
     });
     let parts = variant.fields.iter().map(|field| {
         let place = shadow(field);
