@@ -168,6 +168,17 @@ fn is_of_type(field: &Field, place: &TokenStream) -> TokenStream {
     quote_spanned!(ty.span()=> let _: *mut #ty = #place; #of)
 }
 
+/// Whether values of a field's type may be moved though they are pinned, if another type stands for it: who has written
+/// the type knows nothing of derivatives.
+fn moves(field: &Field) -> Option<TokenStream> {
+    let (ty, with) = (&field.ty, field.with.as_ref()?);
+    Some(quote_spanned! {with.span()=> .with_move({
+        #[allow(unused_imports)]
+        use ::pullback::__private::NotUnpin as _;
+        ::core::mem::size_of::<#ty>() == 0 || ::pullback::__private::UnpinOf::<#ty>::IS
+    })})
+}
+
 /// What takes part at the place of a field: the field, or what has the fields of its type.
 fn part(field: &Field, place: TokenStream) -> TokenStream {
     match &field.with {
@@ -253,10 +264,11 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
             let offset = quote!(::core::mem::offset_of!(Self, #member));
             match field.role {
                 FieldRole::Differentiable => {
-                    let same = same(field);
-                    quote_spanned! {ty.span()=>
-                        { #same ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>) }
-                    }
+                    let (same, moves) = (same(field), moves(field));
+                    quote_spanned! {ty.span()=> {
+                        #same
+                        ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)#moves
+                    }}
                 }
                 FieldRole::Skipped => skipped(&offset, &quote!(::core::mem::size_of::<#ty>()), ty, definition),
             }
@@ -300,7 +312,8 @@ fn variant_fields(variants: &[Variant], definition: &TypeDef) -> Vec<TokenStream
                 ::pullback::__private::SkippedOf::<#ty>::LAYOUT
             }},
         };
-        quote!(::pullback::__private::Field::payload(#variant, #layout))
+        let moves = moves(field);
+        quote!({ ::pullback::__private::Field::payload(#variant, #layout)#moves })
     });
     let opaque = quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()));
     [opaque].into_iter().chain(payloads).chain(skips).collect()
