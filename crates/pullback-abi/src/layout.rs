@@ -55,7 +55,7 @@ impl Field {
     pub const SHARED: u32 = 8;
     /// The flag of a pointer to where the pointer field before it leads, too.
     pub const AGAIN: u32 = 16;
-    /// The flag of a skipped field whose values may not be moved once they are pinned.
+    /// The flag of a field whose values may not be moved once they are pinned: it is skipped, or another type stands for its.
     pub const STAYS: u32 = 32;
 
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
@@ -149,7 +149,7 @@ impl Field {
         self
     }
 
-    /// The same bytes, of a type whose values may be moved though they are pinned, or not.
+    /// The same field, of a type whose values may be moved though they are pinned, or not.
     #[must_use]
     pub const fn with_move(mut self, is_unpin: bool) -> Self {
         self.flags |= if is_unpin { 0 } else { Self::STAYS };
@@ -181,7 +181,8 @@ impl Field {
         self.flags & Self::DROPPED != 0
     }
 
-    /// Whether these are bytes of a skipped type whose values may not be moved once they are pinned.
+    /// Whether this is a field whose values may not be moved once they are pinned: of a skipped type, or one for which
+    /// another stands.
     #[inline]
     pub const fn stays(&self) -> bool {
         self.flags & Self::STAYS != 0

@@ -157,6 +157,28 @@ fn same(field: &Field) -> Option<TokenStream> {
     Some(quote_spanned!(with.span()=> let () = <#with as ::pullback::__private::Mirror>::SAME;))
 }
 
+/// That the field at `place`, a `*mut`, is of the type that the derive has seen, and of the one that its `with` stands
+/// for. (`part` takes a reference, which would be coerced: a `&&T` to a `&T`.)
+fn is_of_type(field: &Field, place: &TokenStream) -> TokenStream {
+    let ty = &field.ty;
+    let of = field
+        .with
+        .as_ref()
+        .map(|with| quote_spanned!(with.span()=> let _: *mut <#with as ::pullback::__private::Mirror>::Of = #place;));
+    quote_spanned!(ty.span()=> let _: *mut #ty = #place; #of)
+}
+
+/// Whether values of a field's type may be moved though they are pinned, if another type stands for it: who has written
+/// the type knows nothing of derivatives.
+fn moves(field: &Field) -> Option<TokenStream> {
+    let (ty, with) = (&field.ty, field.with.as_ref()?);
+    Some(quote_spanned! {with.span()=> .with_move({
+        #[allow(unused_imports)]
+        use ::pullback::__private::NotUnpin as _;
+        ::core::mem::size_of::<#ty>() == 0 || ::pullback::__private::UnpinOf::<#ty>::IS
+    })})
+}
+
 /// What takes part at the place of a field: the field, or what has the fields of its type.
 fn part(field: &Field, place: TokenStream) -> TokenStream {
     match &field.with {
@@ -242,10 +264,11 @@ fn layout_fields(definition: &TypeDef) -> Vec<TokenStream> {
             let offset = quote!(::core::mem::offset_of!(Self, #member));
             match field.role {
                 FieldRole::Differentiable => {
-                    let same = same(field);
-                    quote_spanned! {ty.span()=>
-                        { #same ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>) }
-                    }
+                    let (same, moves) = (same(field), moves(field));
+                    quote_spanned! {ty.span()=> {
+                        #same
+                        ::pullback::__private::Field::nested(#offset, 1, ::pullback::__private::layout_of::<#ty>)#moves
+                    }}
                 }
                 FieldRole::Skipped => skipped(&offset, &quote!(::core::mem::size_of::<#ty>()), ty, definition),
             }
@@ -289,7 +312,8 @@ fn variant_fields(variants: &[Variant], definition: &TypeDef) -> Vec<TokenStream
                 ::pullback::__private::SkippedOf::<#ty>::LAYOUT
             }},
         };
-        quote!(::pullback::__private::Field::payload(#variant, #layout))
+        let moves = moves(field);
+        quote!({ ::pullback::__private::Field::payload(#variant, #layout)#moves })
     });
     let opaque = quote!(::pullback::__private::Field::opaque(0, ::core::mem::size_of::<Self>()));
     [opaque].into_iter().chain(payloads).chain(skips).collect()
@@ -307,9 +331,9 @@ fn check(definition: &TypeDef) -> TokenStream {
             // All fields there are, of the types that were seen: an attribute below the derive may have changed them.
             // (A reference would be coerced, and a `*const` could have another lifetime.)
             let members = fields.iter().map(|field| &field.member);
-            let types = fields.iter().map(|Field { member, ty, .. }| {
-                let place = quote!((&raw const self.#member).cast_mut());
-                quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
+            let types = fields.iter().map(|field| {
+                let member = &field.member;
+                is_of_type(field, &quote!((&raw const self.#member).cast_mut()))
             });
             quote! {
                 let Self { #(#members: _),* } = self;
@@ -353,9 +377,8 @@ fn check_arm(variant: &Variant) -> TokenStream {
         quote_spanned!(field.ty.span()=> ::pullback::Differentiable::check_shadow(#arguments)?;)
     });
     let types = variant.fields.iter().map(|field| {
-        let (ty, part) = (&field.ty, shadow(field));
-        let place = quote!((&raw const *#part).cast_mut());
-        quote_spanned!(ty.span()=> let _: *mut #ty = #place;)
+        let place = shadow(field);
+        is_of_type(field, &quote!((&raw const *#place).cast_mut()))
     });
     let parts = variant.fields.iter().map(|field| {
         let place = shadow(field);

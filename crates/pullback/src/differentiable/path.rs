@@ -287,7 +287,8 @@ impl<'a> Path<'a> {
         Mismatch(message.into_boxed_str())
     }
 
-    /// Fails where a shadow is pinned, and holds what may not be moved, in a field of a `holder` that is skipped.
+    /// Fails where a shadow is pinned, and holds what may not be moved, in a field of a `holder` that is skipped, or of
+    /// another crate's type.
     #[cold]
     pub(super) fn pinned(&self, holder: &str) -> Result<(), Mismatch> {
         // What the crate has made itself, a zero say, nobody has pinned.
@@ -295,8 +296,9 @@ impl<'a> Path<'a> {
             return Ok(());
         }
         let message = format!(
-            "argument `{}` cannot be differentiated: `{self}` is pinned, and leads to a `{holder}`, which has a skipped \
-             field of a type that is not known to be `Unpin`: it may not be moved out of the shadow, nor overwritten\n\
+            "argument `{}` cannot be differentiated: `{self}` is pinned, and leads to a `{holder}`, which has a field, \
+             skipped or of another crate's type, that is not known to be `Unpin`: it may not be moved out of the \
+             shadow, nor overwritten\n\
              help: put the field into a `Box`, let it take part, or mark the argument `Const`",
             self.argument_name()
         );

@@ -5,7 +5,8 @@
 //! takes no part, and knows nothing of derivatives. In forward mode it would be taken out of the shadow and a clone be put
 //! there (S19), in an enum it would be zero for a while (S12), and after a panic the bytes be put back that it had before
 //! (S23). So a shadow that is pinned has no skipped field of a type that is not known to be `Unpin`, but where nothing of
-//! the kind is done: behind a shared reference, outside of an enum.
+//! the kind is done: behind a shared reference, outside of an enum. And of a type of another crate, for which one with the
+//! same fields stands, all knows nothing of derivatives.
 
 use super::path::Access;
 use super::reach::Depth;
@@ -37,7 +38,8 @@ pub trait NotUnpin {
 
 impl<T> NotUnpin for UnpinOf<T> {}
 
-/// The name of a type with a skipped field that may not be moved, in what a value of `layout` is or owns.
+/// The name of a type with a skipped field that may not be moved, or one of another crate's type, in what a value of
+/// `layout` is or owns.
 fn holder(
     layout: &'static Layout,
     access: Access,
@@ -56,6 +58,8 @@ fn holder(
         _ if field.kind == Kind::Unknown => {
             (field.stays() && (in_variant || access == Access::Exclusive)).then_some(name)
         }
+        // Its floats are written, too.
+        _ if field.stays() => Some(name),
         Some(inner) => holder(inner(), access, in_variant, met),
         None => None,
     })
@@ -177,6 +181,36 @@ mod tests {
         text: Box<Linked>,
     }
 
+    /// As of another crate.
+    mod other {
+        #[derive(Clone, Copy)]
+        pub struct Linked {
+            pub x: f64,
+            pub id: u64,
+            pub pin: super::PhantomPinned,
+        }
+    }
+
+    #[derive(Differentiable)]
+    #[pullback(remote = "other::Linked")]
+    struct Other {
+        x: f64,
+        id: u64,
+        #[pullback(skip)]
+        pin: PhantomPinned,
+    }
+
+    #[derive(Differentiable)]
+    struct Holder {
+        #[pullback(with = "Other")]
+        of: other::Linked,
+    }
+
+    #[derive(Differentiable)]
+    enum Held {
+        Here(#[pullback(with = "Other")] other::Linked),
+    }
+
     /// Whether a shadow may be pinned like this.
     fn fits<T: Differentiable>(value: &T, shadow: ShadowKind) -> bool {
         let names = Names { congruence: &Congruence::default(), argument: "x", direction: 0, shadow };
@@ -204,5 +238,18 @@ mod tests {
             assert!(fits(&Box::pin(Marked { x: 1.0, pin: PhantomPinned, text: text() }), shadow));
         }
         assert!(fits(&Box::pin(linked()), ShadowKind::Missing));
+    }
+
+    #[test]
+    fn what_is_pinned_and_of_another_crate_is_not_written() {
+        let of = other::Linked { x: 1.0, id: 2, pin: PhantomPinned };
+        let holder = Holder { of };
+        for shadow in [ShadowKind::Cotangent, ShadowKind::Tangent] {
+            assert!(!fits(&Box::pin(Holder { of }), shadow) && !fits(&Box::pin(Held::Here(of)), shadow));
+            // SAFETY: S8, it stays where it is.
+            let shared = unsafe { Pin::new_unchecked(&holder) };
+            assert!(!fits(&shared, shadow));
+            assert!(fits(&Box::new(Holder { of }), shadow) && fits(&Box::pin(Other::from(of)), shadow));
+        }
     }
 }

@@ -82,6 +82,25 @@ struct Body {
     at: other::Point,
 }
 
+// What is behind the reference lies elsewhere.
+#[derive(Differentiable)]
+#[pullback(remote = "other::Point")]
+struct Place {
+    x: f64,
+    y: f64,
+}
+
+#[derive(Differentiable)]
+struct Lent<'a> {
+    #[pullback(with = "Place")]
+    at: &'a other::Point,
+}
+
+#[derive(Differentiable)]
+enum Either<'a> {
+    Lent(#[pullback(with = "Place")] &'a other::Point),
+}
+
 #[derive(Differentiable)]
 struct Both {
     #[pullback(skip, with = "f64")]
