@@ -25,6 +25,8 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
         })
         .collect();
     let message = format!("`{name}` does not lie in memory as the type that it stands for");
+    let dropped = format!("`{name}`, or the type that it stands for, is `Drop`");
+    let field_types = fields.iter().map(|field| &field.ty);
     quote! {
         // SAFETY: S45, the sizes are the same, and so are the places and the types of all fields that there are.
         #[automatically_derived]
@@ -32,12 +34,21 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
         unsafe impl #parameters ::pullback::__private::Mirror for #name #arguments #where_clause {
             type Of = #remote;
 
-            const SAME: () = ::core::assert!(
-                ::core::mem::size_of::<Self>() == ::core::mem::size_of::<#remote>()
-                    && ::core::mem::align_of::<Self>() == ::core::mem::align_of::<#remote>()
-                    #(&& ::core::mem::offset_of!(Self, #members) == ::core::mem::offset_of!(#remote, #members))*,
-                #message
-            );
+            const SAME: () = {
+                ::core::assert!(
+                    ::core::mem::size_of::<Self>() == ::core::mem::size_of::<#remote>()
+                        && ::core::mem::align_of::<Self>() == ::core::mem::align_of::<#remote>()
+                        #(&& ::core::mem::offset_of!(Self, #members) == ::core::mem::offset_of!(#remote, #members))*,
+                    #message
+                );
+                // Of fields that are `Copy` nothing is moved below.
+                let are_dropped = false #(|| ::core::mem::needs_drop::<#field_types>())*;
+                ::core::assert!(
+                    are_dropped == ::core::mem::needs_drop::<Self>()
+                        && are_dropped == ::core::mem::needs_drop::<#remote>(),
+                    #dropped
+                );
+            };
 
             #[allow(unused_variables, type_alias_bounds, non_camel_case_types, clippy::all)]
             fn assert_fields(mut mirror: Self, mut remote: #remote) {
@@ -48,7 +59,7 @@ pub fn generate(definition: &TypeDef, remote: &Type) -> TokenStream {
                 type __Remote #parameters #where_clause = #remote;
                 let __Remote #turbofish { #(#members: #bindings),* } = &mut remote;
                 #(#types)*
-                // Nothing is moved out of a type with `Drop`.
+                // Nothing is moved out of a type with `Drop`. (What is `Copy` is copied: see `SAME`.)
                 let Self { #(#members: #bindings),* } = mirror;
                 let __Remote #turbofish { #(#members: #bindings),* } = remote;
             }

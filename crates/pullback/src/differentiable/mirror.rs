@@ -6,8 +6,8 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 ///
 /// # Safety
 /// [`SAME`](Self::SAME) can be evaluated only if both types have the same size, the same alignment and the same fields
-/// in the same places; [`assert_fields`](Self::assert_fields) compiles only if the fields have the same types, there are
-/// no others, and neither type has a `Drop` of its own.
+/// in the same places, and neither type has a `Drop` of its own; [`assert_fields`](Self::assert_fields) compiles only if
+/// the fields have the same types, and there are no others.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not stand for a type of another crate",
     note = "`with` names a struct with `#[derive(Differentiable)]` and `#[pullback(remote = \"…\")]`"
@@ -16,7 +16,7 @@ pub unsafe trait Mirror: Sized {
     /// The other type.
     type Of;
 
-    /// Asserts that both lie in memory in the same way.
+    /// Asserts that both lie in memory in the same way, and are dropped field by field.
     const SAME: ();
 
     /// Asserts that both have the same fields, which can be moved out of both. Never called.
