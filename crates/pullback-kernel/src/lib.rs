@@ -1,0 +1,32 @@
+//! Plain functions called over arrays.
+//!
+//! A *kernel function* is an ordinary function of numbers, arrays of a fixed size and structs of these. Called with an
+//! array where it takes one value, it is called for each element. This crate is what every such call goes through,
+//! whoever makes it, a Rust program or Python: it knows the function by its [description](abi::Function), a constant
+//! that glue generated around the function holds, and not by its type.
+//!
+//! ```text
+//! arguments ─▶ bind ─▶ shapes broadcast ─▶ plan ─▶ pieces ─▶ the pool, or inline if there are few elements
+//!              types, dtypes      shape.rs   plan.rs    each piece, tile by tile (run.rs):
+//!              and parameters                             gather what is not contiguous     tile.rs
+//!              meet (bind.rs)                             call the loop over the tile       abi::Entry
+//!                                                         scatter, or sum up                sum.rs
+//! ```
+//! A **tile** is a few hundred elements, all operands of which are in the first cache together. An operand whose
+//! elements lie in memory as Rust has them, one after the other, is used where it lies; any other (strided, broadcast,
+//! in another byte order, of another dtype, with fields that lie apart) is gathered into a tile of the thread. So a
+//! function has one loop body, which LLVM makes vector code of, whatever comes in.
+//!
+//! What the result depends on is the arguments, and nothing else: a **piece** is a run of tiles of a fixed length, sums
+//! are taken in the order of elements within a piece, and pairwise over pieces. How many threads there are does not
+//! show, not in one bit.
+
+#![warn(missing_docs)]
+
+pub mod abi;
+pub mod dtype;
+pub mod error;
+pub mod operand;
+pub mod run;
+pub mod shape;
+pub mod walk;
