@@ -29,4 +29,5 @@ pub mod error;
 pub mod operand;
 pub mod run;
 pub mod shape;
+pub mod sum;
 pub mod walk;

@@ -1,9 +1,10 @@
 //! An argument as a call goes through it: used where it lies, or gathered into a tile and scattered from one.
 
 use crate::abi::{Element, Leaf, Parameter, Passing};
-use crate::dtype::{Mover, Row, Stored};
+use crate::dtype::{DType, Kind, Mover, Row, Stored};
 use crate::error::{Result, ShapeError};
 use crate::shape::Shape;
+use crate::sum::{Exact, Sums};
 use crate::walk::{Axis, Walk};
 use smallvec::SmallVec;
 
@@ -30,6 +31,8 @@ pub struct Operand {
     leaves: SmallVec<[Bound; 1]>,
     /// The first element, if they lie as Rust has them, one after the other.
     in_place: Option<*mut u8>,
+    /// Of a gradient by what is repeated: what the function writes is summed up.
+    sums: Option<Sums>,
 }
 
 /// A leaf, and where its numbers lie.
@@ -76,6 +79,12 @@ impl Bound {
         Walk::new(&lengths, &strides)
     }
 
+    /// The shape of the call, without the axes in which elements are repeated.
+    fn own_shape(&self, shape: &Shape) -> Shape {
+        let axes = shape.iter().zip(&self.place.strides);
+        axes.map(|(length, stride)| if *stride == 0 { (*length).min(1) } else { *length }).collect()
+    }
+
     /// The addresses that are reached.
     fn extent(&self) -> (usize, usize) {
         let (low, high) = self.walk.extent(self.place.stored.dtype.size());
@@ -96,27 +105,61 @@ impl Operand {
     /// For each leaf, the places that the strides lead to hold such numbers: they may be read, and if the parameter is
     /// written, written, as long as the operand is used.
     pub unsafe fn new(parameter: &Parameter, places: impl IntoIterator<Item = Place>, shape: &Shape) -> Result<Self> {
-        let element = parameter.element;
-        let of_element = element.leaves.as_slice();
-        let leaves: SmallVec<[Bound; 1]> =
-            of_element.iter().zip(places).map(|(leaf, place)| Bound::new(leaf, place, shape)).collect();
-        assert_eq!(leaves.len(), of_element.len(), "an argument has a place for each leaf");
-        let name = parameter.name.as_str();
-        if parameter.passing.is_written() {
-            for (leaf, bound) in of_element.iter().zip(&leaves) {
-                if !bound.whole(leaf, shape).is_injective(bound.place.stored.dtype.size()) {
-                    return Err(ShapeError::Overlapping { parameter: name.to_owned() }.into());
-                }
-            }
+        let mut operand = Self::bound(parameter, places, shape);
+        if operand.passing.is_written() {
+            operand.check_apart(shape)?;
         }
-        let mut operand = Operand { name, passing: parameter.passing, element, leaves, in_place: None };
         operand.in_place = operand.found_in_place();
         Ok(operand)
     }
 
+    /// A gradient, to which the function adds for each element. Where the argument is repeated, the gradients of all
+    /// its copies are added to one.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new): the places may be read and written.
+    pub unsafe fn gradient(
+        parameter: &Parameter,
+        places: impl IntoIterator<Item = Place>,
+        shape: &Shape,
+    ) -> Result<Self> {
+        let parameter = Parameter { passing: Passing::InOut, ..*parameter };
+        let mut operand = Self::bound(&parameter, places, shape);
+        let own: Vec<Shape> = operand.leaves.iter().map(|bound| bound.own_shape(shape)).collect();
+        if own.iter().all(|own| own == shape) {
+            operand.check_apart(shape)?;
+            operand.in_place = operand.found_in_place();
+        } else {
+            for own in &own {
+                operand.check_apart(own)?;
+            }
+            let places: Vec<Place> = operand.leaves.iter().map(|bound| bound.place.clone()).collect();
+            operand.sums = Some(Sums::new(parameter.element, &places, shape));
+        }
+        Ok(operand)
+    }
+
+    fn bound(parameter: &Parameter, places: impl IntoIterator<Item = Place>, shape: &Shape) -> Self {
+        let Parameter { passing, element, .. } = *parameter;
+        let of_element = element.leaves.as_slice();
+        let leaves: SmallVec<[Bound; 1]> =
+            of_element.iter().zip(places).map(|(leaf, place)| Bound::new(leaf, place, shape)).collect();
+        assert_eq!(leaves.len(), of_element.len(), "an argument has a place for each leaf");
+        Operand { name: parameter.name.as_str(), passing, element, leaves, in_place: None, sums: None }
+    }
+
+    /// Fails unless each element of such a shape has memory of its own.
+    fn check_apart(&self, shape: &Shape) -> Result<()> {
+        for (leaf, bound) in self.element.leaves.as_slice().iter().zip(&self.leaves) {
+            if !bound.whole(leaf, shape).is_injective(bound.place.stored.dtype.size()) {
+                return Err(ShapeError::Overlapping { parameter: self.name.to_owned() }.into());
+            }
+        }
+        Ok(())
+    }
+
     /// The first element, if they lie as Rust has them. A `bool` of an array may be another byte than Rust's two.
     fn found_in_place(&self) -> Option<*mut u8> {
-        use crate::dtype::DType;
         let of_element = self.element.leaves.as_slice();
         let first = self.leaves.first()?;
         let base = first.place.first.wrapping_sub(of_element[0].offset);
@@ -175,6 +218,46 @@ impl Operand {
             // SAFETY: asked here and by `new`.
             unsafe { bound.write.copy(from, to, count) }
         });
+    }
+
+    /// What the function writes is summed up by these.
+    pub fn sums(&self) -> Option<&Sums> {
+        self.sums.as_ref()
+    }
+
+    /// Add what was summed up, in a call of this shape.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new); the sums are those that [`sums`](Self::sums) has made.
+    pub unsafe fn add(&self, sums: &[Exact], shape: &Shape) {
+        let mut sums = sums.iter();
+        for (leaf, bound) in self.element.leaves.as_slice().iter().zip(&self.leaves) {
+            if leaf.dtype.kind() != Kind::Float {
+                continue;
+            }
+            let own = bound.own_shape(shape);
+            let walk = Walk::new(&own, &bound.place.strides);
+            let (read, write) =
+                (Mover::new(bound.place.stored, DType::F64.into()), Mover::new(DType::F64.into(), bound.place.stored));
+            for (from, _) in &bound.numbers {
+                walk.runs(0, own.count().unwrap_or(0), |run| {
+                    for step in 0..run.axis.count {
+                        let offset = run.offset + step.cast_signed() * run.axis.stride + from;
+                        let first = bound.place.first.wrapping_offset(offset);
+                        let mut number = 0.0_f64;
+                        let here = (&raw mut number).cast::<u8>();
+                        // SAFETY: asked of the caller; one number of the gradient.
+                        unsafe {
+                            let row = Row { first: first.cast_const(), stride: 0 };
+                            read.copy(row, Row { first: here, stride: 0 }, 1);
+                            number += sums.next().map_or(0.0, |sum| sum.value());
+                            let row = Row { first: (&raw const number).cast::<u8>(), stride: 0 };
+                            write.copy(row, Row { first, stride: 0 }, 1);
+                        }
+                    }
+                });
+            }
+        }
     }
 
     /// Call `f` with rows of numbers where they lie, and where they lie in the tile.

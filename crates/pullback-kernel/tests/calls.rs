@@ -196,9 +196,8 @@ proptest! {
             // SAFETY: arrays of this shape.
             unsafe { Operand::new(&parameter, places.next().unwrap(), &shape_of_call).unwrap() }
         });
-        let count = shape_of_call.count().unwrap();
         // SAFETY: the entry's own parameters.
-        unsafe { run(ENTRY, &mut operands, count, Options { tile, threads: None }).unwrap() };
+        unsafe { run(ENTRY, &mut operands, &shape_of_call, Options { tile, threads: None }).unwrap() };
         for index in indices(&shape) {
             let inner = |k| [&index[..], &[k]].concat();
             let ray = Ray {
@@ -251,7 +250,7 @@ fn next_within(memory: &mut [f32], from: usize, to: usize, strides: (isize, isiz
         operands.push(unsafe { Operand::new(&parameter, [places.next().unwrap()], &shape)? });
     }
     // SAFETY: the entry's own parameters.
-    unsafe { run(next, &mut operands, count, Options::default()) }
+    unsafe { run(next, &mut operands, &shape, Options::default()) }
 }
 
 #[test]
@@ -308,8 +307,77 @@ fn threads_do_not_show() {
             unsafe { Operand::new(&parameter, [places.next().unwrap()], &shape).unwrap() }
         });
         // SAFETY: the entry's own parameters.
-        unsafe { run(next, &mut operands, count, Options { threads, tile: None }).unwrap() };
+        unsafe { run(next, &mut operands, &shape, Options { threads, tile: None }).unwrap() };
         memory
     });
     assert!(results[1..].iter().all(|result| *result == results[0]));
+}
+
+/// The gradient of `a · x + b`, times a cotangent: as glue writes it, adding.
+unsafe extern "C" fn line_backward(batch: &mut Batch) {
+    // SAFETY: operands in this order.
+    let [a, x, dy, da, dx, db] = unsafe { [0, 1, 2, 3, 4, 5].map(|k| (*batch.operands.add(k)).cast::<f32>()) };
+    // SAFETY: as many elements.
+    batch.each(|i| unsafe {
+        *da.add(i) += *x.add(i) * *dy.add(i);
+        *dx.add(i) += *a.add(i) * *dy.add(i);
+        *db.add(i) += *dy.add(i);
+    });
+}
+
+/// Gradients by `a` of shape `(columns,)`, `x` of shape `(rows, columns)`, and a single `b`.
+fn line_gradients(rows: usize, columns: usize, options: Options) -> (Vec<f32>, Vec<f32>, f32) {
+    let shape = Shape::from([rows, columns]);
+    let number = |i: usize, by: f32| (i as f32 * by).sin() + 0.25;
+    let mut a: Vec<f32> = (0..columns).map(|i| number(i, 0.3)).collect();
+    let mut x: Vec<f32> = (0..rows * columns).map(|i| number(i, 0.7)).collect();
+    let mut dy: Vec<f32> = (0..rows * columns).map(|i| number(i, 0.9)).collect();
+    // What is there is added to.
+    let (mut da, mut dx, mut db) = (vec![1.0_f32; columns], vec![2.0_f32; rows * columns], 3.0_f32);
+    let of_row = [4 * columns as isize, 4];
+    let place = |first: *mut f32, strides: [isize; 2]| {
+        [Place { first: first.cast(), stored: DType::F32.into(), strides: strides[..].into(), inner: [][..].into() }]
+    };
+    let [read, _] = parameters_of_one(Passing::Out);
+    // SAFETY: arrays of these shapes.
+    let mut operands = unsafe {
+        [
+            Operand::new(&read, place(a.as_mut_ptr(), [0, 4]), &shape).unwrap(),
+            Operand::new(&read, place(x.as_mut_ptr(), of_row), &shape).unwrap(),
+            Operand::new(&read, place(dy.as_mut_ptr(), of_row), &shape).unwrap(),
+            Operand::gradient(&read, place(da.as_mut_ptr(), [0, 4]), &shape).unwrap(),
+            Operand::gradient(&read, place(dx.as_mut_ptr(), of_row), &shape).unwrap(),
+            Operand::gradient(&read, place(&raw mut db, [0, 0]), &shape).unwrap(),
+        ]
+    };
+    // SAFETY: the entry's own operands.
+    unsafe { run(line_backward, &mut operands, &shape, options).unwrap() };
+    (da, dx, db)
+}
+
+#[test]
+fn gradients_by_what_is_repeated_are_sums() {
+    let (rows, columns) = (700, 300);
+    let (da, dx, db) = line_gradients(rows, columns, Options::default());
+    let number = |i: usize, by: f32| f64::from((i as f32 * by).sin() + 0.25);
+    let mut expected = (vec![1.0; columns], 3.0);
+    for i in 0..rows * columns {
+        expected.0[i % columns] += f64::from((number(i, 0.7) as f32) * (number(i, 0.9) as f32));
+        expected.1 += number(i, 0.9);
+        let by_x = 2.0 + number(i % columns, 0.3) as f32 * number(i, 0.9) as f32;
+        assert_eq!(dx[i], by_x);
+    }
+    for (found, expected) in da.iter().zip(&expected.0) {
+        assert_eq!(*found, *expected as f32);
+    }
+    assert_eq!(db, expected.1 as f32);
+}
+
+#[test]
+fn sums_are_the_same_for_any_number_of_threads() {
+    let with = |threads| line_gradients(2_000, 157, Options { threads: Some(threads), tile: None });
+    let one = with(1);
+    for threads in [2, 3, 8] {
+        assert!(with(threads) == one);
+    }
 }
