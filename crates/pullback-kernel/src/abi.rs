@@ -4,6 +4,7 @@
 use crate::dtype::DType;
 use std::ffi::c_char;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::slice;
 
 /// The version of these structures.
@@ -81,8 +82,8 @@ pub struct Parameter {
     pub name: Text,
     /// What becomes of it.
     pub passing: Passing,
-    /// What one value of it is.
-    pub element: Element,
+    /// The type of one value of it.
+    pub of: &'static Type,
 }
 
 /// What a function does with an argument.
@@ -109,37 +110,42 @@ impl Passing {
     }
 }
 
-/// One value of a parameter, as it lies in a tile: as Rust has it.
+/// A type, as its values lie in memory in Rust.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Element {
+pub struct Type {
+    /// Its name in Rust.
+    pub name: Text,
     /// `size_of`
     pub size: usize,
     /// `align_of`
     pub align: usize,
-    /// The numbers in it.
-    pub leaves: List<Leaf>,
+    /// What it is made of.
+    pub parts: Parts,
 }
 
-/// A number of an element, or an array of numbers of a fixed shape, which lie one after the other.
+/// What a type is made of.
+#[repr(C, u32)]
+#[derive(Clone, Copy, Debug)]
+pub enum Parts {
+    /// It is a number.
+    Number(DType),
+    /// So many values of another type, one after the other.
+    Array(usize, &'static Type),
+    /// Fields.
+    Fields(List<Field>),
+}
+
+/// A field of a struct, or a part of a tuple.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Leaf {
-    /// The fields that lead to it, with dots between them; nothing where the element is this and nothing else.
-    pub path: Text,
-    /// Where it lies in the element.
+pub struct Field {
+    /// Its name, or its number.
+    pub name: Text,
+    /// Where it lies.
     pub offset: usize,
-    /// What its numbers are.
-    pub dtype: DType,
-    /// Its shape: nothing for a single number.
-    pub shape: List<usize>,
-}
-
-impl Leaf {
-    /// How many numbers it has.
-    pub fn count(&self) -> usize {
-        self.shape.as_slice().iter().product()
-    }
+    /// Its type.
+    pub of: &'static Type,
 }
 
 /// A loop over the elements of a tile.
@@ -163,7 +169,7 @@ pub struct Batch {
     /// For which element it panicked.
     pub element: usize,
     /// Its message, of so many bytes.
-    pub message: [c_char; MESSAGE],
+    pub message: [MaybeUninit<c_char>; MESSAGE],
     /// The length of the message.
     pub message_length: usize,
 }
@@ -174,12 +180,26 @@ pub const MESSAGE: usize = 1024;
 impl Batch {
     /// A tile of so many elements.
     pub fn new(count: usize, operands: *const *mut u8) -> Self {
-        Batch { count, operands, panicked: false, element: 0, message: [0; MESSAGE], message_length: 0 }
+        Batch {
+            count,
+            operands,
+            panicked: false,
+            element: 0,
+            message: [MaybeUninit::uninit(); MESSAGE],
+            message_length: 0,
+        }
     }
 
-    /// The message of the panic.
+    /// The same for the next tile.
+    pub fn continue_with(&mut self, count: usize, operands: *const *mut u8) {
+        (self.count, self.operands) = (count, operands);
+    }
+
+    /// The message of the panic; nothing if there was none.
     pub fn message(&self) -> String {
-        let bytes: Vec<u8> = self.message.iter().take(self.message_length).map(|byte| byte.cast_unsigned()).collect();
+        let bytes = self.message.iter().take(self.message_length);
+        // SAFETY: so many are written with the length.
+        let bytes: Vec<u8> = bytes.map(|byte| unsafe { byte.assume_init() }.cast_unsigned()).collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -218,7 +238,7 @@ impl Batch {
         self.panicked = true;
         self.message_length = bytes.len().min(MESSAGE);
         for (to, from) in self.message.iter_mut().zip(bytes) {
-            *to = from.cast_signed();
+            to.write(from.cast_signed());
         }
     }
 }

@@ -15,6 +15,16 @@ pub enum Error {
     /// Shapes that do not go together.
     #[error("{0}")]
     Shape(Box<ShapeError>),
+    /// A parameter that the function does not have.
+    #[error("`{function}` has no parameter `{name}`: it has {}", list(parameters))]
+    Unknown {
+        /// The function.
+        function: String,
+        /// What was named.
+        name: String,
+        /// What there is.
+        parameters: Vec<&'static str>,
+    },
     /// The function has panicked.
     #[error("the kernel function panicked at element {element}: {message}")]
     Panic {
@@ -112,6 +122,11 @@ fn mismatch(first: &(String, Shape), second: &(String, Shape), strict: bool) -> 
     let ((a, of_a), (b, of_b)) = (first, second);
     let why = if strict { ", and with `strict` shapes are equal, or of single values" } else { "" };
     format!("`{a}` has shape {of_a}, `{b}` has shape {of_b}{why}")
+}
+
+/// Names, with commas between them.
+fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The way out, where a cast is one.

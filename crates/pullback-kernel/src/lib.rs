@@ -23,11 +23,40 @@
 
 #![warn(missing_docs)]
 
+// What macros write names the crate by its name, here too.
+extern crate self as pullback_kernel;
+
 pub mod abi;
+pub mod argument;
+pub mod call;
 pub mod dtype;
+pub mod element;
 pub mod error;
 pub mod operand;
 pub mod run;
 pub mod shape;
 pub mod sum;
+pub mod tensor;
+pub mod value;
 pub mod walk;
+
+pub use error::{Error, Result};
+pub use pullback_kernel_macros::Value;
+/// ```
+/// use pullback_kernel::{Tensor, kernel};
+///
+/// #[kernel]
+/// fn add(x: f32, y: f32) -> f32 {
+///     x + y
+/// }
+///
+/// let x = Tensor::new([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// assert_eq!(add.call(&x, 20.0)?, Tensor::new([2, 3], [21.0, 22.0, 23.0, 24.0, 25.0, 26.0]));
+/// assert_eq!(add.call(&x, &[10.0, 20.0, 30.0])?[[1, 2]], 36.0);
+/// assert_eq!(add(1.0, 2.0), 3.0);
+/// # Ok::<(), pullback_kernel::Error>(())
+/// ```
+pub use pullback_kernel_macros::kernel;
+pub use shape::Shape;
+pub use tensor::Tensor;
+pub use value::Value;

@@ -1,7 +1,8 @@
 //! An argument as a call goes through it: used where it lies, or gathered into a tile and scattered from one.
 
-use crate::abi::{Element, Leaf, Parameter, Passing};
+use crate::abi::Passing;
 use crate::dtype::{DType, Kind, Mover, Row, Stored};
+use crate::element::{Element, Leaf, Param};
 use crate::error::{Result, ShapeError};
 use crate::shape::Shape;
 use crate::sum::{Exact, Sums};
@@ -23,11 +24,11 @@ pub struct Place {
 
 /// An argument, by the leaves of its parameter.
 #[derive(Clone, Debug)]
-pub struct Operand {
+pub struct Operand<'a> {
     /// The name of the parameter, for errors.
     name: &'static str,
     passing: Passing,
-    element: Element,
+    element: &'a Element,
     leaves: SmallVec<[Bound; 1]>,
     /// The first element, if they lie as Rust has them, one after the other.
     in_place: Option<*mut u8>,
@@ -58,10 +59,10 @@ impl PartialEq for Bound {
 
 impl Bound {
     fn new(leaf: &Leaf, place: Place, shape: &Shape) -> Self {
-        let lengths = leaf.shape.as_slice();
+        let lengths = &leaf.shape;
         assert_eq!(lengths.len(), place.inner.len(), "a place has a stride for each axis of its leaf");
         let mut numbers: SmallVec<[(isize, usize); 4]> = SmallVec::new();
-        Walk::new(&lengths.into(), &place.inner).runs(0, leaf.count(), |run| {
+        Walk::new(lengths, &place.inner).runs(0, leaf.count(), |run| {
             for step in 0..run.axis.count {
                 let from = run.offset + run.axis.stride * step.cast_signed();
                 numbers.push((from, leaf.offset + (run.at + step) * leaf.dtype.size()));
@@ -74,7 +75,7 @@ impl Bound {
 
     /// All strides, those of the call and those of the leaf.
     fn whole(&self, leaf: &Leaf, shape: &Shape) -> Walk {
-        let lengths = shape.iter().chain(leaf.shape.as_slice()).copied().collect();
+        let lengths = shape.iter().chain(&leaf.shape[..]).copied().collect();
         let strides: SmallVec<[isize; 8]> = self.place.strides.iter().chain(&self.place.inner).copied().collect();
         Walk::new(&lengths, &strides)
     }
@@ -98,13 +99,13 @@ impl Bound {
     }
 }
 
-impl Operand {
+impl<'a> Operand<'a> {
     /// The argument for a parameter, in a call of this shape.
     ///
     /// # Safety
     /// For each leaf, the places that the strides lead to hold such numbers: they may be read, and if the parameter is
     /// written, written, as long as the operand is used.
-    pub unsafe fn new(parameter: &Parameter, places: impl IntoIterator<Item = Place>, shape: &Shape) -> Result<Self> {
+    pub unsafe fn new(parameter: &'a Param, places: impl IntoIterator<Item = Place>, shape: &Shape) -> Result<Self> {
         let mut operand = Self::bound(parameter, places, shape);
         if operand.passing.is_written() {
             operand.check_apart(shape)?;
@@ -119,12 +120,12 @@ impl Operand {
     /// # Safety
     /// As for [`new`](Self::new): the places may be read and written.
     pub unsafe fn gradient(
-        parameter: &Parameter,
+        parameter: &'a Param,
         places: impl IntoIterator<Item = Place>,
         shape: &Shape,
     ) -> Result<Self> {
-        let parameter = Parameter { passing: Passing::InOut, ..*parameter };
-        let mut operand = Self::bound(&parameter, places, shape);
+        let mut operand = Self::bound(parameter, places, shape);
+        operand.passing = Passing::InOut;
         let own: Vec<Shape> = operand.leaves.iter().map(|bound| bound.own_shape(shape)).collect();
         if own.iter().all(|own| own == shape) {
             operand.check_apart(shape)?;
@@ -134,23 +135,23 @@ impl Operand {
                 operand.check_apart(own)?;
             }
             let places: Vec<Place> = operand.leaves.iter().map(|bound| bound.place.clone()).collect();
-            operand.sums = Some(Sums::new(parameter.element, &places, shape));
+            operand.sums = Some(Sums::new(&parameter.element, &places, shape));
         }
         Ok(operand)
     }
 
-    fn bound(parameter: &Parameter, places: impl IntoIterator<Item = Place>, shape: &Shape) -> Self {
-        let Parameter { passing, element, .. } = *parameter;
-        let of_element = element.leaves.as_slice();
+    fn bound(parameter: &'a Param, places: impl IntoIterator<Item = Place>, shape: &Shape) -> Self {
+        let Param { name, passing, element } = parameter;
+        let of_element = &element.leaves;
         let leaves: SmallVec<[Bound; 1]> =
             of_element.iter().zip(places).map(|(leaf, place)| Bound::new(leaf, place, shape)).collect();
         assert_eq!(leaves.len(), of_element.len(), "an argument has a place for each leaf");
-        Operand { name: parameter.name.as_str(), passing, element, leaves, in_place: None, sums: None }
+        Operand { name, passing: *passing, element, leaves, in_place: None, sums: None }
     }
 
     /// Fails unless each element of such a shape has memory of its own.
     fn check_apart(&self, shape: &Shape) -> Result<()> {
-        for (leaf, bound) in self.element.leaves.as_slice().iter().zip(&self.leaves) {
+        for (leaf, bound) in self.element.leaves.iter().zip(&self.leaves) {
             if !bound.whole(leaf, shape).is_injective(bound.place.stored.dtype.size()) {
                 return Err(ShapeError::Overlapping { parameter: self.name.to_owned() }.into());
             }
@@ -160,7 +161,7 @@ impl Operand {
 
     /// The first element, if they lie as Rust has them. A `bool` of an array may be another byte than Rust's two.
     fn found_in_place(&self) -> Option<*mut u8> {
-        let of_element = self.element.leaves.as_slice();
+        let of_element = &self.element.leaves;
         let first = self.leaves.first()?;
         let base = first.place.first.wrapping_sub(of_element[0].offset);
         let is_there = of_element.iter().zip(&self.leaves).all(|(leaf, bound)| {
@@ -171,7 +172,7 @@ impl Operand {
                 && in_order
                 && bound.place.stored == Stored::from(leaf.dtype)
                 && bound.place.first == base.wrapping_add(leaf.offset)
-                && bound.walk.stride() == Some(self.element.size.cast_signed())
+                && bound.walk.is_row_of(self.element.size)
         });
         (is_there && base.addr().is_multiple_of(self.element.align)).then_some(base)
     }
@@ -182,8 +183,8 @@ impl Operand {
     }
 
     /// What one value of it is.
-    pub fn element(&self) -> &Element {
-        &self.element
+    pub fn element(&self) -> &'a Element {
+        self.element
     }
 
     /// The element with this number, if they lie as Rust has them.
@@ -231,7 +232,7 @@ impl Operand {
     /// As for [`new`](Self::new); the sums are those that [`sums`](Self::sums) has made.
     pub unsafe fn add(&self, sums: &[Exact], shape: &Shape) {
         let mut sums = sums.iter();
-        for (leaf, bound) in self.element.leaves.as_slice().iter().zip(&self.leaves) {
+        for (leaf, bound) in self.element.leaves.iter().zip(&self.leaves) {
             if leaf.dtype.kind() != Kind::Float {
                 continue;
             }
@@ -277,7 +278,7 @@ impl Operand {
     }
 
     /// Whether what is written to this one could be read from the other one, as another element of it.
-    fn disturbs(&self, other: &Operand) -> bool {
+    fn disturbs(&self, other: &Operand<'_>) -> bool {
         self.leaves != other.leaves
             && self.leaves.iter().any(|a| {
                 let (low, high) = a.extent();
@@ -295,7 +296,7 @@ impl Copies {
     ///
     /// # Safety
     /// The operands are those of a call of so many elements, which is made while the copies are there.
-    pub unsafe fn separate(&mut self, operands: &mut [Operand], count: usize) -> Result<()> {
+    pub unsafe fn separate(&mut self, operands: &mut [Operand<'_>], count: usize) -> Result<()> {
         for index in 0..operands.len() {
             let reader = &operands[index];
             let others =
@@ -311,7 +312,7 @@ impl Copies {
             if reader.passing.is_written() {
                 return Err(met(reader, writer));
             }
-            let Element { size, align, .. } = reader.element;
+            let Element { size, align, .. } = *reader.element;
             assert!(align <= align_of::<u128>(), "no number is aligned to more than sixteen bytes");
             let mut copy = vec![0_u128; (count * size).div_ceil(size_of::<u128>())].into_boxed_slice();
             let first = copy.as_mut_ptr().cast::<u8>();
@@ -324,6 +325,6 @@ impl Copies {
     }
 }
 
-fn met(a: &Operand, b: &Operand) -> crate::error::Error {
+fn met(a: &Operand<'_>, b: &Operand<'_>) -> crate::error::Error {
     ShapeError::WrittenTwice { first: a.name.to_owned(), second: b.name.to_owned() }.into()
 }

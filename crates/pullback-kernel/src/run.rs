@@ -1,6 +1,7 @@
 //! Calls a function for all elements: piece by piece, on all cores if that is worth it.
 
-use crate::abi::{Batch, Element, Entry};
+use crate::abi::{Batch, Entry};
+use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::operand::{Copies, Operand};
 use crate::shape::Shape;
@@ -36,7 +37,7 @@ const AHEAD: usize = 4;
 /// # Safety
 /// The entry is that of a function whose parameters these operands are for, in order, and each of them is for a call of
 /// this shape.
-pub unsafe fn run(entry: Entry, operands: &mut [Operand], shape: &Shape, options: Options) -> Result<()> {
+pub unsafe fn run(entry: Entry, operands: &mut [Operand<'_>], shape: &Shape, options: Options) -> Result<()> {
     let count = shape.count().unwrap_or(0);
     let mut copies = Copies::default();
     // SAFETY: asked of the caller; the copies are there until all is done.
@@ -45,7 +46,9 @@ pub unsafe fn run(entry: Entry, operands: &mut [Operand], shape: &Shape, options
     let tile = options.tile.unwrap_or((CACHE / each.max(1)).next_power_of_two() / 2).clamp(1, 4096);
     let call = Call { entry, operands, count, tile };
     let pieces = count.div_ceil(PIECE);
-    let threads = options.threads.unwrap_or_else(rayon::current_num_threads).clamp(1, pieces.max(1));
+    // (To ask how many there are starts the pool.)
+    let threads = || options.threads.unwrap_or_else(rayon::current_num_threads).clamp(1, pieces);
+    let threads = if pieces > 1 { threads() } else { 1 };
     let work =
         Work { call, pieces, threads, next: AtomicUsize::new(0), joined: Mutex::default(), go_on: Condvar::new() };
     if threads == 1 {
@@ -133,8 +136,10 @@ impl Work<'_> {
             }
             let start = number * PIECE;
             let mut sums = self.call.no_sums();
+            let others = Release(self);
             // SAFETY: asked of the caller; pieces are apart.
             let done = unsafe { self.call.part(start, PIECE.min(self.call.count - start), &mut scratch, &mut sums) };
+            drop(others);
             let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
             match done {
                 // Of several it is the first; those before it go on, for they may fail, too.
@@ -168,10 +173,23 @@ impl Work<'_> {
     }
 }
 
+/// Sees to it that no thread waits for a piece that will never be through, since this crate itself has panicked there.
+struct Release<'a>(&'a Work<'a>);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut joined = self.0.joined.lock().unwrap_or_else(PoisonError::into_inner);
+            joined.failure = Some((0, Error::Panic { element: 0, message: "a bug in pullback-kernel".to_owned() }));
+            self.0.go_on.notify_all();
+        }
+    }
+}
+
 /// A call, as its pieces see it.
 struct Call<'a> {
     entry: Entry,
-    operands: &'a [Operand],
+    operands: &'a [Operand<'a>],
     count: usize,
     tile: usize,
 }
@@ -193,6 +211,7 @@ impl Call<'_> {
     /// As for [`run`].
     unsafe fn part(&self, start: usize, count: usize, scratch: &mut Scratch, sums: &mut [Vec<Exact>]) -> Result<()> {
         let mut places: SmallVec<[*mut u8; 8]> = SmallVec::from_elem(null_mut(), self.operands.len());
+        let mut batch = Batch::new(0, places.as_ptr());
         let mut done = 0;
         while done < count {
             let (at, length) = (start + done, self.tile.min(count - done));
@@ -203,7 +222,7 @@ impl Call<'_> {
                     unsafe { tile.fill(operand, at, length) };
                 }
             }
-            let mut batch = Batch::new(length, places.as_ptr());
+            batch.continue_with(length, places.as_ptr());
             // SAFETY: the operands are those of the function; each has so many elements there.
             unsafe { (self.entry)(&mut batch) };
             if batch.panicked {
@@ -244,7 +263,7 @@ impl Scratch {
     /// Tiles for the parts of a call.
     fn new(call: &Call<'_>) -> Self {
         let length = call.tile.min(call.count).max(1);
-        let tile = |operand: &Operand| {
+        let tile = |operand: &Operand<'_>| {
             let Element { size, align, .. } = *operand.element();
             // (Elements without a size take a byte, so that there is memory.)
             let layout = Layout::from_size_align(length * size.max(1), align).expect("a tile is small");
@@ -267,7 +286,7 @@ impl Tile {
     ///
     /// # Safety
     /// As for [`Operand::gather`].
-    unsafe fn fill(&mut self, operand: &Operand, at: usize, count: usize) {
+    unsafe fn fill(&mut self, operand: &Operand<'_>, at: usize, count: usize) {
         // SAFETY: asked of the caller.
         unsafe {
             if operand.sums().is_some() {

@@ -21,6 +21,17 @@ impl Shape {
         }
         self.iter().try_fold(1_usize, |count, length| count.checked_mul(*length))
     }
+
+    /// By how many bytes each axis leads further where elements of so many bytes lie one after the other.
+    pub fn strides(&self, size: usize) -> SmallVec<[isize; 4]> {
+        let mut strides = SmallVec::from_elem(0, self.len());
+        let mut stride = size.cast_signed();
+        for (of_axis, length) in strides.iter_mut().zip(&self[..]).rev() {
+            *of_axis = stride;
+            stride = stride.wrapping_mul(length.cast_signed());
+        }
+        strides
+    }
 }
 
 impl Deref for Shape {
@@ -88,7 +99,7 @@ pub enum Rule {
 
 /// The shape that arguments broadcast to.
 pub fn broadcast(arguments: &[Batched<'_>], rule: Rule) -> Result<Shape> {
-    let rank = arguments.iter().map(rank).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0);
+    let rank = arguments.iter().try_fold(0, |most, argument| rank(argument).map(|rank| most.max(rank)))?;
     let mut lengths: SmallVec<[usize; 4]> = SmallVec::from_elem(1, rank);
     // Who has said so, to name both where they differ.
     let mut said: SmallVec<[Option<usize>; 4]> = SmallVec::from_elem(None, rank);

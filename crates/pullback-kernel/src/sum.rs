@@ -10,8 +10,8 @@
 //! pieces. What comes out is the sum of exact numbers, rounded once, for all that arrays can hold; and it is the same
 //! number for any number of threads, since what is added to what depends on the elements' places alone.
 
-use crate::abi::Element;
 use crate::dtype::{Kind, Number, with_dtype};
+use crate::element::Element;
 use crate::operand::Place;
 use crate::shape::Shape;
 use crate::walk::{Run, Walk};
@@ -86,7 +86,8 @@ unsafe fn sum_of_row<T: Number>(first: *const u8, size: usize, count: usize) -> 
 /// The gradient by an argument that is repeated.
 #[derive(Clone, Debug)]
 pub struct Sums {
-    element: Element,
+    /// How many bytes an element has.
+    size: usize,
     /// For each float of the element: to which of the argument's own elements those of the call belong, by number.
     floats: Vec<Summed>,
 }
@@ -104,9 +105,9 @@ struct Summed {
 
 impl Sums {
     /// The sums for a parameter whose argument lies at these places, in a call of this shape.
-    pub fn new(element: Element, places: &[Place], shape: &Shape) -> Self {
+    pub fn new(element: &Element, places: &[Place], shape: &Shape) -> Self {
         let mut floats = Vec::new();
-        for (leaf, place) in element.leaves.as_slice().iter().zip(places) {
+        for (leaf, place) in element.leaves.iter().zip(places) {
             if leaf.dtype.kind() != Kind::Float {
                 continue;
             }
@@ -124,7 +125,7 @@ impl Sums {
                 floats.push(Summed { offset, dtype: leaf.dtype, own: own.clone(), count });
             }
         }
-        Sums { element, floats }
+        Sums { size: element.size, floats }
     }
 
     /// How many sums there are.
@@ -141,7 +142,7 @@ impl Sums {
         for Summed { offset, dtype, own, count: of_own } in &self.floats {
             let sums = &mut sums[before..][..*of_own];
             before += of_own;
-            let size = self.element.size;
+            let size = self.size;
             own.runs(start, count, |Run { at, offset: first, axis }| {
                 let row = elements.wrapping_add(at * size + offset);
                 // SAFETY: asked of the caller.
@@ -163,16 +164,13 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::{Leaf, List, Text};
     use crate::dtype::DType;
+    use crate::element::Leaf;
     use proptest::prelude::*;
 
     fn element(dtype: DType) -> Element {
-        let leaves = match dtype {
-            DType::F32 => const { &[Leaf { path: Text::of(""), offset: 0, dtype: DType::F32, shape: List::new(&[]) }] },
-            _ => const { &[Leaf { path: Text::of(""), offset: 0, dtype: DType::F64, shape: List::new(&[]) }] },
-        };
-        Element { size: dtype.size(), align: dtype.size(), leaves: List::new(leaves) }
+        let leaf = Leaf { path: String::new(), offset: 0, dtype, shape: Shape::SCALAR };
+        Element { size: dtype.size(), align: dtype.size(), leaves: [leaf].into_iter().collect() }
     }
 
     fn place(dtype: DType, strides: &[isize]) -> Place {
@@ -183,7 +181,7 @@ mod tests {
     fn a_sum_of_ten_million_floats_is_exact_to_rounding() {
         let count = 10_000_000;
         let numbers: Vec<f32> = (0..count).map(|i| 0.1 + (i % 7) as f32 * 1e-3).collect();
-        let sums = Sums::new(element(DType::F32), &[place(DType::F32, &[0])], &[count].into());
+        let sums = Sums::new(&element(DType::F32), &[place(DType::F32, &[0])], &[count].into());
         let mut total = [Exact::default()];
         // SAFETY: all numbers.
         unsafe { sums.add(&mut total, 0, count, numbers.as_ptr().cast()) };
@@ -199,7 +197,7 @@ mod tests {
     #[test]
     fn what_cancels_leaves_what_is_small() {
         let numbers = [1e16, 1.0, -1e16, 1e-3, 1e8, -1e8].repeat(40);
-        let sums = Sums::new(element(DType::F64), &[place(DType::F64, &[0])], &[240].into());
+        let sums = Sums::new(&element(DType::F64), &[place(DType::F64, &[0])], &[240].into());
         let mut total = [Exact::default()];
         // SAFETY: all numbers.
         unsafe { sums.add(&mut total, 0, 240, numbers.as_ptr().cast()) };
@@ -229,7 +227,7 @@ mod tests {
             let count: usize = shape.iter().product();
             let strides: Vec<isize> = (0..shape.len()).map(|axis| if repeated[axis] { 0 } else { 8 }).collect();
             let numbers: Vec<f64> = (0..count).map(|i| (i as f64 * 0.7).sin()).collect();
-            let sums = Sums::new(element(DType::F64), &[place(DType::F64, &strides)], &shape[..].into());
+            let sums = Sums::new(&element(DType::F64), &[place(DType::F64, &strides)], &shape[..].into());
             let mut total = vec![Exact::default(); sums.count()];
             let cut = cut.min(count);
             // SAFETY: all numbers, in two parts.

@@ -68,6 +68,14 @@ impl Walk {
         }
     }
 
+    /// Whether elements of so many bytes lie one after the other.
+    pub fn is_row_of(&self, size: usize) -> bool {
+        match self.axes[..] {
+            [axis] => axis.stride == size.cast_signed() || axis.count <= 1,
+            _ => false,
+        }
+    }
+
     /// Whether there are no two places at which an element of so many bytes would lie over another one.
     pub fn is_injective(&self, size: usize) -> bool {
         let mut axes: SmallVec<[(usize, usize); 4]> =

@@ -1,8 +1,9 @@
 //! Calls by hand: descriptions as glue writes them, and arrays that lie in all the ways there are.
 
 use proptest::prelude::*;
-use pullback_kernel::abi::{Batch, Element, Entry, Leaf, List, Parameter, Passing, Text};
+use pullback_kernel::abi::{Batch, Entry, Field, List, Parameter, Parts, Passing, Text, Type};
 use pullback_kernel::dtype::{DType, Stored};
+use pullback_kernel::element::Param;
 use pullback_kernel::error::{Error, ShapeError};
 use pullback_kernel::operand::{Operand, Place};
 use pullback_kernel::run::{Options, run};
@@ -31,28 +32,26 @@ unsafe extern "C" fn scaled_entry(batch: &mut Batch) {
     batch.each(|i| unsafe { result.add(i).write(scaled(*ray.add(i), *by.add(i))) });
 }
 
-const RAY: Element = Element {
+const fn number(name: &'static str, dtype: DType) -> Type {
+    Type { name: Text::of(name), size: dtype.size(), align: dtype.size(), parts: Parts::Number(dtype) }
+}
+
+static F32: Type = number("f32", DType::F32);
+static F64: Type = number("f64", DType::F64);
+static POINT: Type = Type { name: Text::of("[f32; 3]"), size: 12, align: 4, parts: Parts::Array(3, &F32) };
+static RAY: Type = Type {
+    name: Text::of("Ray"),
     size: size_of::<Ray>(),
     align: align_of::<Ray>(),
-    leaves: List::new(&[
-        Leaf { path: Text::of("at"), offset: std::mem::offset_of!(Ray, at), dtype: DType::F32, shape: List::new(&[3]) },
-        Leaf {
-            path: Text::of("weight"),
-            offset: std::mem::offset_of!(Ray, weight),
-            dtype: DType::F64,
-            shape: List::new(&[]),
-        },
-    ]),
+    parts: Parts::Fields(List::new(&[
+        Field { name: Text::of("at"), offset: std::mem::offset_of!(Ray, at), of: &POINT },
+        Field { name: Text::of("weight"), offset: std::mem::offset_of!(Ray, weight), of: &F64 },
+    ])),
 };
-const FLOAT: Element = Element {
-    size: 4,
-    align: 4,
-    leaves: List::new(&[Leaf { path: Text::of(""), offset: 0, dtype: DType::F32, shape: List::new(&[]) }]),
-};
-const PARAMETERS: [Parameter; 3] = [
-    Parameter { name: Text::of("ray"), passing: Passing::In, element: RAY },
-    Parameter { name: Text::of("by"), passing: Passing::In, element: FLOAT },
-    Parameter { name: Text::of("return"), passing: Passing::Out, element: RAY },
+static PARAMETERS: [Parameter; 3] = [
+    Parameter { name: Text::of("ray"), passing: Passing::In, of: &RAY },
+    Parameter { name: Text::of("by"), passing: Passing::In, of: &F32 },
+    Parameter { name: Text::of("return"), passing: Passing::Out, of: &RAY },
 ];
 const ENTRY: Entry = scaled_entry;
 
@@ -192,10 +191,11 @@ proptest! {
             vec![by.place(0)],
             vec![at_of_result.place(1), weight_of_result.place(0)],
         ].into_iter();
-        let mut operands = PARAMETERS.map(|parameter| {
+        let parameters: Vec<Param> = PARAMETERS.iter().map(Param::from).collect();
+        let mut operands: Vec<Operand<'_>> = parameters.iter().map(|parameter| {
             // SAFETY: arrays of this shape.
-            unsafe { Operand::new(&parameter, places.next().unwrap(), &shape_of_call).unwrap() }
-        });
+            unsafe { Operand::new(parameter, places.next().unwrap(), &shape_of_call).unwrap() }
+        }).collect();
         // SAFETY: the entry's own parameters.
         unsafe { run(ENTRY, &mut operands, &shape_of_call, Options { tile, threads: None }).unwrap() };
         for index in indices(&shape) {
@@ -215,11 +215,8 @@ proptest! {
 }
 
 /// A function of one number.
-fn parameters_of_one(passing: Passing) -> [Parameter; 2] {
-    [
-        Parameter { name: Text::of("x"), passing: Passing::In, element: FLOAT },
-        Parameter { name: Text::of("y"), passing, element: FLOAT },
-    ]
+fn parameters_of_one() -> [Param; 2] {
+    [("x", Passing::In), ("y", Passing::Out)].map(|(name, passing)| Param { name, passing, element: (&F32).into() })
 }
 
 unsafe extern "C" fn next(batch: &mut Batch) {
@@ -245,9 +242,10 @@ fn next_within(memory: &mut [f32], from: usize, to: usize, strides: (isize, isiz
     };
     let mut places = [place(from, strides.0), place(to, strides.1)].into_iter();
     let mut operands = Vec::new();
-    for parameter in parameters_of_one(Passing::Out) {
+    let parameters = parameters_of_one();
+    for parameter in &parameters {
         // SAFETY: the tests stay in the array.
-        operands.push(unsafe { Operand::new(&parameter, [places.next().unwrap()], &shape)? });
+        operands.push(unsafe { Operand::new(parameter, [places.next().unwrap()], &shape)? });
     }
     // SAFETY: the entry's own parameters.
     unsafe { run(next, &mut operands, &shape, Options::default()) }
@@ -302,9 +300,10 @@ fn threads_do_not_show() {
             inner: [][..].into(),
         };
         let mut places = [place(0), place(count)].into_iter();
-        let mut operands = parameters_of_one(Passing::Out).map(|parameter| {
+        let parameters = parameters_of_one();
+        let mut operands = parameters.each_ref().map(|parameter| {
             // SAFETY: two halves of the array.
-            unsafe { Operand::new(&parameter, [places.next().unwrap()], &shape).unwrap() }
+            unsafe { Operand::new(parameter, [places.next().unwrap()], &shape).unwrap() }
         });
         // SAFETY: the entry's own parameters.
         unsafe { run(next, &mut operands, &shape, Options { threads, tile: None }).unwrap() };
@@ -338,7 +337,7 @@ fn line_gradients(rows: usize, columns: usize, options: Options) -> (Vec<f32>, V
     let place = |first: *mut f32, strides: [isize; 2]| {
         [Place { first: first.cast(), stored: DType::F32.into(), strides: strides[..].into(), inner: [][..].into() }]
     };
-    let [read, _] = parameters_of_one(Passing::Out);
+    let [read, _] = parameters_of_one();
     // SAFETY: arrays of these shapes.
     let mut operands = unsafe {
         [
@@ -361,11 +360,11 @@ fn gradients_by_what_is_repeated_are_sums() {
     let (da, dx, db) = line_gradients(rows, columns, Options::default());
     let number = |i: usize, by: f32| f64::from((i as f32 * by).sin() + 0.25);
     let mut expected = (vec![1.0; columns], 3.0);
-    for i in 0..rows * columns {
+    for (i, dx) in dx.iter().enumerate() {
         expected.0[i % columns] += f64::from((number(i, 0.7) as f32) * (number(i, 0.9) as f32));
         expected.1 += number(i, 0.9);
         let by_x = 2.0 + number(i % columns, 0.3) as f32 * number(i, 0.9) as f32;
-        assert_eq!(dx[i], by_x);
+        assert_eq!(*dx, by_x);
     }
     for (found, expected) in da.iter().zip(&expected.0) {
         assert_eq!(*found, *expected as f32);
