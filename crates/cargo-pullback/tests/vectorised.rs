@@ -340,3 +340,113 @@ fn small_derivatives_are_level_with_those_by_hand() {
     let bytes = slice.split("alloca [").skip(1).map(|rest| rest.split(' ').next().unwrap().parse::<usize>().unwrap());
     assert!(bytes.sum::<usize>() <= 64 && count(slice, " icmp ") <= 8, "something is left in of_a_slice\n{slice}");
 }
+
+/// The derivative of one function for each element of a slice, by every way to ask for it.
+const EACH: &str = "\
+use pullback::{Differentiable, autodiff, derivative, grad, jvp, value_and_grad};
+use std::hint::black_box;
+
+#[autodiff(d_cubic, Reverse, Active, Active, Const, Active)]
+#[autodiff(d_cubic_two, Reverse(2), Active, Active, Const, Active)]
+#[autodiff(t_cubic, Forward, Dual, Const, Const, Dual)]
+#[autodiff(t_cubic_two, Forward(2), Dual, Const, Const, Dual)]
+fn cubic(x: f64, a: f64, b: f64) -> f64 {
+    (a * x + b) * x
+}
+
+#[derive(Differentiable, Clone, Copy)]
+struct Point {
+    x: f64,
+    y: f64,
+    z: f64,
+}
+
+#[autodiff(d_area, Reverse, Active, Active)]
+#[autodiff(t_area, Forward, Dual, Dual)]
+fn area(p: Point) -> f64 {
+    p.x * p.y + p.z * p.z
+}
+
+#[autodiff(d_tile, Reverse, Duplicated, Duplicated, Const, Const)]
+fn tile(x: &[f64], out: &mut [f64], a: f64, b: f64) {
+    for (x, out) in x.iter().zip(out) {
+        *out = cubic(*x, a, b);
+    }
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub fn tiled(x: &[f64], dx: &mut [f64], out: &mut [f64], dout: &mut [f64], a: f64, b: f64) {
+    d_tile(x, dx, out, dout, a, b);
+}
+
+macro_rules! each {
+    ($($name:ident: |$x:ident, $a:ident, $b:ident| $value:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            #[inline(never)]
+            pub fn $name(x: &[f64], out: &mut [f64], $a: f64, $b: f64) {
+                for ($x, out) in x.iter().copied().zip(out) {
+                    *out = $value;
+                }
+            }
+        )*
+
+        fn main() {
+            let x = black_box([1.0, 2.0, 3.0]);
+            $(
+                let mut out = [0.0; 3];
+                $name(&x, black_box(&mut out), black_box(2.0), 0.5);
+                println!(\"{} {out:?}\", stringify!($name));
+            )*
+            let (mut dx, mut out, mut dout) = ([0.0; 3], [0.0; 3], [1.0; 3]);
+            tiled(&x, black_box(&mut dx), &mut out, black_box(&mut dout), black_box(2.0), 0.5);
+            println!(\"tiled {dx:?}\");
+        }
+    };
+}
+
+each! {
+    reverse: |x, a, b| d_cubic(x, a, b).0;
+    reverse_two: |x, a, b| d_cubic_two(x, a, b, [1.0, 3.0]).0[0];
+    forward: |x, a, b| t_cubic(x, 1.0, a, b).1;
+    forward_two: |x, a, b| t_cubic_two(x, [1.0, 3.0], a, b).1[0];
+    by_grad: |x, a, b| grad(|x: &f64| cubic(*x, a, b), &x);
+    by_value_and_grad: |x, a, b| value_and_grad(|v: &[f64; 2]| cubic(v[0], v[1], b), &[x, a]).1[0];
+    by_jvp: |x, a, b| jvp(|x: &f64| cubic(*x, a, b), &x, &1.0).1;
+    by_derivative: |x, a, b| derivative(|x: f64| cubic(x, a, b), x);
+    of_a_struct: |x, a, b| 2.0 * a * d_area(Point { x, y: a, z: b }).0.y + b;
+    struct_by_grad: |x, a, b| 2.0 * a * grad(|p: &Point| area(*p), &Point { x, y: a, z: b }).y + b;
+    struct_forward: |x, a, b| 2.0 * a * t_area(Point { x, y: a, z: b }, Point { x: 0.0, y: 1.0, z: 0.0 }).1 + b;
+}
+";
+
+const NAMES: [&str; 12] = [
+    "reverse",
+    "reverse_two",
+    "forward",
+    "forward_two",
+    "by_grad",
+    "by_value_and_grad",
+    "by_jvp",
+    "by_derivative",
+    "of_a_struct",
+    "struct_by_grad",
+    "struct_forward",
+    "tiled",
+];
+
+/// A loop that calls a derivative for each element is vector code with nothing beside it, whichever way it is asked for:
+/// no memory of its own, no call.
+#[test]
+fn derivatives_of_each_element_are_vector_code() {
+    let printed = NAMES.map(|name| format!("{name} [4.5, 8.5, 12.5]"));
+    let functions = functions(EACH, "pullback run --release", &printed.each_ref().map(String::as_str));
+    for name in NAMES {
+        let linked = format!("linked {name}");
+        let body = &functions.iter().find(|(found, _)| *found == linked).unwrap_or_else(|| panic!("no {name}")).1;
+        assert!(["fmul <", "fadd <"].iter().any(|vector| body.contains(vector)), "no vectors in {name}\n{body}");
+        let left = body.lines().find(|line| name != "tiled" && (line.contains("alloca ") || line.contains(" @_R")));
+        assert_eq!(left, None, "something is left in {name}\n{body}");
+    }
+}

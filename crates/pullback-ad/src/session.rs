@@ -111,7 +111,8 @@ pub enum Disturbs {
     /// Nothing: shadows are only added to when the primal is through, and then nothing panics.
     #[default]
     Nothing,
-    /// Sums: calls with joint reversal add to them in the forward sweep, and the pullback of a rule may panic.
+    /// Sums: calls with joint reversal add to them in the forward sweep, and so do such loops that may panic, and the
+    /// pullback of a rule may panic.
     Sums,
     /// Pointers: where the primal overwrites pointers, so does the forward sweep in their shadows, until the reverse
     /// sweep.

@@ -417,3 +417,168 @@ fn an_output_that_is_read() {
     let text = fill(1).replace("v10 = math.exp v9", "v30 = load f64 v5\n  v31 = fmul v30, v9\n  v10 = math.exp v31");
     assert_filled_jointly(&text, false);
 }
+
+/// For each number, a buffer of `m` floats is filled with products, summed up in place, and read again.
+fn filled(filling: &str, reading: &str, after: &str) -> String {
+    format!(
+        "
+fn @f(v0: ptr, v1: ptr, v2: ptr, v3: ptr) {{
+b0:
+  v4 = load ptr v0
+  v5 = load i64 v1
+  v6 = load i64 v2
+  v7 = shl v6, 3:i64
+  v8 = alloc v7, 8:i64, @__rust_alloc
+  fill v8, 0:i8, v7
+  jump b1(0:i64, 0.5f64)
+b1(v9: i64, v10: f64):
+  v11 = shl v9, 3:i64
+  v12 = ptradd v4, v11
+  v13 = load f64 v12
+{filling}
+b3:
+{reading}
+b5(v30: f64):
+  v31 = math.log v30
+  v32 = fadd v10, v31
+  v33 = add nuw v9, 1:i64
+  v34 = icmp eq v33, v5
+  branch v34, b6, b1(v33, v32)
+b6:
+{after}
+  return
+}}
+declare @__rust_alloc(i64, i64) -> ptr
+declare @__rust_dealloc(ptr, i64, i64)"
+    )
+}
+
+/// By an index, up to a bound.
+const FILLING: &str = "  jump b2(0:i64, v13)
+b2(v14: i64, v15: f64):
+  v16 = shl v14, 3:i64
+  v17 = ptradd v8, v16
+  v18 = math.exp v15
+  store v17, v18
+  v19 = fmul v15, 0.5f64
+  v20 = add nuw v14, 1:i64
+  v21 = icmp eq v20, v6
+  branch v21, b3, b2(v20, v19)";
+const READING: &str = "  jump b4(0:i64, 1.0f64)
+b4(v22: i64, v23: f64):
+  v24 = shl v22, 3:i64
+  v25 = ptradd v8, v24
+  v26 = load f64 v25
+  v36 = fmul v26, v26
+  v37 = fadd v36, 1.0f64
+  v27 = math.log v37
+  v28 = fadd v23, v27
+  store v25, v28
+  v38 = add nuw v22, 1:i64
+  v29 = icmp eq v38, v6
+  branch v29, b7, b4(v38, v28)
+b7:
+  v39 = load f64 v8
+  v40 = fmul v39, v28
+  jump b5(v40)";
+const AFTER: &str = "  dealloc v8, v7, 8:i64, @__rust_dealloc\n  store v3, v32";
+
+/// Bytes on the tape for so many numbers, with a buffer of three.
+#[track_caller]
+fn tape_of_buffers(text: &str, n: i64) -> u64 {
+    let args = [Arg::floats(&points(n)), Arg::Number(n), Arg::Number(3), Arg::float(0.0)];
+    Program::new(text, &args).check(3).tape
+}
+
+/// What is kept is there for one iteration, or for all.
+#[track_caller]
+fn assert_joint_with_buffer(text: &str, expected: bool) {
+    let [few, many] = [2, 9].map(|n| tape_of_buffers(text, n));
+    assert_eq!(few == many, expected, "{few} and {many} bytes on the tape\n{text}");
+}
+
+#[test]
+fn a_buffer_that_each_iteration_fills() {
+    assert_joint_with_buffer(&filled(FILLING, READING, AFTER), true);
+    // With a pointer that walks to the end; as many bytes as there are, in other words.
+    let walking = FILLING
+        .replace("  jump b2(0:i64, v13)", "  v41 = ptradd v8, v7\n  jump b2(v8, v13)")
+        .replace("b2(v14: i64, v15: f64):\n  v16 = shl v14, 3:i64\n  v17 = ptradd v8, v16", "b2(v17: ptr, v15: f64):")
+        .replace("add nuw v14, 1:i64", "ptradd nuw v17, 8:i64")
+        .replace("icmp eq v20, v6", "icmp eq v20, v41");
+    assert_joint_with_buffer(&filled(&walking, READING, AFTER), true);
+    // All at once.
+    let at_once = "  fill v8, 0:i8, v7\n  store v8, v13\n  jump b3";
+    assert_joint_with_buffer(&filled(at_once, READING, AFTER), true);
+    // A panic takes back what was added.
+    let panicking =
+        READING.replace("b7:\n", "b7:\n  v42 = icmp eq v9, 100:i64\n  branch v42, b8, b9\nb8:\n  unreachable\nb9:\n");
+    assert_joint_with_buffer(&filled(FILLING, &panicking, AFTER), true);
+}
+
+/// What an iteration reads may be of the iteration before.
+#[test]
+fn a_buffer_of_which_something_stays() {
+    let reject = |filling: &str, reading: &str, after: &str| {
+        assert_joint_with_buffer(&filled(filling, reading, after), false);
+    };
+    // The first float is left out, or the last, or only every other one is filled.
+    reject(
+        &FILLING
+            .replace("ptradd v8, v16", "ptradd v50, v16")
+            .replace("  jump b2(0:i64, v13)", "  v50 = ptradd v8, 8:i64\n  v51 = sub v6, 1:i64\n  jump b2(0:i64, v13)")
+            .replace("eq v20, v6", "eq v20, v51"),
+        READING,
+        AFTER,
+    );
+    reject(
+        &FILLING
+            .replace("  jump b2(0:i64, v13)", "  v51 = sub v6, 1:i64\n  jump b2(0:i64, v13)")
+            .replace("eq v20, v6", "eq v20, v51"),
+        READING,
+        AFTER,
+    );
+    // In some iterations nothing is filled.
+    reject(
+        &FILLING.replace(
+            "  jump b2(0:i64, v13)",
+            "  v50 = and v9, 1:i64\n  v51 = icmp eq v50, 0:i64\n  branch v51, b8, b3\nb8:\n  jump b2(0:i64, v13)",
+        ),
+        READING,
+        AFTER,
+    );
+    // It is read before it is filled.
+    reject(
+        &FILLING.replace(
+            "  jump b2(0:i64, v13)",
+            "  v50 = load f64 v8\n  v52 = math.sin v50\n  v51 = fadd v13, v52\n  jump b2(0:i64, v51)",
+        ),
+        READING,
+        AFTER,
+    );
+    // It is read after the loop.
+    reject(FILLING, READING, "  v50 = load f64 v8\n  v51 = fadd v32, v50\n  store v3, v51");
+    // A float is filled in some iterations of the inner loop only.
+    reject(
+        &FILLING.replace(
+            "  store v17, v18\n",
+            "  v50 = fcmp ogt v15, 0.1f64\n  branch v50, b8, b9\nb8:\n  store v17, v18\n  jump b9\nb9:\n",
+        ),
+        READING,
+        AFTER,
+    );
+    // One instruction has made two of them: one is filled, the other read.
+    let two = filled(FILLING, &READING.replace("ptradd v8, v24", "ptradd v61, v24"), AFTER).replace(
+        "  v8 = alloc v7, 8:i64, @__rust_alloc\n  fill v8, 0:i8, v7\n",
+        "  jump b20(0:i64, null)
+b20(v60: i64, v61: ptr):
+  v8 = alloc v7, 8:i64, @__rust_alloc
+  fill v8, 0:i8, v7
+  v62 = add nuw v60, 1:i64
+  v63 = icmp eq v62, 2:i64
+  branch v63, b21, b20(v62, v8)
+b21:
+",
+    );
+    assert_joint_with_buffer(&two, false);
+}

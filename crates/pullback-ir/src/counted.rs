@@ -49,6 +49,20 @@ pub struct TripCount {
     exit_when: IntPred,
 }
 
+/// The way of a value that steps through a loop, and is at its end when the loop is left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Where it starts.
+    pub from: Value,
+    /// Where it is when the loop is left.
+    pub to: Value,
+    /// How far it goes each time round, more than zero.
+    pub step: i64,
+    /// Whether it takes its step before the question: then the loop's header runs once for each step. Else it runs once
+    /// more.
+    pub ahead: bool,
+}
+
 /// The edges by which a loop is entered.
 pub fn entries(func: &Function, cfg: &Cfg, loops: &Loops, id: Loop) -> Vec<Edge> {
     let header = loops.get(id).header;
@@ -254,6 +268,13 @@ impl TripCount {
                 matches!(self.exit_when, Uge | Ugt | Eq) && nuw && !is_pointer && loops.is_not_zero(amount, header)
             }
         }
+    }
+
+    /// The way through the loop, where its end is met exactly.
+    pub fn span(&self) -> Option<Span> {
+        let Step::Constant(step @ 1..) = self.step else { return None };
+        let TripCount { init: from, bound: to, ahead, .. } = *self;
+        (self.exit_when == IntPred::Eq).then_some(Span { from, to, step, ahead })
     }
 
     /// The count, where it is a constant.

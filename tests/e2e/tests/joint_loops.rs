@@ -283,3 +283,119 @@ fn single_precision() {
     let f = |x: &[f32]| x.iter().map(|v| f64::from(*v) * f64::from(*v)).sum::<f64>();
     assert_eq!(grad(f, black_box(&[1.0_f32, 2.0, -3.0][..])), [2.0, 4.0, -6.0]);
 }
+
+/// A buffer that is made in front of the loop: each iteration fills it, changes it in place, and reads it.
+#[test]
+fn buffers_that_each_iteration_fills() {
+    let weights = black_box(vec![0.5, -0.25, 1.5, 0.75]);
+    let weights = &weights[..];
+    let lse = |x: &[f64]| {
+        let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        most + x.iter().map(|x| (x - most).exp()).sum::<f64>().ln()
+    };
+    check(|x| {
+        let mut buffer = vec![0.0; weights.len()];
+        let mut sum = 0.0;
+        for v in x {
+            for (b, w) in buffer.iter_mut().zip(weights) {
+                *b = w * v;
+            }
+            for i in 1..buffer.len() {
+                buffer[i] += buffer[i - 1] * v.sin();
+            }
+            sum += lse(&buffer);
+        }
+        0.5 * sum
+    });
+    // Two of them, one inside of the other's loop.
+    check(|x| {
+        let (mut outer, mut inner) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
+        let mut sum = 0.0;
+        for v in x {
+            for (o, w) in outer.iter_mut().zip(weights) {
+                inner.fill(*w);
+                inner.iter_mut().zip(x).for_each(|(i, x)| *i += x * v);
+                *o = inner.iter().map(|i| i * i).sum();
+            }
+            sum += lse(&outer);
+        }
+        sum
+    });
+    // An array.
+    check(|x| {
+        let (mut array, mut sum) = ([0.0; 40], 0.0);
+        for v in x {
+            for (i, a) in array.iter_mut().enumerate() {
+                *a = v * i as f64;
+            }
+            sum += lse(black_box(&array[..]));
+        }
+        sum
+    });
+}
+
+/// Of these something stays for the next iteration.
+#[test]
+fn buffers_of_which_something_stays() {
+    let weights = black_box(vec![0.5, -0.25, 1.5, 0.75]);
+    let weights = &weights[..];
+    check(|x| {
+        let mut buffer = vec![1.0; weights.len()];
+        let mut sum = 0.0;
+        for (n, v) in x.iter().enumerate() {
+            for (b, w) in buffer.iter_mut().zip(&weights[n % 4..]) {
+                *b *= w * v;
+            }
+            sum += buffer.iter().map(|b| b.sin() * b).sum::<f64>();
+        }
+        sum
+    });
+    check(|x| {
+        let mut buffer = vec![1.0; weights.len() + 1];
+        let mut sum = 0.0;
+        for v in x {
+            for (b, w) in buffer.iter_mut().zip(weights) {
+                *b = w * v;
+            }
+            buffer[weights.len()] += v.exp();
+            sum += buffer.iter().map(|b| b * b).sum::<f64>();
+        }
+        sum
+    });
+    check(|x| {
+        let mut buffer = vec![1.0; weights.len()];
+        let mut sum = 0.0;
+        for v in x {
+            sum += buffer[0] * v;
+            for (b, w) in buffer.iter_mut().zip(weights) {
+                *b = w * v;
+            }
+        }
+        sum + buffer.iter().sum::<f64>()
+    });
+}
+
+#[autodiff(d_rows, Reverse, Duplicated, Const, Active)]
+fn rows(x: &[f64], starts: &[usize]) -> f64 {
+    let mut buffer = vec![0.0; 3];
+    let mut sum = 0.0;
+    for start in starts {
+        for (b, x) in buffer.iter_mut().zip(&x[*start..][..3]) {
+            *b = x * x;
+        }
+        sum += buffer.iter().map(|b| b * b).sum::<f64>();
+    }
+    sum
+}
+
+/// A panic takes back what was added in the iterations before.
+#[test]
+fn a_panic_in_a_loop_with_a_buffer() {
+    let x = black_box([1.0, 2.0, 3.0, 4.0]);
+    let mut dx = [0.5; 4];
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| d_rows(&x, &mut dx, black_box(&[0, 1, 2]))));
+    assert!(result.is_err());
+    assert_eq!(dx, [0.5; 4]);
+    assert_eq!(d_rows(&x, &mut dx, black_box(&[0, 1])), 98.0 + 353.0);
+    assert_eq!(dx, [4.5, 64.5, 216.5, 256.5]);
+}

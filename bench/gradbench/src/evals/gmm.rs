@@ -79,7 +79,7 @@ fn objective(parameters: &Parameters, data: &Data) -> f64 {
     let (mut centred, mut transformed, mut terms) = (vec![0.0; d], vec![0.0; d], vec![0.0; data.k]);
     for x in data.x.chunks_exact(d) {
         for (k, term) in terms.iter_mut().enumerate() {
-            for ((centred, x), mu) in centred.iter_mut().zip(x).zip(&mu[k * d..]) {
+            for ((centred, x), mu) in centred.iter_mut().zip(x).zip(&mu[k * d..][..d]) {
                 *centred = x - mu;
             }
             multiply(&diagonals[k * d..][..d], &l[k * below..][..below], &centred, &mut transformed);

@@ -21,10 +21,13 @@
 //! - the cotangents of what is written are there before the loop: it is not read later;
 //! - what the loop reads is not written in it or after it: a cotangent that is added to a shadow is not taken by the
 //!   transpose of a later write;
+//! - or it is memory of the function's own that each iteration makes [anew](super::renewed): no cotangent goes round in
+//!   it, and it may be read and written in the loop as if it were made there;
 //! - there is no panic in the loop or after it, for what is added to shadows then would be half a gradient. An index
 //!   that is compared with a bound in each iteration is another matter: whether it will run into it is known before
 //!   (`Bound`), and then nothing is reversed. Where a panic takes back what was added anyway, because calls are
-//!   reversed [jointly](super::joint_calls), there may be any.
+//!   reversed [jointly](super::joint_calls), there may be any. So it does where a loop makes memory anew: all of that
+//!   would be kept for each iteration, and to copy the shadows once is less.
 
 use crate::analysis::points_to::objects::ObjId;
 use crate::analysis::points_to::offsets::Offsets;
@@ -35,6 +38,7 @@ use crate::schedule::known::stores::Stores;
 use crate::schedule::known::terms::{Term, Terms};
 use crate::schedule::known::{Ends, KnownCotangents, Placed};
 use crate::schedule::recomputable::Recomputable;
+use crate::schedule::renewed::Renewed;
 use crate::schedule::walk::{Place, Walks};
 use crate::session::{Disturbs, Form, Session};
 use pullback_ir::cfg::Edge;
@@ -145,7 +149,8 @@ pub fn find(session: &Session, scheduled: &Scheduled) -> JointLoops {
     }
     let recomputable = Recomputable::new(aug, cfg, *form);
     let walks = Walks { func: &aug.func, counted: &counted, recomputable: &recomputable };
-    let search = Search { session, scheduled, counted: &counted, walks };
+    let renewed = Renewed { session, scheduled, counted: &counted, walks };
+    let search = Search { session, scheduled, counted: &counted, walks, renewed };
     let headers = plain.iter().flat_map(|ways| aug.func.block(loops.get(ways.id).header).params.clone());
     let loads: HashSet<Value> = headers.filter(|param| search.walk(*param).is_some()).collect();
     let ends = Ends { stores: Some(stores), walks: loads };
@@ -168,6 +173,7 @@ struct Search<'a> {
     scheduled: &'a Scheduled,
     counted: &'a Counted<'a>,
     walks: Walks<'a>,
+    renewed: Renewed<'a>,
 }
 
 /// What a loop does with memory that takes part.
@@ -177,11 +183,17 @@ struct Memory {
     read: HashSet<ObjId>,
     /// Regions from whose shadows it takes, each time at other places.
     written: HashMap<ObjId, Vec<(Place, u64)>>,
+    /// Regions of the function's own that each iteration makes anew.
+    renewed: HashSet<ObjId>,
 }
 
 impl Memory {
     fn touches(&self, object: &ObjId) -> bool {
-        self.read.contains(object) || self.written.contains_key(object)
+        self.read.contains(object) || self.writes(object)
+    }
+
+    fn writes(&self, object: &ObjId) -> bool {
+        self.written.contains_key(object) || self.renewed.contains(object)
     }
 
     /// Whether no place is written in two iterations, or twice in one, or is read.
@@ -204,18 +216,20 @@ impl Search<'_> {
     fn look_at(&self, ways: Ways, known: &mut KnownCotangents) -> Option<JointLoop> {
         let Ways { id, entry, back, exit } = ways;
         let data = self.loops().get(id);
-        let memory = self.memory(id).filter(Memory::is_apart)?;
+        let alone = self.memory(id, HashSet::new()).filter(Memory::is_apart);
+        let memory = alone.or_else(|| self.memory(id, self.renewed.objects(id)).filter(Memory::is_apart))?;
+        let may_panic = self.may_panic() || !memory.renewed.is_empty();
         let mut after = self.scheduled.flow.cfg.reachable_from(exit.to);
         after.insert(exit.to);
-        let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, |object| memory.written.contains_key(object)));
+        let inside = data.blocks.iter().all(|b| self.is_quiet(id, *b, may_panic, |object| memory.writes(object)));
         if !inside
             || !after
                 .iter()
-                .all(|b| self.is_quiet(id, *b, |object| !memory.touches(object)) && !self.reads(*b, &memory))
+                .all(|b| self.is_quiet(id, *b, may_panic, |object| !memory.touches(object)) && !self.reads(*b, &memory))
         {
             return None;
         }
-        let panics = data.exits.iter().filter(|exit| !self.may_panic() && !self.scheduled.flow.cfg.can_return(exit.to));
+        let panics = data.exits.iter().filter(|exit| !may_panic && !self.scheduled.flow.cfg.can_return(exit.to));
         let bounds = panics.map(|exit| self.bound(id, entry, back, *exit)).collect::<Option<Vec<Bound>>>()?;
         let mut seeds: Vec<Seed> = Vec::new();
         for value in self.handed_on(id, back.from, known) {
@@ -244,6 +258,9 @@ impl Search<'_> {
             sums.push(Sum { param, init, seed });
         }
         let good = !seeds.is_empty() || !memory.written.is_empty();
+        if good && !memory.renewed.is_empty() {
+            self.session.noted.disturb(Disturbs::Sums);
+        }
         good.then_some(JointLoop { entry, exit, latch: back.from, seeds, sums, walks, bounds })
     }
 
@@ -270,17 +287,22 @@ impl Search<'_> {
         self.session.noted.disturbs.get() >= Disturbs::Sums
     }
 
-    /// What a loop does with memory; `None` if it is more than can be said.
-    fn memory(&self, id: Loop) -> Option<Memory> {
-        let mut memory = Memory::default();
+    /// What a loop does with memory, of which it makes some anew; `None` if it is more than can be said.
+    fn memory(&self, id: Loop, renewed: HashSet<ObjId>) -> Option<Memory> {
+        let mut memory = Memory { renewed, ..Memory::default() };
         for block in &self.loops().get(id).blocks {
             for linear in self.linear(*block) {
                 match linear {
                     Linear::Load(_, shadow, _) => {
                         for shadow in shadow {
-                            memory.read.insert(self.aug().place(*shadow)?.0);
+                            let (region, _) = self.aug().place(*shadow)?;
+                            if !memory.renewed.contains(&region) {
+                                memory.read.insert(region);
+                            }
                         }
                     }
+                    Linear::Store { shadow, .. } | Linear::Copy { dst: shadow, src: None, .. }
+                        if self.aug().place(shadow[0]).is_some_and(|(region, _)| memory.renewed.contains(&region)) => {}
                     Linear::Store { ty, shadow, .. } => {
                         let once = self.loops().innermost(*block) == Some(id);
                         let place = self.walks.pointer(id, shadow[0]).filter(|_| once)?;
@@ -301,9 +323,8 @@ impl Search<'_> {
 
     /// Whether the transposes of a block have to do with what a loop writes.
     fn reads(&self, block: Block, memory: &Memory) -> bool {
-        let of_the_loop =
-            |shadow: &Value| self.aug().place(*shadow).is_none_or(|(region, _)| memory.written.contains_key(&region));
-        !memory.written.is_empty()
+        let of_the_loop = |shadow: &Value| self.aug().place(*shadow).is_none_or(|(region, _)| memory.writes(&region));
+        !(memory.written.is_empty() && memory.renewed.is_empty())
             && self.linear(block).any(|linear| match linear {
                 Linear::Load(_, shadow, _) => shadow.iter().any(of_the_loop),
                 Linear::Copy { src, .. } => src.iter().flatten().any(of_the_loop),
@@ -337,7 +358,7 @@ impl Search<'_> {
 
     /// Whether a block in loop `id` or after it cannot panic, but where it leaves the loop, and writes only to objects
     /// to which it may.
-    fn is_quiet(&self, id: Loop, block: Block, may_write: impl Fn(&ObjId) -> bool) -> bool {
+    fn is_quiet(&self, id: Loop, block: Block, may_panic: bool, may_write: impl Fn(&ObjId) -> bool) -> bool {
         let runtime = &self.session.runtime;
         let in_loop = self.loops().innermost(block).is_some();
         let elsewhere = |ptr: Value| self.aug().place(ptr).is_some_and(|(region, _)| may_write(&region));
@@ -362,7 +383,7 @@ impl Search<'_> {
         let data = self.aug().func.block(block);
         let returns =
             || self.scheduled.flow.cfg.successors(block).iter().all(|next| self.scheduled.flow.cfg.can_return(*next));
-        (self.may_panic() || self.loops().contains(id, block) || returns())
+        (may_panic || self.loops().contains(id, block) || returns())
             && data.insts.iter().all(|inst| quiet(&self.aug().func.inst(*inst).op))
             && self.linear(block).all(takes_no_part)
     }

@@ -12,6 +12,7 @@
 //! | [`joint_calls`] | calls that compute the value and add to the gradient in one function |
 //! | `joint_loops` | loops that only add things up: each iteration is reversed as soon as it is through |
 //! | [`recomputable`] | which loads give the same value in the reverse sweep |
+//! | `renewed` | memory that each iteration of a loop makes anew |
 //! | [`walk`] | header parameters that are such loads |
 //! | `refill` | places that get back at once what the reverse sweep takes out of them |
 
@@ -32,6 +33,7 @@ pub mod known;
 mod preheader;
 pub mod recomputable;
 pub(crate) mod refill;
+mod renewed;
 mod useful;
 pub mod walk;
 

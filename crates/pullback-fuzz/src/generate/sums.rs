@@ -116,6 +116,9 @@ impl Body<'_> {
             after.push(entering);
             after.extend(Some(entering).filter(|_| window.last_twice));
         }
+        if self.rng.chance(30) {
+            self.refill();
+        }
         if self.rng.chance(50) {
             self.some_statements(3);
         }
@@ -169,5 +172,35 @@ impl Body<'_> {
             let ptr = self.address(&array, index, offset);
             self.b().store(ptr, value);
         }
+    }
+
+    /// Write to all elements of an array, mostly: then what lay there before is gone.
+    fn refill(&mut self) {
+        let Some(array) = self.array(|a: &Array| a.write && a.cap > 2 && a.elem.lanes().len() == 1) else { return };
+        let (offset, ty) = array.elem.lanes()[0].clone();
+        if !ty.is_float() {
+            return;
+        }
+        let all = self.rng.chance(75);
+        let left_out = if all { [0, 0] } else { [(); 2].map(|()| self.rng.below(2) as i64) };
+        let [first, bound] = [left_out[0], array.cap as i64 - left_out[1]].map(|number| self.func.i64(number));
+        let (header, exit) = (self.func.add_block(), self.func.add_block());
+        let i = self.func.add_param(header, Type::I64);
+        self.b().jump(header, vec![first]);
+        let outside = self.env.clone();
+        self.block = header;
+        self.loops += 1;
+        self.env.ints.push(i);
+        let value = self.expression(&ty);
+        let value = self.squash(value);
+        let ptr = self.address(&array, i, offset);
+        self.b().store(ptr, value);
+        let one = self.func.i64(1);
+        let next = self.b().add(i, one);
+        let done = self.b().icmp(IntPred::Eq, next, bound);
+        self.b().branch(done, BlockCall::new(exit, vec![]), BlockCall::new(header, vec![next]));
+        self.loops -= 1;
+        self.block = exit;
+        self.env = outside;
     }
 }

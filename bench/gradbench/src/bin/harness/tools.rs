@@ -22,19 +22,18 @@ impl Answer {
         Answer { output, timings: timings.iter().filter_map(timing).collect(), peak: peak.as_u64().unwrap_or(0) }
     }
 
-    /// The shortest run of the function itself, in nanoseconds.
-    pub fn shortest(&self) -> f64 {
-        self.least("evaluate")
+    /// What each run of the function itself took, in nanoseconds.
+    pub fn runs(&self) -> impl Iterator<Item = f64> {
+        self.times("evaluate")
     }
 
     /// The run that took least of the processor, in nanoseconds.
     pub fn least_processor(&self) -> f64 {
-        self.least("processor")
+        self.times("processor").fold(f64::INFINITY, f64::min)
     }
 
-    fn least(&self, name: &str) -> f64 {
-        let times = self.timings.iter().filter(|timing| timing.0 == name);
-        times.map(|timing| timing.1).min().map_or(f64::INFINITY, |time| time as f64)
+    fn times(&self, name: &str) -> impl Iterator<Item = f64> {
+        self.timings.iter().filter(move |timing| timing.0 == name).map(|timing| timing.1 as f64)
     }
 }
 
