@@ -142,6 +142,8 @@ impl Module {
     /// called now: into these nothing has been inlined yet.
     pub(crate) fn bound_inlining(&self, roots: &HashSet<ValueRef>, limit: u64) -> bool {
         let graph = self.call_graph();
+        // It may have been seen only now that a function calls itself.
+        graph.recursive().into_iter().for_each(|function| self.set_inlining(function, Inlining::Never));
         for function in graph.too_large(roots, |f| !self.has_attribute(f, "alwaysinline"), limit) {
             self.set_inlining(function, Inlining::Never);
         }

@@ -10,7 +10,7 @@ use crate::ffi::{BlockRef, ValueRef, llvm};
 use crate::inlining::Inlining;
 use crate::module::Module;
 use crate::symbols::Linkage;
-use crate::target::{Machine, TargetOptions};
+use crate::target::TargetOptions;
 use pullback_ir::MathFn;
 use std::collections::{HashMap, HashSet};
 
@@ -94,6 +94,10 @@ const CANONICAL: [Stage; 2] =
 /// unwind get blocks of their own behind them.
 const REDUCE: &str = "break-crit-edges,fix-irreducible";
 
+/// How often inlining starts again because it is known of more functions that they are called. A function that is found
+/// in a table, and looks into tables itself, could be found without end.
+const ROUNDS: usize = 4;
+
 /// Prepare the functions `roots` of a working copy for import. What they do not reach is deleted from the module.
 pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions) -> Result<()> {
     module.retain_reachable(roots)?;
@@ -118,18 +122,22 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
                 module.run_on(Some(function), CLEAN, &machine)?;
             }
         }
-        module.bound_inlining(&root_values, options.limit);
-        loop {
-            module.inline(&machine)?;
-            if !module.bound_inlining(&root_values, options.limit) {
-                break;
-            }
-        }
-        module.unbound_inlining(&root_values);
     }
-    module.retain_reachable(roots)?;
-    module.widen_no_lanes();
-    module.run_stages(&SIMPLIFY, options)?;
+    module.bound_inlining(&root_values, options.limit);
+    for round in 1..=ROUNDS {
+        module.inline(options)?;
+        if module.bound_inlining(&root_values, options.limit) && round < ROUNDS {
+            continue;
+        }
+        module.retain_reachable(roots)?;
+        module.widen_no_lanes();
+        module.run_stages(&SIMPLIFY, options)?;
+        // In an unrolled loop over a table of functions, it is known by now which are called.
+        if !module.bound_inlining(&root_values, options.limit) {
+            break;
+        }
+    }
+    module.unbound_inlining(&root_values);
     module.erase_calls_of("llvm.assume");
     module.restore_order();
     module.run_stages(&CANONICAL[..1], options)?;
@@ -149,16 +157,17 @@ pub fn normalise(module: &mut Module, roots: &[&str], options: &NormaliseOptions
 
 impl Module {
     /// Inline what is marked for it.
-    fn inline(&self, machine: &Machine<'_>) -> Result<()> {
+    fn inline(&self, options: &NormaliseOptions) -> Result<()> {
+        let machine = self.machine(&options.target)?;
         let late = self.inlined_with_loops();
         // By name: the inliner deletes functions that nobody calls any more.
         let names: Vec<String> = late.iter().map(|f| self.name_of(*f)).collect();
         late.iter().for_each(|f| self.set_inlining(*f, Inlining::Never));
-        self.run_on(None, INLINE, machine)?;
+        self.run_on(None, INLINE, &machine)?;
         let left = names.iter().filter_map(|name| self.function_named(name));
         left.for_each(|f| self.set_inlining(f, Inlining::Always));
         self.restore_constant_comparisons();
-        self.run_on(None, INLINE_LOOPS, machine)
+        self.run_on(None, INLINE_LOOPS, &machine)
     }
 
     /// Run stages on every function; where they speculate, not on what [`crate::speculation`] guards. Float functions

@@ -76,6 +76,82 @@ fn what_is_only_known_by_its_address_is_left_as_it_is() {
     }
 }
 
+/// A table of functions, all of which are called in turn: who is called is seen once the loop is unrolled.
+#[test]
+fn a_table_of_functions_is_inlined_function_by_function() {
+    let text = "
+        @table = internal constant [2 x ptr] [ptr @square, ptr @fourth]
+        define double @root(double %x) {
+        entry:
+          br label %loop
+        loop:
+          %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+          %sum = phi double [ 0.0, %entry ], [ %more, %loop ]
+          %place = getelementptr ptr, ptr @table, i64 %i
+          %f = load ptr, ptr %place
+          %y = call double %f(double %x)
+          %more = fadd double %sum, %y
+          %next = add i64 %i, 1
+          %again = icmp ult i64 %next, 2
+          br i1 %again, label %loop, label %end
+        end:
+          ret double %more
+        }
+        define internal double @fourth(double %x) {
+          %y = call double @square(double %x)
+          %z = call double @square(double %y)
+          ret double %z
+        }
+        define internal double @square(double %x) {
+          %y = fmul double %x, %x
+          ret double %y
+        }";
+    for (_, text) in normalised(text, NormaliseOptions::default().limit) {
+        let root = body(&text, "root");
+        assert!(!root.contains("call ") && (2..=3).contains(&root.matches("fmul").count()), "{text}");
+    }
+}
+
+/// Functions that find each other in a table are recursive, which is seen while they are inlined.
+#[test]
+fn functions_that_find_each_other_in_a_table_stay_calls() {
+    let text = "
+        @table = internal constant [2 x ptr] [ptr @even, ptr @odd]
+        define double @root(double %x) {
+          %f = load ptr, ptr @table
+          %y = call double %f(double %x)
+          ret double %y
+        }
+        define internal double @even(double %x) {
+          %small = fcmp olt double %x, 1.0
+          br i1 %small, label %end, label %more
+        more:
+          %place = getelementptr ptr, ptr @table, i64 1
+          %f = load ptr, ptr %place
+          %less = fsub double %x, 1.0
+          %y = call double %f(double %less)
+          %z = call double @scaled(double %y)
+          ret double %z
+        end:
+          ret double %x
+        }
+        define internal double @odd(double %x) {
+          %f = load ptr, ptr @table
+          %less = fsub double %x, 1.0
+          %y = call double %f(double %less)
+          %z = call double @scaled(double %y)
+          ret double %z
+        }
+        define internal double @scaled(double %x) {
+          %y = fmul double %x, %x
+          ret double %y
+        }";
+    for (_, text) in normalised(text, NormaliseOptions::default().limit) {
+        assert!(text.lines().count() < 100 && text.contains("call double @"), "{text}");
+        assert!(!text.contains("@scaled"), "{text}");
+    }
+}
+
 /// Each function calls the next one three times: at the end 3ⁿ times the code of the last.
 #[test]
 fn code_does_not_grow_with_the_power_of_the_depth() {
