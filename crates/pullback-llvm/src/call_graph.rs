@@ -27,7 +27,7 @@ impl<N: Copy + Eq + Hash> CallGraph<N> {
         self.calls.get(&function).into_iter().flatten().copied().filter(|callee| self.sizes.contains_key(callee))
     }
 
-    /// The functions that are called by those for which `is_callee` holds, directly or through others, and these.
+    /// The functions that call one for which `is_callee` holds, directly or through others, and those themselves.
     pub fn callers(&self, is_callee: impl Fn(N) -> bool) -> HashSet<N> {
         let mut callers: HashMap<N, Vec<N>> = HashMap::new();
         for caller in &self.functions {
