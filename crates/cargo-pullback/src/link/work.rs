@@ -417,7 +417,10 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 needs.insert(task.symbol.clone(), Needs { later, saves, disowns, renews });
                 derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
-            Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
+            Err(error) => {
+                let one_sided = applied.one_sided(request.mode.other());
+                errors.push(render(&error, &request.name, &imported.ir, &task.asked.place, &one_sided));
+            }
         }
     }
     if trace.debugging.derivative {
