@@ -10,8 +10,7 @@
 //! | `tan` `asin` `acos` `atan` `atan2` `sinh` `cosh` `tanh` | functions of C that the standard library calls (2) |
 //! | `exp_m1` `ln_1p` `cbrt` `hypot` `abs_sub` | the same (`exp_m1` is `expm1`) |
 //! | `erf` `erfc` `tgamma` `lgamma` `lgamma_r` `exp10` `j0` `j1` `jn` `y0` `y1` `yn` | here |
-//! | `fmod` `remainder` `remquo` `scalbn` `scalbln` `frexp` `modf` `nextafter` `sincos` | here |
-//! | `ilogb` `logb` `lrint` `llrint` `lround` `llround` | here: they have none |
+//! | `fmod` `remainder` `remquo` `scalbn` `scalbln` `frexp` `modf` `nextafter` `logb` `sincos` | here |
 //!
 //! (1) They are in the engine's own table of partial derivatives, `docs/rules.md`. (2) So are these: see below.
 //!
@@ -29,9 +28,9 @@
 //! their poles.
 
 use super::NoTangent;
-use crate::{frule, non_differentiable_fn, rrule, scalar_rule};
+use crate::{frule, rrule, scalar_rule};
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_10, PI};
-use std::ffi::{c_int, c_long, c_longlong};
+use std::ffi::{c_int, c_long};
 
 /// ψ, the derivative of the logarithm of Γ.
 pub(super) fn digamma(x: f64) -> f64 {
@@ -64,7 +63,7 @@ macro_rules! rules_for {
         $erf:ident $erfc:ident $tgamma:ident $lgamma:ident $lgamma_r:ident $exp10:ident
         $j0:ident $j1:ident $jn:ident $y0:ident $y1:ident $yn:ident
         $fmod:ident $remainder:ident $remquo:ident $scalbn:ident $scalbln:ident $frexp:ident $modf:ident $nextafter:ident
-        $sincos:ident $ilogb:ident $logb:ident $lrint:ident $llrint:ident $lround:ident $llround:ident
+        $sincos:ident $logb:ident
     ) => {
         mod $module {
             use super::*;
@@ -88,12 +87,7 @@ macro_rules! rules_for {
                 safe fn $scalbn(x: $T, n: c_int) -> $T;
                 safe fn $scalbln(x: $T, n: c_long) -> $T;
                 safe fn $nextafter(x: $T, y: $T) -> $T;
-                safe fn $ilogb(x: $T) -> c_int;
                 safe fn $logb(x: $T) -> $T;
-                safe fn $lrint(x: $T) -> c_long;
-                safe fn $llrint(x: $T) -> c_longlong;
-                safe fn $lround(x: $T) -> c_long;
-                safe fn $llround(x: $T) -> c_longlong;
                 fn $frexp(x: $T, exponent: *mut c_int) -> $T;
                 fn $modf(x: $T, whole: *mut $T) -> $T;
                 fn $sincos(x: $T, sin: *mut $T, cos: *mut $T);
@@ -132,8 +126,8 @@ macro_rules! rules_for {
             // The neighbour of a number moves with it.
             scalar_rule!(default extern "C" $nextafter(x: $T, y: $T) => r; d/dx = 1.0, d/dy = 0.0);
 
-            // Steps.
-            non_differentiable_fn!($ilogb, $logb, $lrint, $llrint, $lround, $llround);
+            // The exponent is constant between its jumps.
+            scalar_rule!(default extern "C" $logb(x: $T) => r; d/dx = 0.0);
 
             // Results through pointers. A pointer to what has no derivative has no shadow.
 
@@ -242,12 +236,12 @@ macro_rules! rules_for {
 rules_for! {
     f64, double,
     erf erfc tgamma lgamma lgamma_r exp10 j0 j1 jn y0 y1 yn
-    fmod remainder remquo scalbn scalbln frexp modf nextafter sincos ilogb logb lrint llrint lround llround
+    fmod remainder remquo scalbn scalbln frexp modf nextafter sincos logb
 }
 rules_for! {
     f32, single,
     erff erfcf tgammaf lgammaf lgammaf_r exp10f j0f j1f jnf y0f y1f ynf
-    fmodf remainderf remquof scalbnf scalblnf frexpf modff nextafterf sincosf ilogbf logbf lrintf llrintf lroundf llroundf
+    fmodf remainderf remquof scalbnf scalblnf frexpf modff nextafterf sincosf logbf
 }
 
 #[cfg(test)]

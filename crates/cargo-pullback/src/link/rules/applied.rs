@@ -60,8 +60,7 @@ impl Applied {
             let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
             self.bodies = Some(whole.clone_reachable(&wanted)?);
         }
-        // What was called below a function with rules alone is gone.
-        for name in self.unknown().filter(|name| w.find_symbol(name).is_some()).collect::<Vec<_>>() {
+        for name in self.unknown() {
             w.make_declaration(name)?;
         }
         for module in [Some(&*w), self.bodies.as_ref()].into_iter().flatten() {
