@@ -717,7 +717,7 @@ fn blocks_of_cs_heap_are_copied_and_freed() {
     let text = "
 declare @__pullback_heap_alloc(i64, i64) -> ptr
 declare @__pullback_heap_free(ptr, i64, i64)
-declare inactive @__pullback_heap_size(ptr) -> i64
+declare @__pullback_heap_size(ptr) -> i64 inactive
 fn @f(v0: ptr, v1: ptr) {
 b0:
   v2 = load f64 v0
@@ -735,7 +735,6 @@ b0:
   v10 = load f64 v9
   v11 = fmul v8, v10
   dealloc v6, 0:i64, 0:i64, @__pullback_heap_free
-  dealloc null, 0:i64, 0:i64, @__pullback_heap_free
   store v1, v11
   return
 }";

@@ -31,7 +31,7 @@ const ALIGN: i64 = 16;
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_heap_alloc(size: i64, align: i64) -> *mut u8 {
-    // SAFETY: what C asks of `align` is asked of the caller, here and below.
+    // SAFETY: S14, what C asks of `align` is asked of the caller, here and below.
     unsafe { if align <= ALIGN { malloc(size as usize) } else { aligned_alloc(align as usize, size as usize) } }
 }
 
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn __pullback_heap_alloc(size: i64, align: i64) -> *mut u8
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_heap_alloc_zeroed(size: i64, _align: i64) -> *mut u8 {
-    // SAFETY: any size may be asked for.
+    // SAFETY: S14, any size may be asked for.
     unsafe { calloc(1, size as usize) }
 }
 
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn __pullback_heap_size(place: *mut u8) -> i64 {
 /// None is needed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_c_malloc(size: usize) -> *mut u8 {
-    // SAFETY: the alignment is a power of two.
+    // SAFETY: S14, the alignment is a power of two.
     unsafe { __pullback_heap_alloc(size as i64, ALIGN) }
 }
 
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn __pullback_c_malloc(size: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_c_calloc(count: usize, size: usize) -> *mut u8 {
     // No heap has as many bytes as there are addresses: for a product that is too large, there is none.
-    // SAFETY: the alignment is a power of two.
+    // SAFETY: S14, the alignment is a power of two.
     unsafe { __pullback_heap_alloc_zeroed(count.saturating_mul(size) as i64, ALIGN) }
 }
 
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn __pullback_c_calloc(count: usize, size: usize) -> *mut 
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_c_free(place: *mut u8) {
-    // SAFETY: asked of the caller. An alignment of 0 says that the memory is C's, also to the tape.
+    // SAFETY: S14, asked of the caller. An alignment of 0 says that the memory is C's, also to the tape.
     unsafe { __pullback_heap_free(place, 0, 0) }
 }
 
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn __pullback_c_free(place: *mut u8) {
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_c_realloc(place: *mut u8, size: usize) -> *mut u8 {
-    // SAFETY: asked of the caller; both have so many bytes, and the new ones are nobody else's.
+    // SAFETY: S14, asked of the caller; both have so many bytes, and the new ones are nobody else's.
     unsafe {
         if place.is_null() {
             return __pullback_c_malloc(size);
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn __pullback_c_realloc(place: *mut u8, size: usize) -> *m
 /// As there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_c_reallocarray(place: *mut u8, count: usize, size: usize) -> *mut u8 {
-    // SAFETY: asked of the caller. For a product that is too large there is no memory, as above.
+    // SAFETY: S14, asked of the caller. For a product that is too large there is no memory, as above.
     unsafe { __pullback_c_realloc(place, count.saturating_mul(size)) }
 }
 
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn __pullback_c_aligned_alloc(align: usize, size: usize) -
     if !align.is_power_of_two() {
         return null_mut();
     }
-    // SAFETY: the alignment is a power of two.
+    // SAFETY: S14, the alignment is a power of two.
     unsafe { __pullback_heap_alloc(size as i64, align as i64) }
 }
 
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn __pullback_c_posix_memalign(place: *mut *mut u8, align:
     if !align.is_power_of_two() || align < size_of::<usize>() {
         return EINVAL;
     }
-    // SAFETY: the alignment is a power of two; the caller has a place for the address.
+    // SAFETY: S14, the alignment is a power of two; the caller has a place for the address.
     unsafe {
         let new = __pullback_heap_alloc(size as i64, align as i64);
         if new.is_null() {
