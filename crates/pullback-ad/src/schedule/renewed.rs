@@ -141,10 +141,10 @@ impl Renewed<'_> {
         for block in self.blocks(id) {
             for (position, inst, linear) in self.linear(block).filter(|(.., l)| self.target(l) == Some(object)) {
                 match (&func.inst(inst).op, linear) {
-                    (Op::Fill { dst, len, .. }, _) => {
-                        if self.starts(object, *dst, 0) && self.linearly(*len, MOST_INSTRUCTIONS) == *size {
-                            wholes.push(Whole::At(block, position));
-                        }
+                    (Op::Fill { dst, len, .. }, _)
+                        if self.starts(object, *dst, 0) && self.linearly(*len, MOST_INSTRUCTIONS) == *size =>
+                    {
+                        wholes.push(Whole::At(block, position));
                     }
                     (Op::Store { ptr, .. }, Linear::Store { ty, .. }) => {
                         let inner = self.scheduled.flow.loops.innermost(block).filter(|inner| *inner != id);
