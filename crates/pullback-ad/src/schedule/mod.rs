@@ -33,7 +33,7 @@ pub mod known;
 mod preheader;
 pub mod recomputable;
 pub(crate) mod refill;
-mod renewed;
+pub mod renewed;
 mod useful;
 pub mod walk;
 
