@@ -30,7 +30,6 @@
 
 mod attributes;
 mod builtins;
-mod call_graph;
 pub mod calls;
 mod comparisons;
 pub mod const_data;
@@ -40,7 +39,6 @@ pub mod error;
 pub mod export;
 mod ffi;
 pub mod import;
-mod inlining;
 mod kinds;
 pub mod module;
 pub mod normalise;

@@ -378,7 +378,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     let functions = w.functions().into_iter().map(|f| f.name);
     let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
     let free = |function| rule(function).is_bounded();
-    let options = NormaliseOptions { keep, free, ..NormaliseOptions::default() };
+    let options = NormaliseOptions { keep, target: TargetOptions::default(), free };
     let modes: Vec<Mode> = tasks.iter().map(|task| task.asked.request.mode).collect();
     trace.step("normalise", || -> Result<()> {
         normalise(&mut w, &shims, &options)?;
