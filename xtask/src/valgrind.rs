@@ -8,7 +8,7 @@ use crate::driver::{self, Driver};
 use std::process::{Command, Stdio};
 
 /// The end-to-end tests that do most with memory.
-const TESTS: [&str; 28] = [
+const TESTS: [&str; 31] = [
     "shadow_misuse",
     "shadows",
     "mutation",
@@ -25,6 +25,9 @@ const TESTS: [&str; 28] = [
     "joint_calls",
     "enums",
     "enum_shadows",
+    "owned_results",
+    "queues",
+    "ref_cells",
     "changing_variants",
     "unseen_moves",
     "slices_and_memory",

@@ -35,7 +35,8 @@ pub struct Field {
     /// What it is.
     pub kind: Kind,
     /// [`SHARED`](Self::SHARED) or [`AGAIN`](Self::AGAIN); and for the wrapper, not read by the driver, [`SINGLE`](Self::SINGLE),
-    /// [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL), [`STAYS`](Self::STAYS).
+    /// [`DROPPED`](Self::DROPPED), [`OPTIONAL`](Self::OPTIONAL), [`STAYS`](Self::STAYS),
+    /// [`BORROWS`](Self::BORROWS).
     pub flags: u32,
     /// How many bytes ([`Kind::Inactive`], [`Kind::Opaque`], [`Kind::Unknown`], [`Kind::Cell`],
     /// [`Kind::Owners`]) or values ([`Kind::Nested`]).
@@ -57,6 +58,8 @@ impl Field {
     pub const AGAIN: u32 = 16;
     /// The flag of a field whose values may not be moved once they are pinned: it is skipped, or another type stands for its.
     pub const STAYS: u32 = 32;
+    /// The flag of bytes that say who has borrowed what is beside them.
+    pub const BORROWS: u32 = 64;
 
     const fn new(offset: usize, kind: Kind, count: usize, layout: Option<LayoutFn>) -> Self {
         Field { offset, kind, flags: 0, count, layout }
@@ -117,6 +120,11 @@ impl Field {
         Self::new(offset, Kind::Unknown, bytes, None)
     }
 
+    /// `bytes` bytes that say who has borrowed what is beside them: of a shadow they are never written.
+    pub const fn borrows(offset: usize, bytes: usize) -> Self {
+        Field { flags: Self::BORROWS, ..Self::unknown(offset, bytes) }
+    }
+
     /// `bytes` bytes that may be written through a shared reference.
     pub const fn cell(offset: usize, bytes: usize) -> Self {
         Self::new(offset, Kind::Cell, bytes, None)
@@ -167,6 +175,12 @@ impl Field {
     #[inline]
     pub const fn is_optional(&self) -> bool {
         self.flags & Self::OPTIONAL != 0
+    }
+
+    /// Whether these are bytes that say who has borrowed what is beside them.
+    #[inline]
+    pub const fn is_borrows(&self) -> bool {
+        self.flags & Self::BORROWS != 0
     }
 
     /// Whether these are bytes of a type of which no other value can be made.

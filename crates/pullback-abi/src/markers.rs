@@ -58,6 +58,10 @@ markers! {
     /// lead to, where there were none of their type: null if it does not.
     RENEWS: __pullback_renews(shim: *const (), request: *const Request);
 
+    /// Stands for whether code may run, while the derivative does that [`__pullback_marker`] stands for, that changes
+    /// pointers in cells of the arguments by other names: null if none does.
+    YIELDS: __pullback_yields(shim: *const (), request: *const Request);
+
     /// Stands, in a wrapper, for the address of what `rule` does with the places of the arguments and of the result. A
     /// wrapper is differentiated, not run.
     RULE_MARKER: __pullback_rule(rule: *const Rule);

@@ -12,7 +12,8 @@ pub struct Request {
     pub mode: Mode,
     /// How many derivatives run side by side.
     pub width: u32,
-    /// [`STRONG_ZERO`](Self::STRONG_ZERO), [`RUNTIME_ACTIVITY`](Self::RUNTIME_ACTIVITY), [`SPLIT`](Self::SPLIT).
+    /// [`STRONG_ZERO`](Self::STRONG_ZERO), [`RUNTIME_ACTIVITY`](Self::RUNTIME_ACTIVITY), [`SPLIT`](Self::SPLIT),
+    /// [`SEEDS`](Self::SEEDS).
     pub flags: u32,
     /// The function's name in the source.
     pub name: Str,
@@ -33,6 +34,14 @@ impl Request {
     pub const RUNTIME_ACTIVITY: u32 = 2;
     /// The flag of a reverse derivative whose reverse sweep is a function of its own.
     pub const SPLIT: u32 = 4;
+    /// The flag of a reverse derivative whose result has its cotangent between the sweeps: it owns memory.
+    pub const SEEDS: u32 = 8;
+
+    /// These flags, of a derivative whose result has its cotangent where it is looked for from the start, or between the
+    /// sweeps.
+    pub const fn seeded(flags: u32, from_the_start: bool) -> u32 {
+        if from_the_start { flags } else { flags | Self::SEEDS }
+    }
 
     /// A request for `width` derivatives side by side of the function `name`; `args` are its arguments and its result's
     /// place.

@@ -55,9 +55,11 @@ fn numbers_mean_what_they_meant() {
     assert_eq!(kinds.map(|kind| kind as u32), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let kinds = [RuleKind::Forward, RuleKind::Reverse, RuleKind::NonDifferentiable, RuleKind::OptOut];
     assert_eq!(kinds.map(|kind| kind as u32), [0, 1, 2, 3]);
-    assert_eq!([Request::STRONG_ZERO, Request::RUNTIME_ACTIVITY, Request::SPLIT, Arg::BY_VALUE], [1, 2, 4, 1]);
-    let flags = [Field::SINGLE, Field::DROPPED, Field::OPTIONAL, Field::SHARED, Field::AGAIN, Field::STAYS];
-    assert_eq!(flags, [1, 2, 4, 8, 16, 32]);
+    let flags = [Request::STRONG_ZERO, Request::RUNTIME_ACTIVITY, Request::SPLIT, Request::SEEDS, Arg::BY_VALUE];
+    assert_eq!(flags, [1, 2, 4, 8, 1]);
+    let flags =
+        [Field::SINGLE, Field::DROPPED, Field::OPTIONAL, Field::SHARED, Field::AGAIN, Field::STAYS, Field::BORROWS];
+    assert_eq!(flags, [1, 2, 4, 8, 16, 32, 64]);
     assert_eq!([Rule::BORROWS, Rule::ONCE, Rule::DROPS, RuleEntry::DEFAULT], [1, 2, 4, 256]);
 }
 

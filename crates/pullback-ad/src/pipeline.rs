@@ -32,7 +32,7 @@ use crate::analysis::points_to::{facts::Facts, flow};
 use crate::analysis::scope::OnPanic;
 use crate::analysis::types::mistyped;
 use crate::analysis::writes::Writes;
-use crate::analysis::{activity, owners, renews};
+use crate::analysis::{activity, owners, renews, yields};
 use crate::error::{Error, ErrorKind, Result};
 use crate::linearise::augment::{Augmented, augment};
 use crate::linearise::linear::Linear;
@@ -66,6 +66,8 @@ pub struct Derivative {
     pub disowns: bool,
     /// In forward mode: whether it may put values where there were none, see [`renews`].
     pub renews: bool,
+    /// Whether others may change pointers in cells of arguments while it runs, see [`yields`].
+    pub yields: bool,
 }
 
 /// As [`derivative`], for those who know all of the caller.
@@ -323,6 +325,14 @@ fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
     let disowns =
         mode == Mode::Forward && owners::disowns(session.module, session.facts, session.active, session.request);
     let renews = mode == Mode::Forward && renews::renews(session.module, session.facts, session.request);
+    let yields = yields::yields(session.module, session.facts, session.active, session.request);
+    if yields::cleans_up(session.module, session.facts, session.active, session.request) {
+        // The other way to deal with panics has no such obstacle.
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "what is cleaned up after a panic may have been changed by a hook",
+        ));
+    }
     let whole = linearised(session, primal)?;
     let mut parts = Vec::new();
     let (derivative, backward) = match mode {
@@ -343,9 +353,9 @@ fn derive(session: &mut Session, primal: FuncId) -> Result<Derivative> {
         parts.extend(release::release(session, &parts, Some(function).filter(|_| !split)));
         parts.iter().for_each(|id| verify(session.module, *id));
     }
-    let saves = mode == Mode::Reverse && note(session, function);
-    verify(session.module, function);
-    Ok(Derivative { function, reverse_sweep: backward, saves, disowns, renews })
+    let saves = mode == Mode::Reverse && note(session, function, backward);
+    [Some(function), backward].into_iter().flatten().for_each(|id| verify(session.module, id));
+    Ok(Derivative { function, reverse_sweep: backward, saves, disowns, renews, yields })
 }
 
 /// Add a finished function to the module.
@@ -415,11 +425,11 @@ fn planned(session: &Session, aug: Augmented, form: Form) -> Result<Planned> {
 }
 
 /// Let a reverse derivative tell its tape what to save, and what may be repeated; whether something is saved.
-fn note(session: &mut Session, function: FuncId) -> bool {
+fn note(session: &mut Session, function: FuncId, later: Option<FuncId>) -> bool {
     let Request { nested, split, .. } = *session.request;
     let save = match session.noted.disturbs.get() {
-        // The pullback of a split derivative owns its shadows.
-        _ if split => false,
+        // The pullback of a split derivative owns its shadows, and drops them, whether they are put back or not.
+        _ if split => session.writers().overwrites_pointers(),
         Disturbs::Nothing => false,
         // What calls a derivative that is differentiated itself does not see sums after a panic, but drops values.
         Disturbs::Sums => !nested,
@@ -437,10 +447,10 @@ fn note(session: &mut Session, function: FuncId) -> bool {
     }
     // In a derivative that is differentiated itself there is nothing to set aside.
     if save || sets_aside && !nested {
-        note_last(derivative, runtime.save_shadows, 0);
+        note_last(session.module.func_mut(later.unwrap_or(function)), runtime.save_shadows, 0);
     }
     if split {
-        note_first(derivative, runtime.set_repeatable, sweeps);
+        note_first(session.module.func_mut(function), runtime.set_repeatable, sweeps);
     }
     save || sets_aside
 }

@@ -173,6 +173,8 @@ pub struct Request {
     pub runtime_activity: bool,
     /// The reverse sweep is a function of its own, to be called later (reverse mode).
     pub split: bool,
+    /// The result has its cotangent between the sweeps, and before that none (reverse mode).
+    pub seeds: bool,
     /// The derivative is to be differentiated itself.
     pub nested: bool,
     /// The primal's name in the source.
@@ -194,6 +196,7 @@ impl Request {
             strong_zero: false,
             runtime_activity: false,
             split: false,
+            seeds: false,
             nested: false,
             name: "f".to_owned(),
             args,

@@ -2,14 +2,14 @@
 
 pub use crate::abi::{
     __pullback_disowns as disowns, __pullback_later as later, __pullback_marker as marker, __pullback_renews as renews,
-    __pullback_saves as saves, Activity, Arg, Field, Layout, LayoutFn, Mode, Request,
+    __pullback_saves as saves, __pullback_yields as yields, Activity, Arg, Field, Layout, LayoutFn, Mode, Request,
 };
 pub use crate::differentiable::{
     ActiveResult, CloneOf, Congruence, Constants, Differentiable, In, MakeZero, Masked, Mirror, Mismatch, NoClone,
     NotUnpin, Part, Path, Ref, Same, ShadowOf, SharedWritable, Sharing, UnpinOf, VisitConstants, VisitFloats, Writable,
     corresponding, is_token, layout_of, make_zero, part_layout,
 };
-pub use crate::rt::{Noted, Tape, note_bookkeeping as note, release_spare};
+pub use crate::rt::{Noted, Seed, Tape, note_bookkeeping as note, note_seed_bookkeeping as note_seed, release_spare};
 
 /// What is there only in a build by the driver. (A condition in the expansion would be that of the user's crate, whose
 /// compiler has not been told of it.)
@@ -279,10 +279,35 @@ pub trait FlatResult: MakeZero + Copy {}
 
 impl<T: MakeZero + Copy> FlatResult for T {}
 
+/// Whether a result's cotangent lies where the derivative looks for it from the start. As [`LayoutOf`], with
+/// [`OwnsMemory`] for the others.
+#[derive(Debug)]
+pub struct SeedOf<R>(PhantomData<R>);
+
+impl<R: FlatResult> SeedOf<R> {
+    /// It does.
+    pub const IS_FLAT: bool = true;
+}
+
+/// A result that may own memory: its cotangent is added to its shadow when there is one.
+pub trait OwnsMemory {
+    /// It does not.
+    const IS_FLAT: bool = false;
+}
+
+impl<R> OwnsMemory for SeedOf<R> {}
+
+/// The place of the shadow of a result, if that is not the cotangent's own. It is zero, so that what lies beside floats
+/// in an enum is not taken for one.
+#[inline(always)]
+pub const fn result_shadow<R>(is_flat: bool) -> MaybeUninit<R> {
+    if is_flat { MaybeUninit::uninit() } else { MaybeUninit::zeroed() }
+}
+
 /// A result's cotangent that is given by value. There is no result yet to check it against: if it turns out to be
 /// another variant, what counts is a float that lies where the result has one, and nothing else.
-pub fn seed<R: FlatResult>(seed: &R, masked: &Masked) {
-    if R::CHECKED {
+pub fn seed<R: MakeZero>(seed: &R, is_flat: bool, masked: &Masked) {
+    if R::CHECKED && is_flat {
         walk_bookkeeping("return", seed, seed, Some(masked), None);
     }
 }

@@ -9,7 +9,7 @@
 #[doc(inline)]
 pub use pullback_abi::markers::{
     __pullback_disowns, __pullback_later, __pullback_marker, __pullback_renews, __pullback_rule, __pullback_ruled,
-    __pullback_saves,
+    __pullback_saves, __pullback_yields,
 };
 #[doc(inline)]
 pub use pullback_abi::{

@@ -8,6 +8,7 @@
 mod arrangement;
 mod congruence;
 mod constants;
+mod deque;
 mod floats;
 mod foreign;
 mod hashing;
@@ -20,6 +21,7 @@ mod path;
 mod pinned;
 mod pointers;
 pub mod reach;
+mod ref_cell;
 mod shadow_of;
 mod shared;
 mod values;
@@ -42,6 +44,7 @@ pub use path::{Access, Mismatch, Path};
 pub(crate) use path::{Names, Others, ShadowKind};
 pub use pinned::{NotUnpin, UnpinOf};
 use reach::{Depth, Reach};
+pub(crate) use ref_cell::holds_pointers;
 pub use shadow_of::{In, Ref, Same, ShadowOf};
 pub use shared::Sharing;
 

@@ -4,12 +4,13 @@
 //! attribute, and what is asked for stands in a constant of the generic function: each function that is passed has an
 //! instance of its own.
 
-use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker, seed};
+use crate::__private::{AnyLayout as _, LayoutOf, built_by_driver, check, later, marker, saves, seed, yields};
 use crate::abi::{Activity, Arg, Mode, Request};
+use crate::differentiable::reach::may_reach_cells;
 use crate::differentiable::{Congruence, Constants, Differentiable, MakeZero, Masked, ToZero, layout_of};
-use crate::rt::{Mark, Tape};
-use crate::rules::runs::Runs;
-use std::borrow::BorrowMut;
+use crate::rt::{Mark, Noted, Tape, note_bookkeeping};
+use crate::rules::runs::{Runs, misfit};
+use std::borrow::{Borrow, BorrowMut};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, transmute};
@@ -66,6 +67,11 @@ where
     // SAFETY: S7, the type is the same.
     unsafe { check("x", &x, &dx, None, (&congruence, 0)) };
     congruence.assert_congruent();
+    // SAFETY: S40, the driver puts an address in the place of the marker.
+    let asked = || unsafe { yields(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Forward, 0) }) };
+    if congruence.is_lent() && !asked().is_null() {
+        congruence.refuse_lent_bookkeeping();
+    }
     Constants::examine_result::<Y>();
     let mut constants = Constants::default();
     let mut out = MaybeUninit::<Y>::uninit();
@@ -104,13 +110,27 @@ where
     let mut gradient = x.to_zero();
     let mut masked = Masked::default();
     let (mut out, mut cotangent) = (MaybeUninit::<Y>::uninit(), Y::ONE);
-    seed(&cotangent, &masked);
+    seed(&cotangent, true, &masked);
+    let mut note = MaybeUninit::uninit();
     let mut tape = Tape::new();
     // SAFETY: S40, the driver puts the derivative of the shim there, which has this signature and writes the value. The
-    // shadow has the shape of `x`, and nobody else uses it.
+    // shadow has the shape of `x`, and nobody else uses it. It and the note are there as long as the tape is used.
     let y = unsafe {
         let mut shadow: *mut X = gradient.borrow_mut();
-        check("x", &x, &shadow, Some(&masked), (&Congruence::default(), 0));
+        let mut congruence = Congruence::default();
+        check("x", &x, &shadow, Some(&masked), (&congruence, 0));
+        let asked = || yields(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Reverse, 0) });
+        if congruence.is_lent() && !asked().is_null() {
+            congruence.refuse_lent_bookkeeping();
+        }
+        drop(congruence);
+        // What is behind a `&`, and in no cell, holds no pointer that a derivative changes.
+        if const { may_reach_cells::<X>() } {
+            let saves = saves(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Reverse, 0) });
+            if !saves.is_null() {
+                note_bookkeeping(&mut tape, &mut note, &x, (&raw mut shadow).cast());
+            }
+        }
         if !masked.is_empty() {
             masked.reaches_bookkeeping(&x, (&raw mut shadow).cast());
             masked.clear();
@@ -189,19 +209,6 @@ where
     (y, pullback)
 }
 
-/// Panic, for a cotangent does not fit.
-#[cold]
-fn misfit(cotangent: &Runs, value: &Runs) -> ! {
-    match cotangent.different_shapes(value) {
-        Some((of, shape)) => {
-            panic!(
-                "a cotangent has another shape than the value: an array of shape {of:?} in the place of one of shape {shape:?}"
-            )
-        }
-        None => panic!("a cotangent has another shape than the value: other lengths or variants"),
-    }
-}
-
 /// A value that stays where it is, whatever happens to its owner: others have its address.
 struct Pinned<T>(NonNull<T>);
 
@@ -225,6 +232,8 @@ struct Sweep<'a, X: ToZero + ?Sized, Y, F> {
     tape: Pinned<Tape>,
     mark: Mark,
     state: State,
+    /// Where the tape finds the shadow, if pointers of it may be put back.
+    _note: Pinned<MaybeUninit<Noted>>,
     /// The floats of the value's shadow, to which a cotangent is added.
     cotangent: Runs,
     /// The floats of the shadow of `x`, in the shape that `x` had before the forward sweep.
@@ -235,6 +244,8 @@ struct Sweep<'a, X: ToZero + ?Sized, Y, F> {
     _masked: Masked,
     /// The shadow of `x`, whose floats are zero between sweeps.
     _shadow: Pinned<X::Zero>,
+    /// Zeros of the shape that `x` had before the forward sweep, if it may be another one now.
+    zero: Option<X::Zero>,
 }
 
 /// What was done with a tape.
@@ -249,18 +260,35 @@ enum State {
 impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sweep<'a, X, Y, F> {
     /// Do the forward sweep.
     fn forward(function: &F, x: &'a X) -> (Y, Self) {
-        let tape = Pinned::new(Tape::new());
         let shadow = Pinned::new(x.to_zero());
+        let zero = const { may_reach_cells::<X>() }.then(|| x.to_zero());
+        let mut note = Pinned::new(MaybeUninit::uninit());
         // SAFETY: S17, nobody else uses it.
         let place = Pinned::new(unsafe { &raw mut *(*shadow.0.as_ptr()).borrow_mut() });
         let mut masked = Masked::default();
         let mut out = MaybeUninit::<Y>::uninit();
         // Zero, so that what lies beside floats in an enum is not taken for one.
         let result = Pinned::new(MaybeUninit::<Y>::zeroed());
+        // It puts back what it has saved, by a panic, before that is dropped.
+        let tape = Pinned::new(Tape::new());
         // SAFETY: S40, the driver puts the forward sweep there, which has this signature and writes the value. The
         // shadow has the shape of `x`, and all places are there as long as the tape.
         let (y, cotangent, gradient, mark) = unsafe {
-            check("x", &x, place.0.as_ref(), Some(&masked), (&Congruence::default(), 0));
+            let mut congruence = Congruence::default();
+            check("x", &x, place.0.as_ref(), Some(&masked), (&congruence, 0));
+            let asked =
+                || yields(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Reverse, Request::SPLIT) });
+            if congruence.is_lent() && !asked().is_null() {
+                congruence.refuse_lent_bookkeeping();
+            }
+            drop(congruence);
+            if const { may_reach_cells::<X>() } {
+                let saves =
+                    saves(shim::<X, Y, F> as *const (), const { &request::<X, Y, F>(Mode::Reverse, Request::SPLIT) });
+                if !saves.is_null() {
+                    note_bookkeeping(&mut *tape.0.as_ptr(), note.0.as_mut(), &x, place.0.as_ptr().cast());
+                }
+            }
             let gradient = Runs::of(x, *place.0.as_ptr());
             if !masked.is_empty() {
                 masked.reaches_bookkeeping(&x, place.0.as_ptr().cast());
@@ -278,10 +306,28 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
             let cotangent = Runs::of(&y, result.0.as_ptr().cast());
             (y, cotangent, gradient, (*tape.0.as_ptr()).mark_bookkeeping())
         };
-        let (_masked, _result, _place) = (masked, result, place);
+        let (_masked, _result, _place, _note) = (masked, result, place, note);
         let _function = PhantomData;
         let state = State::Fresh;
-        (y, Sweep { x, _function, tape, mark, state, cotangent, gradient, _result, _place, _masked, _shadow: shadow })
+        let _shadow = shadow;
+        (
+            y,
+            Sweep {
+                x,
+                _function,
+                tape,
+                mark,
+                state,
+                _note,
+                cotangent,
+                gradient,
+                _result,
+                _place,
+                _masked,
+                _shadow,
+                zero,
+            },
+        )
     }
 
     fn tape(&mut self) -> &mut Tape {
@@ -315,11 +361,14 @@ impl<'a, X: ToZero<Zero: BorrowMut<X>> + ?Sized, Y: MakeZero, F: Fn(&X) -> Y> Sw
         if !seed.fit(&self.cotangent) {
             misfit(&seed, &self.cotangent);
         }
-        let mut gradient = self.x.to_zero();
+        let mut gradient = match &self.zero {
+            Some(zero) => zero.borrow().to_zero(),
+            None => self.x.to_zero(),
+        };
         let places = Runs::of_value(gradient.borrow_mut());
         assert!(
             self.gradient.fit(&places),
-            "the argument of `vjp` has changed its shape since: a cell holds another variant"
+            "internal error in Pullback: a zero of the argument of `vjp` has another shape"
         );
         if self.state == State::Used {
             let mark = &self.mark;

@@ -9,6 +9,7 @@
 pub use self::chunk::release_spare;
 pub use self::lanes::{__pullback_adjoint_copy, __pullback_copy_lanes, __pullback_zero_lanes};
 pub use self::saved::{Noted, note_bookkeeping};
+pub use self::seeds::{Seed, note_seed_bookkeeping};
 
 use self::chunk::{Chunk, after, out_of_memory, round_up};
 use self::saved::Saved;
@@ -41,6 +42,8 @@ pub struct Tape {
     noted: *const Noted,
     /// What shadows held when the derivative began, as long as they may have to be put back.
     saved: ManuallyDrop<Option<Box<Saved>>>,
+    /// Cotangents of a result that owns memory.
+    seeds: *const Seed,
     /// What can be done again, where the reverse sweep is a function of its own: [`REVERSE_AGAIN`], [`FORWARD_AGAIN`].
     again: i64,
 }
@@ -77,6 +80,7 @@ impl Tape {
             kept: ManuallyDrop::new(Vec::new()),
             noted: null(),
             saved: ManuallyDrop::new(None),
+            seeds: null(),
             again: 0,
         }
     }
@@ -471,6 +475,7 @@ mod chunk;
 mod lanes;
 mod nested;
 mod saved;
+mod seeds;
 mod words;
 
 #[cfg(test)]

@@ -338,7 +338,7 @@ enum Pieces {
 
 /// The pullback is given no other memory than that which the forward sweep has seen.
 #[test]
-fn the_argument_of_a_pullback_keeps_its_shape() {
+fn a_gradient_has_the_shape_that_the_argument_had() {
     let x = [Cell::new(Pieces::Two([2.0, 3.0]))];
     let (value, pullback) = vjp(
         |x: &[Cell<Pieces>; 1]| match x[0].get() {
@@ -349,9 +349,7 @@ fn the_argument_of_a_pullback_keeps_its_shape() {
     );
     assert_eq!((value, pullback(1.0)), (6.0, [Cell::new(Pieces::Two([3.0, 2.0]))]));
     x[0].set(Pieces::One(1, 2.0));
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pullback(1.0))).expect_err("it is told");
-    let message = panic.downcast_ref::<&str>().copied();
-    assert_eq!(message, Some("the argument of `vjp` has changed its shape since: a cell holds another variant"));
+    assert_eq!(pullback(10.0), [Cell::new(Pieces::Two([30.0, 20.0]))]);
 }
 
 /// A cotangent may have other owners. It is only read.

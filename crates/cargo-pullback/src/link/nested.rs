@@ -21,7 +21,7 @@ use super::work::{Made, Needs, Task, differentiate, prepare};
 use crate::diagnostics::{CLOSURE, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
-use pullback_abi::markers::{DISOWNS, LATER, MARKER, RENEWS, SAVES};
+use pullback_abi::markers::{DISOWNS, LATER, MARKER, RENEWS, SAVES, YIELDS};
 use pullback_ad::{FieldKind, LayoutId, Layouts, Request};
 use pullback_ir::MemoryEffects;
 use pullback_llvm::{CallSite, Linkage, Module};
@@ -173,7 +173,7 @@ impl Inner {
         w.link_in(d)?;
         self.functions.extend(names(w).difference(&before).cloned());
         self.applied.push(applied);
-        for marker in [MARKER, LATER, SAVES, DISOWNS, RENEWS] {
+        for marker in [MARKER, LATER, SAVES, DISOWNS, RENEWS, YIELDS] {
             let mut answered = Vec::new();
             for call in w.calls_of(marker) {
                 let same = |c: &CallSite| c.callee == call.callee && c.arguments == call.arguments;

@@ -8,7 +8,7 @@ use super::path::demangled;
 use super::program::{ModuleId, Program};
 use crate::diagnostics::{CLOSURE, Place, is_users_own};
 use anyhow::{Context, Result, bail};
-use pullback_abi::markers::{DISOWNS, LATER, MARKER, RENEWS, SAVES};
+use pullback_abi::markers::{DISOWNS, LATER, MARKER, RENEWS, SAVES, YIELDS};
 use pullback_abi::{self as abi, Kind, Slice};
 use pullback_ad::{Activity, Argument, CustomRules, Field, FieldKind, Layout, LayoutId, Layouts, Mode, Request};
 use pullback_llvm::{CallSite, ConstData, Module};
@@ -33,7 +33,7 @@ pub struct Asked {
 /// The requests of `module`, which is `id` of the program. Equal ones are one.
 pub fn requests(program: &mut Program, id: ModuleId, module: &Module) -> Result<Vec<Asked>> {
     let mut all: Vec<Asked> = Vec::new();
-    for call in [MARKER, LATER, SAVES, DISOWNS, RENEWS].into_iter().flat_map(|marker| module.calls_of(marker)) {
+    for call in [MARKER, LATER, SAVES, DISOWNS, RENEWS, YIELDS].into_iter().flat_map(|marker| module.calls_of(marker)) {
         let asked = decode(program, id, call)?;
         match all.iter_mut().find(|a| a.shim == asked.shim && a.request == asked.request) {
             Some(same) => same.calls.extend(asked.calls),
@@ -144,6 +144,7 @@ impl<'p> Decoder<'p> {
             strong_zero: flags & abi::Request::STRONG_ZERO != 0,
             runtime_activity: flags & abi::Request::RUNTIME_ACTIVITY != 0,
             split: flags & abi::Request::SPLIT != 0,
+            seeds: flags & abi::Request::SEEDS != 0,
             nested: false,
             name: self.string(&r, offset_of!(abi::Request, name))?,
             args,

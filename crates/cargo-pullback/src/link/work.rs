@@ -30,7 +30,7 @@ use crate::diagnostics::{render, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_abi::ENTRY;
-use pullback_abi::markers::{self, DISOWNS, LATER, RENEWS, SAVES};
+use pullback_abi::markers::{self, DISOWNS, LATER, RENEWS, SAVES, YIELDS};
 use pullback_ad::linearise::text::print as linear_text;
 use pullback_ad::{Derivative, Mode, Request};
 use pullback_ir::FuncId;
@@ -118,6 +118,7 @@ impl Task {
             SAVES if !needs.saves => None,
             DISOWNS if !needs.disowns => None,
             RENEWS if !needs.renews => None,
+            YIELDS if !needs.yields => None,
             _ => Some(self.symbol.clone()),
         }
     }
@@ -278,6 +279,8 @@ pub struct Needs {
     disowns: bool,
     /// It may put values where there were none: there are to be none that cannot be made for a tangent.
     renews: bool,
+    /// Others may change pointers in cells while it runs: there are to be none that others may have.
+    yields: bool,
 }
 
 impl Made {
@@ -410,9 +413,9 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 .unwrap_or_else(|said| Err(pullback_ad::Error::internal(bug::HEADLINE).note(said)))
         });
         match made {
-            Ok(Derivative { function, reverse_sweep, saves, disowns, renews }) => {
+            Ok(Derivative { function, reverse_sweep, saves, disowns, renews, yields }) => {
                 let later = reverse_sweep.map(|id| imported.ir.func(id).name.clone());
-                needs.insert(task.symbol.clone(), Needs { later, saves, disowns, renews });
+                needs.insert(task.symbol.clone(), Needs { later, saves, disowns, renews, yields });
                 derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
             Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),

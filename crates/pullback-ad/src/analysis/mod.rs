@@ -10,6 +10,7 @@
 //! | [`effects`] | what does a function without derivative do to memory? |
 //! | [`owners`] | may owners that have no shadow come or go? |
 //! | [`renews`] | may values come to be in arguments where there were none? |
+//! | [`yields`] | may others change pointers in cells of arguments meanwhile? |
 //! | [`writes`] | which memory is written, and what does the derivative have to do about it? |
 
 pub mod activity;
@@ -21,3 +22,4 @@ pub mod renews;
 pub mod scope;
 pub mod types;
 pub mod writes;
+pub mod yields;

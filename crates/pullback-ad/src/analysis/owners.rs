@@ -24,7 +24,8 @@ pub fn disowns(module: &Module, facts: &Facts, active: &ActiveSet, request: &Req
     let counted = |object| active.is_shadowed(object) && facts.objects.is_marked(object, Property::Owners);
     facts.objects.all().any(counted) && {
         let search = Search { module, facts, active, request };
-        facts.functions.iter().any(|id| search.disowns(*id)) || search.cleanups().iter().any(|id| search.looks(*id))
+        facts.functions.iter().any(|id| search.disowns(*id))
+            || cleanups(module, facts).into_iter().any(|id| search.looks(id))
     }
 }
 
@@ -56,27 +57,6 @@ impl Search<'_> {
         }
     }
 
-    /// The functions that run on the way out of a panic, and do with the shadows what they do with the primals.
-    fn cleanups(&self) -> Vec<FuncId> {
-        let known = |id: &FuncId| self.facts.functions.contains(id);
-        let ops = |id: FuncId| self.module.func(id).ops();
-        let cleanup = |op: &Op| op.cleanup().map(|cleanup| cleanup.func).filter(known);
-        let mut found: Vec<FuncId> = self.facts.functions.iter().flat_map(|id| ops(*id).filter_map(cleanup)).collect();
-        let mut next = 0;
-        while let Some(&id) = found.get(next) {
-            next += 1;
-            for op in ops(id) {
-                if let Op::Call(Callee::Direct(callee), ..) = op
-                    && known(callee)
-                    && !found.contains(callee)
-                {
-                    found.push(*callee);
-                }
-            }
-        }
-        found
-    }
-
     /// Whether a function does more with the count of a value that has a shadow than to change it, and to see whether
     /// it is zero.
     fn looks(&self, id: FuncId) -> bool {
@@ -91,6 +71,27 @@ impl Search<'_> {
             self.facts.target(id, *ptr, *align).is_some_and(counts) && !only_counts(func, count)
         })
     }
+}
+
+/// The functions that run on the way out of a panic, and do with the shadows what they do with the primals.
+pub(super) fn cleanups(module: &Module, facts: &Facts) -> Vec<FuncId> {
+    let known = |id: &FuncId| facts.functions.contains(id);
+    let ops = |id: FuncId| module.func(id).ops();
+    let cleanup = |op: &Op| op.cleanup().map(|cleanup| cleanup.func).filter(known);
+    let mut found: Vec<FuncId> = facts.functions.iter().flat_map(|id| ops(*id).filter_map(cleanup)).collect();
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        next += 1;
+        for op in ops(id) {
+            if let Op::Call(Callee::Direct(callee), ..) = op
+                && known(callee)
+                && !found.contains(callee)
+            {
+                found.push(*callee);
+            }
+        }
+    }
+    found
 }
 
 /// Whether what is stored may be, or hold, a count.

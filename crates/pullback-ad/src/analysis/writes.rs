@@ -33,7 +33,8 @@ pub struct Writes {
     /// wherever those are.
     pub unwritten: Rc<HashSet<ObjId>>,
     /// Whether pointers that lead to shadows may be overwritten in the caller's memory. The cotangents that the caller
-    /// gives belong to what is there afterwards, and so are known, and settled, only when the primal is through.
+    /// gives belong to what is there afterwards, and so are known, and settled, only when the primal is through. So it is
+    /// with the cotangents of a result that owns memory.
     pub settles: bool,
     /// Whether floats may be overwritten in memory that an argument by value owns. The caller does not see them
     /// afterwards, so what the shadow holds is no cotangent of theirs, and is set aside.
@@ -61,7 +62,7 @@ impl Writers<'_> {
         let combined = mode == Mode::Reverse && !split;
         Writes {
             unwritten: Rc::new(self.unwritten()),
-            settles: combined && self.overwrites_pointers(),
+            settles: combined && (self.request.seeds || self.overwrites_pointers()),
             sets_aside: combined && self.overwrites_sums(),
         }
     }
@@ -159,9 +160,12 @@ impl Writers<'_> {
     }
 
     /// Whether pointers that lead to shadows may be overwritten in the caller's memory.
-    fn overwrites_pointers(&self) -> bool {
+    pub fn overwrites_pointers(&self) -> bool {
         let objects = &self.facts.objects;
-        let is_callers = |o: ObjId| !objects.origins(o).args.is_empty() && self.active.is_shadowed(o);
+        // There is nothing yet in the place of a result.
+        let is_callers = |o: ObjId| {
+            objects.origins(o).args.iter().any(|arg| !self.request.is_result(*arg)) && self.active.is_shadowed(o)
+        };
         let has_pointers =
             |o: ObjId| objects.cells(o).iter().any(|cell| objects.kinds(cell.content).contains(Kinds::PTR));
         self.facts.functions.iter().any(|id| {

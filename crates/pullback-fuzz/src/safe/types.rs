@@ -139,6 +139,7 @@ impl Ty {
         match self {
             Ty::Float | Ty::Either | Ty::Struct(_) => false,
             Ty::Cell(_) => true,
+            Ty::RefCell(of) => of.is_writable(),
             Ty::Vec(of) | Ty::Boxed(of) | Ty::Option(of) | Ty::Array(of) | Ty::Rc(of) => of.is_shared_writable(),
             Ty::Pair(a, b) => a.is_shared_writable() && b.is_shared_writable(),
             _ => true,
@@ -149,9 +150,10 @@ impl Ty {
     pub fn is_writable(&self) -> bool {
         match self {
             Ty::Rc(of) => of.is_shared_writable(),
-            Ty::Vec(of) | Ty::Boxed(of) | Ty::Option(of) | Ty::Array(of) | Ty::Cell(of) => of.is_writable(),
+            Ty::Vec(of) | Ty::Boxed(of) | Ty::Option(of) | Ty::Array(of) | Ty::Cell(of) | Ty::RefCell(of) => {
+                of.is_writable()
+            }
             Ty::Pair(a, b) => a.is_writable() && b.is_writable(),
-            Ty::RefCell(_) => false,
             _ => true,
         }
     }
@@ -160,7 +162,7 @@ impl Ty {
 /// What a random type is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// An argument with a shadow: no `RefCell` in it, and a gradient can be written to it.
+    /// An argument with a shadow, to which a gradient can be written.
     Duplicated,
     /// An argument with a shadow in forward mode.
     Dual,
@@ -194,7 +196,7 @@ fn attempt(rng: &mut Rng, structs: &[Struct], purpose: Use, depth: usize) -> Ty 
         11 => Ty::Array(inner(rng)),
         12..14 => Ty::Rc(inner(rng)),
         14..16 => copied(rng).cell(),
-        16 if purpose == Use::Const => Ty::RefCell(inner(rng)),
+        16 if purpose == Use::Const || rng.chance(50) => Ty::RefCell(inner(rng)),
         16..19 if !structs.is_empty() => Ty::Struct(rng.below(structs.len())),
         _ => leaf(rng, purpose),
     }
@@ -226,7 +228,8 @@ fn copied(rng: &mut Rng) -> Ty {
 /// Memory that is reached in several ways.
 pub fn shared(rng: &mut Rng, structs: &[Struct], purpose: Use) -> Ty {
     if purpose != Use::Const {
-        let of = match rng.below(8) {
+        let of = match rng.below(9) {
+            8 => random(rng, structs, purpose, 1).ref_cell(),
             0..3 => copied(rng).cell(),
             3..5 => copied(rng).cell().vec(),
             5 => Ty::Usize.cell().vec(),

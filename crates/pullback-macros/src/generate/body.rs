@@ -13,6 +13,7 @@
 //! check("x", &x, &d1_0, Some(&masked), (&congruence, 0));   // the gradient of an `Active` argument, too
 //! Constants::examine("y", &y, &raw mut d0_0, …, renews(…)); // forward mode: panics if a part cannot be taken out
 //! congruence.assert_congruent();                            // panics if the shadows have other names of memory
+//! if congruence.is_lent() && yields(…) { … }                // panics if others may change pointers in cells
 //! if disowns(…) { congruence.assert_owned() }               // forward mode: panics if owners without shadow may go
 //! let a0 = ManuallyDrop::new(y);                            // from here on the arguments belong to the primal
 //! let mut out = MaybeUninit::<f64>::uninit();
@@ -55,6 +56,8 @@ struct Body<'a> {
     congruence: Ident,
     constants: Ident,
     shim: Ident,
+    /// Whether the cotangent of a result lies where the derivative looks for it.
+    is_flat: Ident,
 }
 
 pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
@@ -73,6 +76,7 @@ pub fn generate(plan: &Plan, signature: &Signature) -> TokenStream {
         congruence: local("congruence"),
         constants: local("constants"),
         shim: local("shim"),
+        is_flat: local("is_flat"),
     };
     let (shim, checks, places) = (body.shim(), body.checks(), body.places());
     let (result, types, call, returned) = (body.result_places(), body.types(), body.call(), body.returned());
@@ -124,7 +128,16 @@ impl Body<'_> {
             Mode::Forward => tokens.extend(self.examined()),
         }
         if self.has_shadows() {
-            tokens.extend(quote!(#congruence.assert_congruent();));
+            let (shim, request) = (&self.shim, self.request());
+            // SAFETY: S40, the driver puts an address in the place of the marker.
+            tokens.extend(quote! {
+                #congruence.assert_congruent();
+                if #congruence.is_lent()
+                    && !unsafe { ::pullback::__private::yields(#shim as *const (), const { #request }) }.is_null()
+                {
+                    #congruence.refuse_lent_bookkeeping();
+                }
+            });
         }
         if self.has_shadows() && mode == Mode::Forward {
             let (shim, request) = (&self.shim, self.request());
@@ -331,16 +344,22 @@ impl Body<'_> {
             ResultRole::One(_) => {
                 quote_spanned! {span=>
                     #(let mut #shadows = <#result as ::pullback::ActiveResult>::ONE;)*
-                    #(::pullback::__private::seed(&#shadows, &#masked);)*
+                    #(::pullback::__private::seed(&#shadows, true, &#masked);)*
                 }
             }
             ResultRole::Seeded(_) => {
-                let seed = &self.signature.seed;
+                let (seed, is_flat, is_result_flat) = (&self.signature.seed, &self.is_flat, self.is_result_flat());
+                let places = self.seed_places();
                 let pattern = match self.plan.attribute.width {
                     Width::Single => quote!(#(mut #shadows)*),
                     Width::Batch(_) => quote!([#(mut #shadows),*]),
                 };
-                quote_spanned!(span=> let #pattern = #seed; #(::pullback::__private::seed(&#shadows, &#masked);)*)
+                quote_spanned! {span=>
+                    let #is_flat = #is_result_flat;
+                    let #pattern = #seed;
+                    #(::pullback::__private::seed(&#shadows, #is_flat, &#masked);)*
+                    #(let mut #places = ::pullback::__private::result_shadow::<#result>(#is_flat);)*
+                }
             }
             ResultRole::Tangent(_) => quote! {
                 #(let mut #shadows = ::core::mem::MaybeUninit::<#result>::uninit();)*
@@ -350,6 +369,21 @@ impl Body<'_> {
             let mut #out = ::core::mem::MaybeUninit::<#result>::uninit();
             #made
         }
+    }
+
+    /// Whether the cotangent of the result is floats, and can lie where the derivative looks for it.
+    fn is_result_flat(&self) -> TokenStream {
+        let result = &self.result;
+        quote!({
+            #[allow(unused_imports)]
+            use ::pullback::__private::OwnsMemory as _;
+            ::pullback::__private::SeedOf::<#result>::IS_FLAT
+        })
+    }
+
+    /// The places of the result's shadows, if it owns memory.
+    fn seed_places(&self) -> Vec<Ident> {
+        (0..self.plan.attribute.width.directions()).map(|number| local(&format!("seed{number}"))).collect()
     }
 
     /// The function that the driver differentiates, with everything by pointer. A safe function is called outside of
@@ -414,7 +448,7 @@ impl Body<'_> {
         let Body { out, tape, masked, shim, constants, congruence, .. } = self;
         let request = self.request();
         let derivative = local("derivative");
-        let Passed { values, reached, places, notes } = self.passed();
+        let Passed { values, reached, places, notes, seeds } = self.passed();
         let pointers = values.iter().map(|_| quote!(*mut ()));
         let is_reverse = self.plan.attribute.mode == Mode::Reverse;
         let clear = is_reverse.then(|| {
@@ -444,6 +478,7 @@ impl Body<'_> {
                 #(#places)*
                 #clear
                 #notes
+                #(#seeds)*
                 let #derivative = ::core::mem::transmute::<*const (), unsafe extern "C-unwind" fn(#(#pointers),*)>(
                     ::pullback::__private::marker(#shim as *const (), const { #request }),
                 );
@@ -489,9 +524,25 @@ impl Body<'_> {
         }
         passed.values.push(quote!(#out.as_mut_ptr().cast::<()>()));
         if self.plan.result != ResultRole::Const {
-            // There is no result yet. Its cotangent leads nowhere.
-            for place in &self.shadows[arguments.len()] {
-                passed.shadow(masked, &quote!(&*&raw const #place), place_of(place), self.result.span());
+            let (span, is_seeded) = (self.result.span(), matches!(self.plan.result, ResultRole::Seeded(_)));
+            for (place, seed) in self.shadows[arguments.len()].iter().zip(self.seed_places()) {
+                // There is no result yet. A cotangent that is floats leads nowhere.
+                if !is_seeded {
+                    passed.shadow(masked, &quote!(&*&raw const #place), place_of(place), span);
+                    continue;
+                }
+                let (is_flat, note) = (&self.is_flat, local(&format!("note_{seed}")));
+                let own = place_of(&seed);
+                let pointer = place_of(place);
+                passed.shadow_if(is_flat, masked, &quote!(&*&raw const #place), (&pointer, &own), span);
+                passed.places.push(quote!(let mut #note = ::core::mem::MaybeUninit::uninit();));
+                passed.seeds.push(quote_spanned! {span=>
+                    if !#is_flat {
+                        ::pullback::__private::note_seed(
+                            &mut #tape, &mut #note, #out.as_mut_ptr(), #seed.as_mut_ptr(), &mut #place,
+                        );
+                    }
+                });
             }
         }
         passed
@@ -502,6 +553,13 @@ impl Body<'_> {
         let mode = abi::mode(attribute.mode);
         let width = attribute.width.directions() as u32;
         let flags = if attribute.options.strong_zero { Request::STRONG_ZERO } else { 0 };
+        let flags = match self.plan.result {
+            ResultRole::Seeded(_) => {
+                let is_flat = self.is_result_flat();
+                quote!(::pullback::__private::Request::seeded(#flags, #is_flat))
+            }
+            _ => quote!(#flags),
+        };
         let name = function.name.to_string();
         let arguments = function.arguments.iter().zip(&self.plan.roles).map(|(argument, role)| {
             let activity = match role {

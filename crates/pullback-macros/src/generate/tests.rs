@@ -121,11 +121,16 @@ fn the_seeds_example() {
                 )
             };
             congruence.assert_congruent();
+            if congruence.is_lent()
+                && !unsafe { ::pullback::__private::yields(shim as *const (), const { #request }) }.is_null()
+            {
+                congruence.refuse_lent_bookkeeping();
+            }
             let a0 = ::core::mem::ManuallyDrop::new(x);
             let a1 = ::core::mem::ManuallyDrop::new(y);
             let mut out = ::core::mem::MaybeUninit::<f32>::uninit();
             let mut d2_0 = <f32 as ::pullback::ActiveResult>::ONE;
-            ::pullback::__private::seed(&d2_0, &masked);
+            ::pullback::__private::seed(&d2_0, true, &masked);
             if false {
                 shim(&raw const *a0, &raw const *a1, out.as_mut_ptr());
             }

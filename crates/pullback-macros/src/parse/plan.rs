@@ -290,14 +290,14 @@ fn result_role(attribute: &Attribute, ty: &Type, word: &Word) -> syn::Result<Res
             format_args!("`{text}` is an activity of forward mode"),
             format_args!("use `{}` in reverse mode", if needs == Need::Needed { "Active" } else { "ActiveOnly" }),
         )),
-        (Mode::Reverse, _) if is_indirect(ty) || is_on_the_heap(ty) => Err(error(
+        (Mode::Reverse, _) if is_indirect(ty) => Err(error(
             word.span,
             format_args!("`{text}` for a result behind a pointer"),
             "return floats, or write the result through a `&mut` argument that is `Duplicated`",
         )),
         (Mode::Reverse, Meaning::Duplicated) => Ok(ResultRole::Seeded(needs)),
         (Mode::Reverse, _) if attribute.family == Family::Pullback && attribute.width == Width::Single => {
-            if matches!(ty, Type::Tuple(_) | Type::Array(_)) {
+            if matches!(ty, Type::Tuple(_) | Type::Array(_)) || is_on_the_heap(ty) {
                 return Err(error(
                     word.span,
                     format_args!("`{text}` for a result that is not one float"),

@@ -33,6 +33,8 @@ struct Noted {
     pieces: Vec<Piece>,
     owners: Vec<Owner>,
     met: Set<Met>,
+    /// A cell with pointers that others may have.
+    lent: Option<String>,
 }
 
 /// A counted value that a walk has been to.
@@ -115,6 +117,34 @@ impl Congruence {
         let mut noted = self.noted.take().unwrap_or_default();
         noted.owners.push(owner);
         self.noted.set(Some(noted));
+    }
+
+    /// Note a cell with pointers that others may have, called like this.
+    pub(super) fn note_lent(&self, name: impl FnOnce() -> String) {
+        let mut noted = self.noted.take().unwrap_or_default();
+        noted.lent.get_or_insert_with(name);
+        self.noted.set(Some(noted));
+    }
+
+    /// Whether there is a cell with pointers that others may have: they must not change these while a derivative runs.
+    #[inline]
+    pub fn is_lent(&mut self) -> bool {
+        self.noted.get_mut().as_ref().is_some_and(|noted| noted.lent.is_some())
+    }
+
+    /// Panic: others may change pointers in a cell that they have.
+    #[track_caller]
+    #[cold]
+    #[inline(never)]
+    pub fn refuse_lent_bookkeeping(&mut self) -> ! {
+        let name = self.noted.get_mut().as_ref().and_then(|noted| noted.lent.as_deref()).unwrap_or_default();
+        panic!(
+            "`{name}` cannot be differentiated: it is behind a reference, or in an `Rc`, and holds pointers, which others \
+             could change while the function runs: it calls a rule or a function without derivative, prints, or \
+             writes to what it captures, to a `static`, or to a `Const` argument\n\
+             help: let the function take it by value or by `&mut`, or borrow the content and pass that; or do without \
+             such a call"
+        )
     }
 
     /// Whether no walk has been to a counted value in this way.

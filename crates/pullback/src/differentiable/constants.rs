@@ -20,6 +20,7 @@ mod own;
 mod take;
 
 use self::examine::Place;
+pub(super) use self::examine::may_have_parts;
 pub use self::examine::part_layout;
 pub(crate) use self::own::erased;
 use self::take::{Adopt, Take, Taken};

@@ -89,6 +89,30 @@ pub trait VisitFloats: Sized {
         unsafe { self.owned(elements, place) }
     }
 
+    /// As [`Self::owned`], for values in a row of which the first lies so many values from where the pointer leads.
+    ///
+    /// # Safety
+    /// As asked there.
+    #[inline(always)]
+    unsafe fn owned_from<T: Differentiable>(&mut self, row: &[T], place: *mut *mut (), at: usize) {
+        // SAFETY: S36, asked of the caller.
+        unsafe {
+            if self.pointer(place, size_of_val(row) == 0) {
+                T::floats_in_row(row, place.read().cast::<T>().add(at), self);
+            }
+        }
+    }
+
+    /// What is in a cell, and in that of the shadow: it may be written whatever reference leads there.
+    ///
+    /// # Safety
+    /// As asked by [`Differentiable::floats`].
+    #[inline(always)]
+    unsafe fn in_cell<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
+        // SAFETY: S36, asked of the caller.
+        unsafe { primal.floats(shadow, self) }
+    }
+
     /// A reference of the shadow at `place`, to the shadow of `primal`: what it leads to is there when a function that
     /// was given it has returned.
     ///

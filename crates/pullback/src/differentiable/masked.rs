@@ -358,6 +358,15 @@ impl VisitFloats for Reached<'_> {
         }
     }
 
+    unsafe fn owned_from<T: Differentiable>(&mut self, row: &[T], place: *mut *mut (), at: usize) {
+        // SAFETY: S12, asked of the caller.
+        unsafe {
+            let shadow = place.read().cast::<T>().add(at);
+            self.note(row, std::ptr::slice_from_raw_parts_mut(shadow, row.len()));
+            T::floats_in_row(row, shadow, self);
+        }
+    }
+
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S12, asked of the caller.
         unsafe { self.owned(primal, place) }

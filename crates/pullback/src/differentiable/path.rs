@@ -2,6 +2,7 @@
 
 use super::Differentiable;
 use super::congruence::{Congruence, Met, Owner, Piece};
+use super::constants::may_have_parts;
 use super::masked::{Masked, Part};
 use std::fmt;
 
@@ -124,7 +125,6 @@ impl<'a> Path<'a> {
     }
 
     /// Whether the elements of arrays may lie in another order.
-    #[cfg(feature = "ndarray")]
     pub(super) const fn is_by_index(&self) -> bool {
         self.by_index
     }
@@ -163,6 +163,60 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// As [`note_cell`](Self::note_cell), of what is not looked at.
+    pub(super) fn note_cell_at<T>(&self, primal: *const T, shadow: *const T) {
+        if !self.is_noted {
+            self.piece_of(primal, shadow, size_of::<T>(), false);
+        }
+    }
+
+    /// Whether others may have what `self` leads to, and does not own: by a reference, or as one of several owners.
+    pub(super) const fn may_be_lent(&self) -> bool {
+        self.names.is_some()
+            && !self.is_constant()
+            && (matches!(self.access, Access::Shared) || self.in_counted || self.in_cell)
+    }
+
+    /// Note that others may have a cell with pointers.
+    pub(super) fn lent(&self) {
+        if let Some(names) = self.names {
+            names.congruence.note_lent(|| self.to_string());
+        }
+    }
+
+    /// Fails where the content of a `RefCell` is borrowed, mutably in the primal, in any way in the shadow.
+    pub(super) fn unborrowed(&self, primal: bool, shadow: bool) -> Result<(), Mismatch> {
+        if self.names.is_some() && !self.is_constant() && (primal || shadow) {
+            return Err(self.is_borrowed(primal));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn is_borrowed(&self, primal: bool) -> Mismatch {
+        let argument = self.argument_name();
+        let message = if primal {
+            format!(
+                "argument `{argument}` cannot be differentiated: the content of `{self}` is borrowed mutably\n\
+                 help: end the borrow before"
+            )
+        } else {
+            format!(
+                "shadow of argument `{argument}` cannot be used: the content of `{self}` is borrowed in it\n\
+                 help: end the borrow before"
+            )
+        };
+        Mismatch(message.into_boxed_str())
+    }
+
+    /// Fails, in forward mode, where others may have a cell whose content has parts without derivative.
+    pub(super) fn cell_of_parts<T: Differentiable>(&self) -> Result<(), Mismatch> {
+        if T::CONSTANTS && self.is_mirrored() && may_have_parts(super::layout_of::<T>(), &mut Vec::new()) {
+            return self.cell_of_constants::<T>();
+        }
+        Ok(())
+    }
+
     /// Check with the same way, to what a pointer leads to. The memory there is noted as one piece if there are cells
     /// in it. In an enum there are cells in some variants only: those are noted by themselves, or [in
     /// rows](Self::in_row).
@@ -194,6 +248,11 @@ impl<'a> Path<'a> {
         check: impl FnOnce(&Path<'_>) -> R,
     ) -> R {
         if self.is_noted { check(self) } else { self.around(primal, shadow, check) }
+    }
+
+    /// Check with the same way, to values whose memory is noted if there are cells in it.
+    pub(super) fn noted<T: Differentiable, R>(&self, check: impl FnOnce(&Path<'_>) -> R) -> R {
+        check(&Path { is_noted: T::CELLS && !T::VARIANTS, ..*self })
     }
 
     /// There are cells in what `self` leads to.
@@ -266,8 +325,8 @@ impl<'a> Path<'a> {
             return Ok(());
         }
         let message = format!(
-            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has skipped \
-             fields, or refers to constants\n\
+            "argument `{}` cannot be differentiated in forward mode: `{self}` is a cell of a `{}`, which has strings \
+             or skipped fields, or refers to constants\n\
              help: put such fields beside the cell",
             self.argument_name(),
             std::any::type_name::<T>()
@@ -369,8 +428,8 @@ impl<'a> Path<'a> {
                     others.masked.guard(address, || self.not_own(others.rule));
                 }
             }
-            // A value may have more owners than memory has room for the ways to it.
-            (Task::Nothing, Some(names)) => {
+            // A value may have more owners than memory has room for the ways to it, and own itself.
+            (Task::Nothing | Task::Note(_), Some(names)) => {
                 let way = [self.access == Access::Exclusive, self.in_cell, self.in_variant, self.is_noted];
                 if !names.congruence.meet(Met {
                     value: value.addr(),

@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub struct Sharing {
     /// None in most types.
     copies: Option<Map<*const (), Copy>>,
+    /// The `RefCell`s that the walk is in. What owns itself does so by one of them.
+    cells: Vec<*const ()>,
 }
 
 /// The raw pointer of a shadow's `Rc` or `Arc`, of which this owns one count.
@@ -29,7 +31,23 @@ struct Copy {
 
 impl Sharing {
     pub(super) const fn new() -> Self {
-        Sharing { copies: None }
+        Sharing { copies: None, cells: Vec::new() }
+    }
+
+    /// Enter the content of a `RefCell`.
+    pub(super) fn enter(&mut self, cell: *const ()) {
+        // A value that has no size may have the address of its neighbour.
+        assert!(
+            !self.cells.contains(&cell),
+            "no shadow can be made of a value that owns itself, by an `Rc` in a `RefCell`: let it have a `Weak` there, in a \
+             field with `#[pullback(skip)]`"
+        );
+        self.cells.push(cell);
+    }
+
+    /// Leave the `RefCell` that was entered last.
+    pub(super) fn leave(&mut self) {
+        self.cells.pop();
     }
 }
 

@@ -21,7 +21,7 @@ mod paths;
 use self::paths::Paths;
 use super::Tape;
 use crate::abi::{self, Layout};
-use crate::differentiable::{Differentiable, Float, Set, VisitFloats, pointee};
+use crate::differentiable::{Differentiable, Float, Set, VisitFloats, holds_pointers, layout_of, pointee};
 use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 
@@ -49,6 +49,8 @@ pub(super) struct Saved {
     is_shared: bool,
     /// Whether it has several owners. The others may use their cells meanwhile, and what is skipped.
     in_counted: bool,
+    /// Whether it is in a cell that an argument by value owns together with others. They see what is there afterwards.
+    in_moved_cell: bool,
     /// Shadows of shared values that were met.
     met: Set<*const ()>,
     /// What was lent: what references lead to, if there are pointers in it. All else was moved into the function.
@@ -117,6 +119,8 @@ struct Run {
     size: usize,
     /// Whether they lie in memory that was lent, in which there are pointers.
     in_lent: bool,
+    /// Whether they lie in a cell that an argument by value owns together with others.
+    in_moved_cell: bool,
     bytes: Box<[u8]>,
 }
 
@@ -152,7 +156,8 @@ impl VisitFloats for Saved {
         let place = shadow.cast::<u8>();
         // SAFETY: S23, asked of the caller.
         let bytes = unsafe { std::slice::from_raw_parts(place, count * size_of::<F>()) }.into();
-        self.floats.push(Run { place, size: size_of::<F>(), in_lent: self.in_lent, bytes });
+        let Saved { in_lent, in_moved_cell, .. } = *self;
+        self.floats.push(Run { place, size: size_of::<F>(), in_lent, in_moved_cell, bytes });
     }
 
     unsafe fn pointer(&mut self, place: *mut *mut (), to_nothing: bool) -> bool {
@@ -177,6 +182,17 @@ impl VisitFloats for Saved {
         }
     }
 
+    unsafe fn owned_from<T: Differentiable>(&mut self, row: &[T], place: *mut *mut (), at: usize) {
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            if self.pointer(place, size_of_val(row) == 0) {
+                let shadow = place.read().cast::<T>().add(at);
+                self.block(row, std::ptr::slice_from_raw_parts_mut(shadow, row.len()));
+                T::floats_in_row(row, shadow, self);
+            }
+        }
+    }
+
     unsafe fn shared<T: Differentiable>(&mut self, primal: &T, place: *mut *mut (), offset: usize, owners: usize) {
         // SAFETY: S23, asked of the caller.
         unsafe {
@@ -188,6 +204,23 @@ impl VisitFloats for Saved {
                 self.in_counted = outer;
             }
         }
+    }
+
+    unsafe fn in_cell<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
+        // If it is nobody's but the argument's, the memory around has been copied with it. Else others may write it
+        // meanwhile, if there are no pointers in it.
+        let is_apart = (self.is_shared || self.in_counted) && holds_pointers(layout_of::<T>());
+        let outer = (self.is_shared, self.in_counted, self.in_moved_cell);
+        self.in_moved_cell |= self.in_counted && !self.in_lent;
+        (self.is_shared, self.in_counted) = (false, false);
+        // SAFETY: S23, asked of the caller.
+        unsafe {
+            if is_apart {
+                self.block(primal, shadow);
+            }
+            primal.floats(shadow, self);
+        }
+        (self.is_shared, self.in_counted, self.in_moved_cell) = outer;
     }
 
     unsafe fn mutable<T: Differentiable + ?Sized>(&mut self, primal: *const T, place: *mut *mut ()) {
@@ -422,6 +455,12 @@ impl Tape {
     #[cold]
     unsafe fn settle(&mut self, nested: bool) {
         let Some(saved) = self.saved.as_ref() else { return };
+        assert!(
+            saved.floats.iter().all(|run| !run.in_moved_cell || run.is_zero()),
+            "a cotangent is given of something in a cell behind an `Rc` that the function takes by value, and exchanges \
+             for something else\n\
+             help: give zero, or let the function borrow the `Rc`"
+        );
         if saved.floats.iter().all(|run| !run.in_lent || run.is_zero()) {
             return;
         }
@@ -521,7 +560,7 @@ pub unsafe extern "C-unwind" fn __pullback_set_sums_aside(tape: *mut Tape, neste
     unsafe { (*tape).set_sums_aside(nested != 0) }
 }
 
-/// Between the sweeps of a derivative: bring the cotangents in the caller's shadows to the values they belong to, where
+/// Between the sweeps of a derivative: add the cotangents of a result that owns memory, and bring the cotangents in the caller's shadows to the values they belong to, where
 /// pointers have changed. Panics if there are any and the derivative is differentiated itself (`nested` is not zero).
 ///
 /// # Safety
@@ -530,5 +569,8 @@ pub unsafe extern "C-unwind" fn __pullback_set_sums_aside(tape: *mut Tape, neste
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn __pullback_settle_shadows(tape: *mut Tape, nested: i64) {
     // SAFETY: S23, asked of the caller.
-    unsafe { (*tape).settle(nested != 0) }
+    unsafe {
+        (*tape).add_seeds(nested != 0);
+        (*tape).settle(nested != 0)
+    }
 }

@@ -191,6 +191,19 @@ impl VisitFloats for Runs {
         }
     }
 
+    /// One by one: of another value they may be in two rows.
+    unsafe fn owned_from<T: Differentiable>(&mut self, row: &[T], place: *mut *mut (), at: usize) {
+        // SAFETY: S36, asked of the caller; what is missing is not followed.
+        unsafe {
+            if self.is_missing(row, place, at * size_of::<T>()) {
+                row.iter().for_each(|value| self.missing(value));
+            } else {
+                let shadow = place.read().cast::<T>().add(at);
+                row.iter().enumerate().for_each(|(index, value)| value.floats(shadow.add(index), self));
+            }
+        }
+    }
+
     #[inline(always)]
     unsafe fn reference<T: Differentiable + ?Sized>(&mut self, primal: &T, place: *mut *mut ()) {
         // SAFETY: S36, asked of the caller.
@@ -242,6 +255,10 @@ impl VisitFloats for Missing<'_> {
 
     unsafe fn run<F: Float>(&mut self, _: *const F, _: *mut F, count: usize) {
         self.0.push(std::ptr::null_mut::<F>(), count);
+    }
+
+    unsafe fn owned_from<T: Differentiable>(&mut self, row: &[T], _: *mut *mut (), _: usize) {
+        row.iter().for_each(|value| self.0.missing(value));
     }
 
     fn arranged(&mut self, arrangement: impl FnOnce() -> Arrangement) {
@@ -370,6 +387,19 @@ impl Runs {
                 false
             }
         }
+    }
+}
+
+/// Panic, for a cotangent does not fit.
+#[cold]
+pub fn misfit(cotangent: &Runs, value: &Runs) -> ! {
+    match cotangent.different_shapes(value) {
+        Some((of, shape)) => {
+            panic!(
+                "a cotangent has another shape than the value: an array of shape {of:?} in the place of one of shape {shape:?}"
+            )
+        }
+        None => panic!("a cotangent has another shape than the value: other lengths or variants"),
     }
 }
 

@@ -6,8 +6,8 @@
 //! the rule has run.
 
 use super::runs::{Place, Runs};
-use crate::differentiable::Differentiable;
 use crate::differentiable::reach::may_reach_float_cells;
+use crate::differentiable::{Differentiable, Float, Set, VisitFloats, holds_pointers, layout_of};
 use std::marker::PhantomData;
 
 /// An argument of a rule, if it is a shared reference to something that takes part in derivatives.
@@ -93,6 +93,14 @@ impl<T: Differentiable + ?Sized> Watched<'_, T> {
 /// A derivative of a derivative calls this as it is.
 #[inline(never)]
 fn note_bookkeeping<T: Differentiable + ?Sized>(value: &T) -> Watched<'_, T> {
+    let mut pointers = PointersInCells::default();
+    // SAFETY: S36, a value has its own shape, and is only read.
+    unsafe { value.floats((&raw const *value).cast_mut(), &mut pointers) };
+    assert!(
+        !pointers.found,
+        "a rule is given a reference to a `RefCell` that holds pointers, and could change them: their shadows would stay\n\
+         help: let the function borrow the content and pass that, take a `&mut`, or give it no rule"
+    );
     Watched { value: Some(value), before: bits(value) }
 }
 
@@ -105,6 +113,27 @@ fn compare_bookkeeping<T: Differentiable + ?Sized>(value: &T, before: &[u64], ru
          help: if nothing with a derivative is computed from what is there, as from a memo, mark the field `#[pullback(skip)]`; else let the function \
          take a `&Cell` with its shadow, or return what it computes, or give it no rule"
     );
+}
+
+/// Looks for cells that hold pointers.
+#[derive(Default)]
+struct PointersInCells {
+    found: bool,
+    met: Set<*const ()>,
+}
+
+impl VisitFloats for PointersInCells {
+    unsafe fn run<F: Float>(&mut self, _: *const F, _: *mut F, _: usize) {}
+
+    unsafe fn in_cell<T: Differentiable>(&mut self, primal: &T, shadow: *mut T) {
+        self.found |= holds_pointers(layout_of::<T>());
+        // SAFETY: S36, asked of the caller.
+        unsafe { primal.floats(shadow, self) }
+    }
+
+    fn is_new(&mut self, address: *const ()) -> bool {
+        self.met.insert(address)
+    }
 }
 
 /// The floats of a value.

@@ -5,6 +5,7 @@ use super::stand_ins::{StandIn, message};
 use pullback::abi::{Kind, Mode};
 use pullback::rt::{__pullback_adjoint_copy, __pullback_shadow_alloc, Tape};
 use pullback::{Differentiable, autodiff, layout_of};
+use std::cell::RefCell;
 use std::ptr::swap;
 
 // A tape is behind a pointer, whatever it looks like.
@@ -195,4 +196,81 @@ fn sums_that_are_set_aside() {
     let mut dv = vec![10.0, 20.0, 30.0];
     assert_eq!(message(|| d_consume(vec![1.0, 2.0, 3.0], &mut dv)), "too long");
     assert_eq!(dv, [10.0, 20.0, 30.0]);
+}
+
+#[autodiff(d_squares, Reverse, Active, Duplicated)]
+fn squares(x: f64) -> Vec<f64> {
+    vec![x, x * x]
+}
+
+/// The shadow of a result is the tape's, and has a cotangent when there is a result.
+unsafe extern "C-unwind" fn squares_derivative(
+    tape: *mut Tape,
+    x: *const f64,
+    dx: *mut f64,
+    out: *mut Vec<f64>,
+    d_out: *mut Vec<f64>,
+) {
+    // SAFETY: as of a derivative.
+    unsafe {
+        let x = x.read();
+        out.write(vec![x, x * x]);
+        let shadow = __pullback_shadow_alloc(tape, 16, 8).cast::<f64>();
+        pointer_of(d_out).write(shadow);
+        __pullback_settle_shadows(tape, 0);
+        *dx += shadow.replace(0.0) + 2.0 * x * shadow.add(1).replace(0.0);
+    }
+}
+
+#[test]
+fn a_result_that_owns_memory() {
+    StandIn::new(squares_derivative as *const ()).of("squares", Mode::Reverse);
+    assert_eq!(d_squares(3.0, vec![1.0, 10.0]), (61.0, vec![3.0, 9.0]));
+    assert!(message(|| d_squares(3.0, vec![1.0])).contains("another shape than the value"));
+}
+
+#[autodiff(d_replaced, Reverse, Duplicated, Active)]
+fn replaced(x: &RefCell<Vec<f64>>) -> f64 {
+    let old = x.replace(vec![1.0]);
+    assert!(old[0] < 10.0, "too large");
+    old[0] * old[0]
+}
+
+/// The shadow of the vector that is put there is the tape's.
+unsafe extern "C-unwind" fn replaced_derivative(
+    tape: *mut Tape,
+    x: *const &RefCell<Vec<f64>>,
+    dx: *mut *mut RefCell<Vec<f64>>,
+    out: *mut f64,
+    d_out: *mut f64,
+) {
+    // SAFETY: as of a derivative.
+    unsafe {
+        __pullback_save_shadows(tape, 1);
+        let shadow = pointer_of((*dx.read()).as_ptr());
+        let before = shadow.read();
+        let old = (*x.read()).replace(vec![1.0]);
+        shadow.write(__pullback_shadow_alloc(tape, 8, 8).cast());
+        assert!(old[0] < 10.0, "too large");
+        out.write(old[0] * old[0]);
+        __pullback_settle_shadows(tape, 0);
+        shadow.write(before);
+        *before += 2.0 * old[0] * d_out.replace(0.0);
+        __pullback_save_shadows(tape, 0);
+    }
+}
+
+#[test]
+fn a_vector_in_a_cell_that_is_replaced() {
+    let stand_in = StandIn::new(replaced_derivative as *const ()).saving();
+    stand_in.of("replaced", Mode::Reverse);
+    let (x, mut dx) = (RefCell::new(vec![3.0, 4.0]), RefCell::new(vec![1.0, 0.0]));
+    assert_eq!(d_replaced(&x, &mut dx), 9.0);
+    // The cotangent is that of what is there now, which is a constant.
+    assert_eq!((x.take(), dx.take()), (vec![1.0], vec![6.0, 0.0]));
+    let (x, mut dx) = (RefCell::new(vec![30.0, 4.0]), RefCell::new(vec![1.0, 2.0]));
+    assert_eq!(message(|| d_replaced(&x, &mut dx)), "too large");
+    assert_eq!((x.take(), dx.take()), (vec![1.0], vec![1.0, 2.0]));
+    stand_in.yielding().of("replaced", Mode::Reverse);
+    assert!(message(|| d_replaced(&x, &mut dx)).contains("which others could change while the function runs"));
 }

@@ -15,6 +15,7 @@ pub struct StandIn {
     saves: bool,
     disowns: bool,
     renews: bool,
+    yields: bool,
 }
 
 thread_local! {
@@ -25,7 +26,7 @@ thread_local! {
 impl StandIn {
     /// The function at this address. It has the derivative's signature, with a pointer for each place.
     pub fn new(derivative: *const ()) -> Self {
-        StandIn { derivative, reverse_sweep: null(), saves: false, disowns: false, renews: false }
+        StandIn { derivative, reverse_sweep: null(), saves: false, disowns: false, renews: false, yields: false }
     }
 
     /// The derivative is the forward sweep, and this is the reverse sweep.
@@ -46,6 +47,11 @@ impl StandIn {
     /// It may put values where there were none.
     pub fn renewing(self) -> Self {
         StandIn { renews: true, ..self }
+    }
+
+    /// Others may change pointers in cells while it runs.
+    pub fn yielding(self) -> Self {
+        StandIn { yields: true, ..self }
     }
 
     /// Stand in for the derivative of the function `name`, in this test.
@@ -94,6 +100,11 @@ extern "C" fn __pullback_disowns(_: *const (), request: *const Request) -> *cons
 #[unsafe(no_mangle)]
 extern "C" fn __pullback_renews(_: *const (), request: *const Request) -> *const () {
     answer(StandIn::asked_by(request).renews)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __pullback_yields(_: *const (), request: *const Request) -> *const () {
+    answer(StandIn::asked_by(request).yields)
 }
 
 /// What a panic says.

@@ -71,14 +71,16 @@ impl Known {
 }
 
 /// Whether there may be strings, skipped fields, or references to what carries no derivative, in what a type leads to.
-fn may_have_parts(layout: &'static Layout, met: &mut Vec<*const Layout>) -> bool {
+pub(in super::super) fn may_have_parts(layout: &'static Layout, met: &mut Vec<*const Layout>) -> bool {
     if met.contains(&&raw const *layout) {
         return false;
     }
     met.push(layout);
     let name = layout.name.get();
-    let holds =
-        |field: &Field| field.kind == Kind::Unknown || field.layout.is_some_and(|inner| may_have_parts(inner(), met));
+    let holds = |field: &Field| {
+        field.kind == Kind::Unknown && !field.is_borrows()
+            || field.layout.is_some_and(|inner| may_have_parts(inner(), met))
+    };
     // Nothing is visited behind a raw pointer.
     !name.starts_with('*') && (name == "&" || name == "String" || layout.fields.get().iter().any(holds))
 }

@@ -5,6 +5,7 @@ use super::super::*;
 use crate::__private::{LayoutOf, check};
 use pullback_macros::Differentiable;
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -96,6 +97,7 @@ containers! {
     Box<T>, new => Box::new(new()), inner => inner;
     Box<[T]>, new => Box::new([new(), new()]), inner => &inner[1];
     Vec<T>, new => vec![new(), new()], inner => &inner[1];
+    VecDeque<T>, new => VecDeque::from([new(), new()]), inner => &inner[1];
     Rc<T>, new => Rc::new(new()), inner => inner;
     Arc<T>, new => Arc::new(new()), inner => inner;
     &'static T, new => lent(new()), inner => inner;

@@ -247,6 +247,6 @@ impl Move {
             Value::Single(value) => (4, Box::new(value.to_ne_bytes())),
             Value::Double(value) => (8, Box::new(value.to_ne_bytes())),
         };
-        self.to.is_none().then_some(Run { place: self.from, size, in_lent: true, bytes })
+        self.to.is_none().then_some(Run { place: self.from, size, in_lent: true, in_moved_cell: false, bytes })
     }
 }
