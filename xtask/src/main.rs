@@ -5,7 +5,7 @@
 //! cargo xtask test [--quick]   all tests: of the crates, and end to end with the driver
 //! cargo xtask fuzz [OPTIONS]   random programs, in the IR and in Rust
 //! cargo xtask bench [NAME]     what derivatives cost, for a dozen functions; with --instructions compared with another
-//!                              checkout's; with --compile how long they take to build
+//!                              checkout's; with --compile how long they take to build, and programs in a directory
 //! cargo xtask gradbench        our tool for GradBench: right answers; with --time or --peers how fast, with --growth
 //!                              how it grows
 //! cargo xtask valgrind         tests of memory, under valgrind
@@ -20,6 +20,7 @@ mod fuzz;
 mod gradbench;
 mod instructions;
 mod miri;
+mod programs;
 mod test;
 mod valgrind;
 
@@ -40,6 +41,8 @@ Tasks:
                     Instructions of derivatives, GradBench's too, as callgrind counts them; more than 3 % above those
                     of the checkout DIR is a failure
   bench --compile   How the time to build a derivative grows with the length of the function
+  bench --compile DIR
+                    How long the programs in the workspace DIR take to build, by `cargo pullback` and by plain cargo
   gradbench [OPTION] [EVAL…]
                     Our tool for GradBench. Its answers to the logs beside the repository, or in --logs DIR, are
                     compared; with --time it is timed; with --peers DIR also the tools of a GradBench installation;
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["fuzz", ref options @ ..] => fuzz::run(options),
         ["bench", "--compile"] => compile::run(),
+        ["bench", "--compile", workspace] => programs::run(workspace),
         ["bench", "--instructions"] => instructions::run(None),
         ["bench", "--instructions", "--base", checkout] => instructions::run(Some(checkout)),
         ["bench"] => bench::run(None),

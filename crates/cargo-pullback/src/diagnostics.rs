@@ -16,7 +16,7 @@
 
 use crate::report::Rendered;
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
-use pullback_ad::ErrorKind;
+use pullback_ad::{ErrorKind, Mode};
 use pullback_ir::{Location, Module, SourceLoc};
 use std::path::{Path, PathBuf};
 
@@ -41,10 +41,20 @@ pub fn asked_for(function: &str) -> &'static str {
 
 /// The error `error` of the derivative of `function`, whose attribute or call stands at `asked`.
 ///
-/// Places in the error are those of `module`.
-pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked: &Place) -> Rendered {
+/// Places in the error are those of `module`. `one_sided` are functions with a rule that is not for this mode.
+pub fn render(
+    error: &pullback_ad::Error,
+    function: &str,
+    module: &Module,
+    asked: &Place,
+    one_sided: &[OneSided],
+) -> Rendered {
     let chain = error.loc.map(|loc| chain(module, loc)).unwrap_or_default();
     let editable = chain.iter().position(|frame| frame.line != 0 && is_users(frame) && !is_attribute(frame));
+    let ruled = |frame: &Location| one_sided.iter().find(|rule| rule.is_in(frame));
+    if let Some(rule) = chain.iter().find_map(ruled) {
+        return rule.missing(error, function, editable.map(|at| &chain[at]), asked);
+    }
     let not_yet = not_yet(error, &chain[..editable.unwrap_or(chain.len())]);
     let message = not_yet.map_or(error.message.as_str(), |known| known.headline);
     let headline = format!("cannot differentiate `{function}`: {message}");
@@ -70,10 +80,12 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
     };
     match not_yet {
         Some(known) => {
-            if !known.path.is_empty() {
+            if error.message != known.headline {
                 notes.push(format!("the obstacle in it: {}", error.message));
             }
-            show(&headline, Some((&place, known.label)), &notes, &[known.help.to_owned()])
+            let rule = rule_for(error, &chain[..editable.unwrap_or(0)]).filter(|_| known.path == LIBM);
+            let help: Vec<String> = [known.help.to_owned()].into_iter().chain(rule).collect();
+            show(&headline, Some((&place, known.label)), &notes, &help)
         }
         None => {
             notes.extend(error.notes.iter().cloned());
@@ -84,20 +96,71 @@ pub fn render(error: &pullback_ad::Error, function: &str, module: &Module, asked
     }
 }
 
-/// The rule that lets a derivative go around arithmetic on bits in a function of another crate. `inner` is the way from
-/// the user's line to the obstacle, innermost first.
+/// A function that has a rule for one mode, and is differentiated in the other.
+pub struct OneSided {
+    /// Its path.
+    pub function: String,
+    /// The path of what stands in for it in derivatives.
+    pub stand_in: String,
+    /// The rule's name.
+    pub rule: String,
+    /// The mode that it is for.
+    pub mode: Mode,
+}
+
+impl OneSided {
+    /// Whether a place is in the function.
+    fn is_in(&self, frame: &Location) -> bool {
+        [&self.function, &self.stand_in].iter().any(|path| short(path) == short(&frame.function))
+    }
+
+    /// What is said of an obstacle in the function's body: only that it has no rule for this mode.
+    fn missing(&self, error: &pullback_ad::Error, function: &str, at: Option<&Location>, asked: &Place) -> Rendered {
+        let name = self.function.rsplit("::").next().unwrap_or(&self.function);
+        let wants = match self.mode {
+            Mode::Forward => "rrule",
+            Mode::Reverse => "frule",
+        };
+        let mode = self.mode.word();
+        let headline = format!("cannot differentiate `{function}`: `{name}` has a rule for {mode} mode only");
+        let (place, label) = match at {
+            Some(at) => (Place { file: at.file.clone(), line: at.line, column: at.column }, error.label.as_str()),
+            None => (asked.clone(), asked_for(function)),
+        };
+        let mut notes: Vec<String> = which(function, asked).filter(|_| at.is_some()).into_iter().collect();
+        notes.push(format!("the rule it has is `{}`", self.rule));
+        notes.push("in the other mode its body is differentiated, which cannot be done".to_owned());
+        let help = format!("write a rule for this mode, too: `#[{wants}(for = {name})]`");
+        show(&headline, Some((&place, label)), &notes, &[help])
+    }
+}
+
+/// The rule that lets a derivative go around a function of another crate, which works on bits, say, or is not written in
+/// Rust. `inner` is the way from the user's line to the obstacle, innermost first.
 fn rule_for(error: &pullback_ad::Error, inner: &[Location]) -> Option<String> {
-    let called = inner.last().filter(|_| error.kind == ErrorKind::BitTrick)?;
+    let inside = matches!(error.kind, ErrorKind::BitTrick | ErrorKind::Unsupported | ErrorKind::UnknownType);
+    let called = inner.last().filter(|called| inside && is_fetched(&called.file))?;
     let function = short(&called.function);
-    let is_path = function.split("::").all(|part| part.chars().all(|c| c.is_alphanumeric() || c == '_'));
-    // Modules between the crate and the function are seldom public.
-    let (path, name) = (function.split("::").next()?, function.rsplit("::").next()?);
-    (is_path && is_fetched(&called.file)).then(|| {
-        format!(
-            "`{name}` may have a rule, by the path by which you call it: \
-             `scalar_rule!({path}::{name}(x: f64) => r; d/dx = …)`"
-        )
-    })
+    let is_path = |path: &str| path.split("::").all(|part| part.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    // Modules between the crate and the function, or the trait, are seldom public.
+    let without_modules =
+        |path: &str| Some((path.split("::").next()?.to_owned(), path.rsplit("::").next()?.to_owned()));
+    let (target, name, float) = match function.strip_prefix('<').and_then(|rest| rest.rsplit_once(">::")) {
+        Some((of_trait, name)) => {
+            let (float, of_trait) = of_trait.split_once(" as ")?;
+            let float = Some(float).filter(|float| ["f32", "f64"].contains(float) && is_path(of_trait))?;
+            let (krate, of_trait) = without_modules(of_trait)?;
+            (format!("<{float} as {krate}::{of_trait}>::{name}"), name.to_owned(), float)
+        }
+        None => {
+            let (krate, name) = without_modules(&function).filter(|_| is_path(&function))?;
+            (format!("{krate}::{name}"), name, "f64")
+        }
+    };
+    Some(format!(
+        "`{name}` may have a rule, by the path by which you call it, and with an argument for each of its own: \
+         `pullback::scalar_rule!({target}(x: {float}) => r; d/dx = …)`"
+    ))
 }
 
 /// A part of the standard library, or of a library that is below many others, that cannot be differentiated yet, and
@@ -110,6 +173,9 @@ struct NotYet {
     label: &'static str,
     help: &'static str,
 }
+
+/// The crate's path.
+const LIBM: &str = "libm::";
 
 /// The first entry that fits counts.
 const NOT_YET: &[NotYet] = &[
@@ -150,10 +216,17 @@ const NOT_YET: &[NotYet] = &[
         help: "Pullback has rules for it: depend on `pullback` with `features = [\"matrixmultiply\"]`",
     },
     NotYet {
-        path: "libm::",
+        path: LIBM,
         headline: "a function of the crate `libm`, which works on the bits of floats",
         label: "data that depends on the inputs goes through here",
         help: "Pullback has rules for nearly all of them: depend on `pullback` with `features = [\"libm\"]`",
+    },
+    NotYet {
+        path: "half::",
+        headline: "an `f16` or a `bf16` with data that depends on the inputs, which is a number of 16 bits",
+        label: "data that depends on the inputs goes through here",
+        help: "keep such data in an `f32`, and have numbers of 16 bits for constants; or give a rule to the function of \
+               yours that rounds (`scalar_rule!(rounded(x: f32) => r; d/dx = 1.0)`)",
     },
     // Locks and the counter of an `Arc` are made of atomics; the frames in between are not always known.
     NotYet {
@@ -271,8 +344,17 @@ fn is_fetched(file: &str) -> bool {
 
 /// Whether a function is Pullback's.
 fn is_ours(function: &str) -> bool {
-    let path = function.trim_start_matches('<');
-    path.starts_with("pullback::") || path.starts_with("pullback_abi::")
+    let is_ours = |path: &str| ["pullback::", "pullback_abi::"].iter().any(|ours| path.starts_with(ours));
+    // A method of ours, for a type of std's or one of the language's.
+    let is_for_std = |ty: &str| {
+        !ty.contains("::")
+            || ["core::", "alloc::", "std::"].iter().any(|std| ty.trim_start_matches('&').starts_with(std))
+    };
+    is_ours(function.trim_start_matches('<'))
+        || function
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once(" as "))
+            .is_some_and(|(ty, of_trait)| is_ours(of_trait) && is_for_std(ty))
 }
 
 /// Whether the code at this place was written by an attribute that stands there: one of ours, or a derive.
@@ -436,7 +518,7 @@ mod tests {
             .note("a note")
             .help("a way out");
         let asked = Place { file: file.into(), line: 1, column: 1 };
-        let rendered = render(&error, "loss", &module, &asked);
+        let rendered = render(&error, "loss", &module, &asked, &[]);
         let expected = "\
 error: cannot differentiate `loss`: `mystery` has no body and no rule
  --> FILE:2:5
@@ -465,7 +547,7 @@ error: cannot differentiate `f`: no
 --> src/gone.rs:3:1
  = note: the way from this line to the obstacle:
          `core::a`, library/core/src/a.rs:7";
-        assert_eq!(render(&error, "f", &module, &asked).plain, expected);
+        assert_eq!(render(&error, "f", &module, &asked, &[]).plain, expected);
     }
 
     #[test]
@@ -477,7 +559,7 @@ error: cannot differentiate `f`: no
         let std =
             module.add_location(location("/rustc/abc/library/core/src/f64.rs", 7, 1, "f64::from_bits", Some(called)));
         let error = Error::new(ErrorKind::BitTrick, "bits").at(Some(std)).help("write it with floats");
-        let rendered = render(&error, "f", &module, &Place { file: "src/gone.rs".into(), line: 1, column: 1 });
+        let rendered = render(&error, "f", &module, &Place { file: "src/gone.rs".into(), line: 1, column: 1 }, &[]);
         let expected = "\
 error: cannot differentiate `f`: bits
 --> src/gone.rs:2:5
@@ -485,8 +567,32 @@ error: cannot differentiate `f`: bits
          `fast::math::exp`, fast-0.2.1/src/exp.rs:9
          `f64::from_bits`, library/core/src/f64.rs:7
  = help: write it with floats
- = help: `exp` may have a rule, by the path by which you call it: `scalar_rule!(fast::exp(x: f64) => r; d/dx = …)`";
+ = help: `exp` may have a rule, by the path by which you call it, and with an argument for each of its own: \
+         `pullback::scalar_rule!(fast::exp(x: f64) => r; d/dx = …)`";
         assert_eq!(rendered.plain, expected);
+    }
+
+    #[test]
+    fn a_rule_is_proposed_for_a_method_of_a_trait_of_another_crate() {
+        let ext = "/home/a/.cargo/registry/src/index-1/fast-0.2.1/src/ext.rs";
+        let inner = [location(ext, 9, 1, "<f32 as fast::ext::Ext>::exp", None)];
+        for kind in [ErrorKind::BitTrick, ErrorKind::Unsupported] {
+            let proposed = rule_for(&Error::new(kind, "bits"), &inner).unwrap();
+            assert!(proposed.contains("`pullback::scalar_rule!(<f32 as fast::Ext>::exp(x: f32) => r; d/dx = …)`"));
+        }
+        assert_eq!(rule_for(&Error::new(ErrorKind::RuntimeActivity, "which"), &inner), None);
+        let of_type = [location(ext, 9, 1, "<fast::F32 as fast::ext::Ext>::exp", None)];
+        assert_eq!(rule_for(&Error::new(ErrorKind::BitTrick, "bits"), &of_type), None);
+    }
+
+    #[test]
+    fn methods_of_ours_for_types_of_std_are_no_code_of_the_users() {
+        let is_users = |function: &str| is_users_own("/checkouts/ad/src/differentiable.rs", function);
+        assert!(!is_users("<[f64] as pullback::differentiable::ToZero>::to_zero"));
+        assert!(!is_users("<alloc::vec::Vec<f64> as pullback::differentiable::ToZero>::to_zero"));
+        assert!(!is_users("pullback::functional::grad"));
+        assert!(is_users("<app::Model as pullback::differentiable::MakeZero>::zero_like"));
+        assert!(is_users("<app::Model as app::Layer>::apply"));
     }
 
     #[test]
@@ -530,7 +636,7 @@ error: cannot differentiate `f`: bits
         let map =
             module.add_location(location("/rust/deps/h/src/map.rs", 1, 1, "hashbrown::map::Map<K>::get", Some(user)));
         let error = Error::new(ErrorKind::BitTrick, "a bit trick").at(Some(map)).note("why").help("floats");
-        let rendered = render(&error, "f", &module, &Place { file: "src/gone.rs".into(), line: 1, column: 1 });
+        let rendered = render(&error, "f", &module, &Place { file: "src/gone.rs".into(), line: 1, column: 1 }, &[]);
         let expected = "\
 error: cannot differentiate `f`: `HashMap` and `HashSet` with data that depends on the inputs are not supported yet
 --> src/gone.rs:2:5

@@ -44,6 +44,8 @@ pub const SET_REPEATABLE: &str = "__pullback_set_repeatable";
 pub const SAVE_SHADOWS: &str = "__pullback_save_shadows";
 const SETTLE_SHADOWS: &str = "__pullback_settle_shadows";
 const SET_SUMS_ASIDE: &str = "__pullback_set_sums_aside";
+/// New memory of C's heap.
+pub const HEAP_ALLOC: [&str; 2] = ["__pullback_heap_alloc", "__pullback_heap_alloc_zeroed"];
 /// Memory that is given back with a tape.
 pub const DEFER_DEALLOC: &str = "__pullback_defer_dealloc";
 
@@ -132,6 +134,7 @@ runtime! {
     tape_own = OWN, (P, P, P);
     tape_release = RELEASE, (P);
     shadow_alloc = "__pullback_shadow_alloc", (P, I, I) -> P;
+    heap_size = "__pullback_heap_size", (P) -> I;
     defer_dealloc = DEFER_DEALLOC, (P, P, I, I);
     adjoint_copy = "__pullback_adjoint_copy", (P, P, I, I, I, I);
     zero_lanes = "__pullback_zero_lanes", (P, I, I, I, I);

@@ -709,3 +709,34 @@ b0:
 }";
     assert_gradient(text, &[1.5], &[0.0]);
 }
+
+/// C's heap: no size is given when a block is freed, and one that is reallocated is copied by as many bytes as it has. Its
+/// shadow has as many.
+#[test]
+fn blocks_of_cs_heap_are_copied_and_freed() {
+    let text = "
+declare @__pullback_heap_alloc(i64, i64) -> ptr
+declare @__pullback_heap_free(ptr, i64, i64)
+declare @__pullback_heap_size(ptr) -> i64 inactive
+fn @f(v0: ptr, v1: ptr) {
+b0:
+  v2 = load f64 v0
+  v3 = alloc 16:i64, 16:i64, @__pullback_heap_alloc
+  v4 = fmul v2, v2
+  store v3, v4
+  v5 = ptradd v3, 8:i64
+  store v5, v2
+  v6 = alloc 32:i64, 16:i64, @__pullback_heap_alloc
+  v7 = call @__pullback_heap_size(v3)
+  copy v6, v3, v7
+  dealloc v3, 0:i64, 0:i64, @__pullback_heap_free
+  v8 = load f64 v6
+  v9 = ptradd v6, 8:i64
+  v10 = load f64 v9
+  v11 = fmul v8, v10
+  dealloc v6, 0:i64, 0:i64, @__pullback_heap_free
+  store v1, v11
+  return
+}";
+    assert_gradient(text, &[1.5], &[6.75]);
+}

@@ -88,12 +88,68 @@ pub(crate) mod opcode {
     pub const SHUFFLE_VECTOR: i32 = 52;
     pub const EXTRACT_VALUE: i32 = 53;
     pub const INSERT_VALUE: i32 = 54;
+    pub const FENCE: i32 = 55;
+    pub const CMPXCHG: i32 = 56;
+    pub const ATOMIC_RMW: i32 = 57;
     pub const RESUME: i32 = 58;
     pub const LANDING_PAD: i32 = 59;
     pub const FNEG: i32 = 66;
     pub const FREEZE: i32 = 68;
     pub const PTR_TO_ADDR: i32 = 69;
 }
+
+/// What LLVM's text calls an instruction. From LLVM the name is only to be had with the text of the whole instruction,
+/// for which all values of its function are numbered.
+pub(crate) const INSTRUCTION_NAMES: [(i32, &str); 48] = [
+    (opcode::ADD, "add"),
+    (opcode::FADD, "fadd"),
+    (opcode::SUB, "sub"),
+    (opcode::FSUB, "fsub"),
+    (opcode::MUL, "mul"),
+    (opcode::FMUL, "fmul"),
+    (opcode::UDIV, "udiv"),
+    (opcode::SDIV, "sdiv"),
+    (opcode::FDIV, "fdiv"),
+    (opcode::UREM, "urem"),
+    (opcode::SREM, "srem"),
+    (opcode::FREM, "frem"),
+    (opcode::SHL, "shl"),
+    (opcode::LSHR, "lshr"),
+    (opcode::ASHR, "ashr"),
+    (opcode::AND, "and"),
+    (opcode::OR, "or"),
+    (opcode::XOR, "xor"),
+    (opcode::ALLOCA, "alloca"),
+    (opcode::LOAD, "load"),
+    (opcode::STORE, "store"),
+    (opcode::GEP, "getelementptr"),
+    (opcode::TRUNC, "trunc"),
+    (opcode::ZEXT, "zext"),
+    (opcode::SEXT, "sext"),
+    (opcode::FP_TO_UI, "fptoui"),
+    (opcode::FP_TO_SI, "fptosi"),
+    (opcode::UI_TO_FP, "uitofp"),
+    (opcode::SI_TO_FP, "sitofp"),
+    (opcode::FP_TRUNC, "fptrunc"),
+    (opcode::FP_EXT, "fpext"),
+    (opcode::PTR_TO_INT, "ptrtoint"),
+    (opcode::INT_TO_PTR, "inttoptr"),
+    (opcode::BITCAST, "bitcast"),
+    (opcode::ICMP, "icmp"),
+    (opcode::FCMP, "fcmp"),
+    (opcode::SELECT, "select"),
+    (opcode::EXTRACT_ELEMENT, "extractelement"),
+    (opcode::INSERT_ELEMENT, "insertelement"),
+    (opcode::SHUFFLE_VECTOR, "shufflevector"),
+    (opcode::EXTRACT_VALUE, "extractvalue"),
+    (opcode::INSERT_VALUE, "insertvalue"),
+    (opcode::FENCE, "fence"),
+    (opcode::CMPXCHG, "cmpxchg"),
+    (opcode::ATOMIC_RMW, "atomicrmw"),
+    (opcode::FNEG, "fneg"),
+    (opcode::FREEZE, "freeze"),
+    (opcode::PTR_TO_ADDR, "ptrtoaddr"),
+];
 
 /// The attribute index of the function itself; 0 is the return value, 1 the first parameter.
 pub(crate) const FUNCTION_INDEX: u32 = u32::MAX;
@@ -185,4 +241,84 @@ pub(crate) mod gep_flags {
     pub const INBOUNDS: u32 = 1;
     pub const NUSW: u32 = 2;
     pub const NUW: u32 = 4;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::llvm;
+    use crate::{Context, Llvm, Module};
+    use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn instructions_are_called_what_llvm_calls_them() {
+        let text = "
+            define <2 x i32> @f(<2 x i32> %v, i32 %i, ptr %p, fp128 %q, double %d, {i32, i32} %s) {
+              %1 = add <2 x i32> %v, %v
+              %2 = sub <2 x i32> %1, %v
+              %3 = mul <2 x i32> %2, %v
+              %4 = udiv <2 x i32> %3, %v
+              %5 = sdiv <2 x i32> %4, %v
+              %6 = urem <2 x i32> %5, %v
+              %7 = srem <2 x i32> %6, %v
+              %8 = shl <2 x i32> %7, %v
+              %9 = lshr <2 x i32> %8, %v
+              %10 = ashr <2 x i32> %9, %v
+              %11 = and <2 x i32> %10, %v
+              %12 = or <2 x i32> %11, %v
+              %13 = xor <2 x i32> %12, %v
+              %14 = fadd fp128 %q, %q
+              %15 = fsub fp128 %14, %q
+              %16 = fmul fp128 %15, %q
+              %17 = fdiv fp128 %16, %q
+              %18 = frem fp128 %17, %q
+              %19 = fneg fp128 %18
+              %20 = alloca i8, i32 %i
+              %21 = load volatile fp128, ptr %p
+              store volatile fp128 %21, ptr %p
+              %22 = getelementptr i8, ptr %p, i32 %i
+              %23 = trunc <2 x i32> %13 to <2 x i16>
+              %24 = zext <2 x i16> %23 to <2 x i32>
+              %25 = sext <2 x i16> %23 to <2 x i32>
+              %26 = fptoui fp128 %19 to i32
+              %27 = fptosi fp128 %19 to i32
+              %28 = uitofp i32 %26 to fp128
+              %29 = sitofp i32 %27 to fp128
+              %30 = fptrunc fp128 %29 to double
+              %31 = fpext double %30 to fp128
+              %32 = ptrtoint ptr %22 to i128
+              %33 = inttoptr i128 %32 to ptr
+              %34 = bitcast double %d to <2 x i32>
+              %35 = icmp eq <2 x i32> %34, %25
+              %36 = fcmp oeq fp128 %31, %28
+              %37 = select i1 %36, <2 x i32> %25, <2 x i32> %24
+              %38 = extractelement <2 x i32> %37, i32 %i
+              %39 = insertelement <2 x i32> %37, i32 %38, i32 %i
+              %40 = shufflevector <2 x i32> %39, <2 x i32> %v, <2 x i32> <i32 0, i32 3>
+              %41 = extractvalue {i32, i32} %s, 0
+              %42 = insertvalue {i32, i32} %s, i32 %41, 1
+              fence seq_cst
+              %43 = cmpxchg ptr %33, i32 0, i32 1 seq_cst seq_cst
+              %44 = atomicrmw add ptr %33, i32 1 seq_cst
+              %45 = freeze <2 x i32> %40
+              %46 = ptrtoaddr ptr %p to i64
+              ret <2 x i32> %45
+            }";
+        let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
+        let llvm = Llvm::load(Path::new(String::from_utf8(sysroot.stdout).unwrap().trim())).unwrap();
+        let module = Module::parse_ir(&Context::new(&llvm), "test", text).unwrap();
+        let mut seen = Vec::new();
+        for inst in module.raw_body(module.function_named("f").unwrap()) {
+            let code = llvm!(module.api(), LLVMGetInstructionOpcode(inst.value()));
+            let text = module.print_value(inst.value());
+            let words = text.trim().split_once("= ").map_or(text.trim(), |(_, rest)| rest);
+            if let Some(name) = from_raw(&INSTRUCTION_NAMES, code) {
+                assert_eq!(words.split(' ').next(), Some(name), "{text}");
+                seen.push(code);
+            }
+        }
+        let unseen: Vec<_> = INSTRUCTION_NAMES.iter().filter(|(code, _)| !seen.contains(code)).collect();
+        assert!(unseen.is_empty(), "{unseen:?}");
+    }
 }

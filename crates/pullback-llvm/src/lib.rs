@@ -30,6 +30,7 @@
 
 mod attributes;
 mod builtins;
+mod call_graph;
 pub mod calls;
 mod comparisons;
 pub mod const_data;
@@ -39,6 +40,7 @@ pub mod error;
 pub mod export;
 mod ffi;
 pub mod import;
+mod inlining;
 mod kinds;
 pub mod module;
 pub mod normalise;

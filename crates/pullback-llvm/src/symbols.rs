@@ -107,6 +107,13 @@ impl Module {
         llvm!(self.api(), LLVMGetValueKind(value)) == value_kind::GLOBAL
     }
 
+    /// Whether the function `name` has the parameters and the result of the function `other_name` of `other`, a module of
+    /// the same context.
+    pub fn have_one_type(&self, name: &str, other: &Module, other_name: &str) -> Result<bool> {
+        let (here, there) = (self.symbol(name)?, other.symbol(other_name)?);
+        Ok(llvm!(self.api(), LLVMGlobalGetValueType(here)) == llvm!(self.api(), LLVMGlobalGetValueType(there)))
+    }
+
     /// Change a symbol's linkage. A symbol that becomes internal or available externally leaves its comdat.
     pub fn set_linkage(&mut self, name: &str, linkage: Linkage) -> Result<()> {
         let value = self.symbol(name)?;

@@ -84,6 +84,8 @@ pub use shared::Sharing;
     note = "add `#[derive(pullback::Differentiable)]` to the type, put `#[pullback(skip)]` on a field that carries no \
             derivative, or mark the argument `Const`",
     note = "types of `glam`, `nalgebra`, `ndarray` and `num-complex` take part with the features of `pullback` of these names",
+    note = "the floats of a `HashMap`, a `BTreeMap` or a `dyn Trait` have no shadow: keep them in a `Vec`, and in the map where each \
+            is; let the function be generic, or take an enum",
     note = "any struct of another crate whose fields are public takes part by one of yours with the same fields and \
             `#[pullback(remote = \"…\")]`"
 )]

@@ -12,6 +12,7 @@ pub use self::saved::{Noted, note_bookkeeping};
 pub use self::seeds::{Seed, note_seed_bookkeeping};
 
 use self::chunk::{Chunk, after, out_of_memory, round_up};
+use self::heap::free;
 use self::saved::Saved;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::any::Any;
@@ -32,8 +33,9 @@ pub struct Tape {
     /// All chunks. Those before `current` hold pushed bytes, those after it are empty.
     chunks: ManuallyDrop<Vec<Chunk>>,
     current: usize,
-    /// Memory that is given back when the tape is dropped: shadows, and what the primal freed.
-    owned: ManuallyDrop<Vec<(*mut u8, Layout)>>,
+    /// Memory that is given back when the tape is dropped: shadows, and what the primal freed. What has no layout is of
+    /// C's heap.
+    owned: ManuallyDrop<Vec<(*mut u8, Option<Layout>)>>,
     /// Values that are dropped with the tape: what rules made.
     values: ManuallyDrop<Vec<Value>>,
     /// Chunks of bytes that stay until the tape is dropped.
@@ -294,8 +296,13 @@ impl Tape {
 
     fn give_back_memory(&mut self) {
         for (pointer, layout) in self.owned.drain(..) {
-            // SAFETY: S14, each was allocated with this layout, and is recorded once.
-            unsafe { dealloc(pointer, layout) };
+            // SAFETY: S14, each was allocated with this layout, or by C's allocator, and is recorded once.
+            unsafe {
+                match layout {
+                    Some(layout) => dealloc(pointer, layout),
+                    None => free(pointer),
+                }
+            }
         }
         let mut chunks = std::mem::take(&mut *self.chunks);
         chunks.append(&mut self.kept);
@@ -451,27 +458,30 @@ pub unsafe extern "C" fn __pullback_shadow_alloc(tape: *mut Tape, size: i64, ali
         handle_alloc_error(layout);
     }
     // SAFETY: S14, asked of the caller.
-    unsafe { &mut *tape }.owned.push((pointer, layout));
+    unsafe { &mut *tape }.owned.push((pointer, Some(layout)));
     pointer
 }
 
-/// Give `pointer` back to Rust's allocator when the tape is dropped.
+/// Give `pointer` back to Rust's allocator when the tape is dropped; to C's if `align` is 0.
 ///
 /// # Safety
-/// `tape` points to a tape that nobody else uses; `pointer` was allocated with `size` and `align`, and nobody else
-/// frees it.
+/// `tape` points to a tape that nobody else uses; `pointer` was allocated with `size` and `align`, or by C's allocator if
+/// `align` is 0, and nobody else frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pullback_defer_dealloc(tape: *mut Tape, pointer: *mut u8, size: i64, align: i64) {
-    if size != 0 {
-        // SAFETY: S14, asked of the caller.
-        unsafe {
+    // SAFETY: S14, asked of the caller.
+    unsafe {
+        if align == 0 {
+            (*tape).owned.push((pointer, None));
+        } else if size != 0 {
             let layout = Layout::from_size_align_unchecked(size as usize, align as usize);
-            (*tape).owned.push((pointer, layout));
+            (*tape).owned.push((pointer, Some(layout)));
         }
     }
 }
 
 mod chunk;
+mod heap;
 mod lanes;
 mod nested;
 mod saved;

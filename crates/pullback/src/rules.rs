@@ -55,6 +55,8 @@ pub(crate) mod lifetimes;
 #[cfg(feature = "matrixmultiply")]
 pub mod matrixmultiply;
 mod memory;
+#[cfg(feature = "micromath")]
+pub mod micromath;
 pub(crate) mod result;
 pub(crate) mod runs;
 pub(crate) mod shadow;

@@ -28,9 +28,12 @@ fn count(allocations: isize, bytes: usize) {
 // SAFETY: the system's allocator does the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(1, layout.size());
         // SAFETY: asked of the caller.
-        unsafe { System.alloc(layout) }
+        let pointer = unsafe { System.alloc(layout) };
+        if !pointer.is_null() {
+            count(1, layout.size());
+        }
+        pointer
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {

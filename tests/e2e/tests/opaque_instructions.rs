@@ -14,6 +14,22 @@ fn incremented(number: u64) -> u64 {
     result
 }
 
+/// A root, by the instruction for it, as the crate `libm` computes it.
+fn root(number: f64) -> f64 {
+    let mut result = number;
+    // SAFETY: it computes in a register.
+    unsafe { asm!("sqrtsd {0}, {0}", inout(xmm_reg) result, options(nostack, nomem, pure)) };
+    result
+}
+
+/// The same of 32 bits.
+fn narrow_root(number: f32) -> f32 {
+    let mut result = number;
+    // SAFETY: as above.
+    unsafe { asm!("sqrtss {0}, {0}", inout(xmm_reg) result, options(nostack, nomem, pure)) };
+    result
+}
+
 pullback_e2e::differentiated! {
     fn values_in_black_boxes(x) {
         let product = black_box(x[0] * x[1]);
@@ -49,6 +65,10 @@ pullback_e2e::differentiated! {
         x.iter().map(|x| x * x * incremented(black_box(2)) as f64).sum::<f64>()
     } at [0.7, 1.3];
 
+    fn roots_by_assembly(x) {
+        x.iter().map(|x| if *x > 0.5 { root(x * x + 1.0) * x } else { *x }).sum::<f64>()
+    } at [0.7, 1.3, -0.4];
+
     fn comparisons_of_bytes(x) {
         let names = [*b"north", *b"south"];
         let order = [[1_u64, 2, 3], [1, 2, 4]];
@@ -71,4 +91,13 @@ fn second_derivatives_go_through_black_boxes() {
 fn floats_of_both_widths_go_through_black_boxes() {
     let product = |x: &[f32; 2]| f64::from(black_box(x[0]) * 2.0) * f64::from(black_box([x[1], 2.0])[black_box(0)]);
     assert_eq!(grad(product, &[0.5, 1.25]), [2.5, 1.0]);
+}
+
+#[test]
+fn roots_are_those_of_std() {
+    use pullback::derivative;
+    for x in [0.0, 0.25, 4.0] {
+        assert_eq!(derivative(root, x), derivative(f64::sqrt, x));
+        assert_eq!(derivative(narrow_root, x as f32), derivative(f32::sqrt, x as f32));
+    }
 }

@@ -3,7 +3,7 @@
 use pullback::{autodiff, check};
 use pullback_e2e::assert_close;
 mod c {
-    use std::ffi::c_int;
+    use std::ffi::{c_int, c_long};
 
     unsafe extern "C" {
         pub safe fn erf(x: f64) -> f64;
@@ -20,7 +20,12 @@ mod c {
         pub safe fn yn(n: c_int, x: f64) -> f64;
         pub safe fn fmod(x: f64, y: f64) -> f64;
         pub safe fn remainder(x: f64, y: f64) -> f64;
+        pub fn remquo(x: f64, y: f64, quotient: *mut c_int) -> f64;
         pub safe fn scalbn(x: f64, n: c_int) -> f64;
+        pub safe fn scalbln(x: f64, n: c_long) -> f64;
+        pub safe fn ldexp(x: f64, n: c_int) -> f64;
+        pub safe fn nextafter(x: f64, y: f64) -> f64;
+        pub safe fn logb(x: f64) -> f64;
         pub fn frexp(x: f64, exponent: *mut c_int) -> f64;
         pub fn modf(x: f64, whole: *mut f64) -> f64;
         pub fn sincos(x: f64, sin: *mut f64, cos: *mut f64);
@@ -44,11 +49,19 @@ fn functions_of_one_number() {
     check::rule(|x: &f64| c::y0(*x) * c::y1(*x), &[0.5, 1.0, 7.0]);
     check::rule(|x: &f64| c::jn(0, *x) + c::jn(3, *x) * c::yn(2, *x), &[0.5, 1.0, 7.0]);
     check::rule(|x: &f64| c::scalbn(*x, 3) * c::scalbn(*x, -1), &[0.5, -2.0]);
+    check::rule(|x: &f64| c::scalbln(*x, 3) * c::ldexp(*x, -1), &[0.5, -2.0]);
+    check::rule(|x: &f64| c::nextafter(*x, 10.0) * c::logb(*x), &[0.7, -3.0]);
 }
 
 #[test]
 fn functions_of_two_numbers() {
     check::rule(|x: &[f64; 2]| c::fmod(x[0], x[1]), &[[7.4, 2.0], [-7.4, 2.0], [0.3, -2.0]]);
+    let remainders = |x: &[f64; 2]| {
+        let mut quotient = 0;
+        let rest = unsafe { c::remquo(x[0], x[1], &mut quotient) };
+        rest * rest * f64::from(quotient) + rest * x[1]
+    };
+    check::rule(remainders, &[[7.4, 2.0], [-7.4, 2.1], [0.3, -2.0]]);
     check::rule(|x: &[f64; 2]| c::remainder(x[0], x[1]), &[[7.4, 2.0], [-7.4, 2.1], [0.3, -2.0]]);
 }
 

@@ -69,6 +69,23 @@ fn results_in_pairs() {
         sin * cos + part * part * whole
     };
     check::rule(product, &[0.7, 3.2, -1.8]);
+    let with_numbers = |x: &f64| {
+        let ((mantissa, power), (gamma, sign)) = (libm::frexp(*x), libm::lgamma_r(x + 0.5));
+        mantissa * mantissa * f64::from(power) + gamma * gamma * f64::from(sign)
+    };
+    check::rule(with_numbers, &[0.7, 3.2, -1.8]);
+    let remainders = |x: &[f64; 2]| {
+        let (rest, quotient) = libm::remquo(x[0], x[1]);
+        rest * rest * f64::from(quotient) + rest * x[1]
+    };
+    check::rule(remainders, &[[7.4, 2.0], [-7.4, 2.1]]);
+}
+
+#[test]
+fn steps_and_neighbours() {
+    check::rule(|x: &f64| libm::roundeven(*x) * x + f64::from(libm::ilogb(*x)) * x, &[0.7, 5.2, -1.8]);
+    check::rule(|x: &[f64; 2]| libm::nextafter(x[0], x[1]) * x[0] * x[1], &[[7.4, 2.0], [-7.4, 2.1]]);
+    check::rule(|x: &[f64; 2]| libm::fmin(x[0], x[1]) * libm::fmax(x[0], 1.0), &[[7.4, 2.0], [-7.4, 2.1]]);
 }
 
 #[test]
@@ -78,6 +95,8 @@ fn in_single_precision() {
     let gradient = grad(f, &[0.5, 2.0]);
     assert_close(gradient[0].into(), x.cos() * y.exp() + 3.0 * x * x, 1e-6);
     assert_close(gradient[1].into(), x.sin() * y.exp() + 0.5 / y.sqrt(), 1e-6);
+    assert_eq!(derivative(|x: f32| libm::frexpf(x).0 + libm::remquof(x, 2.0).0 + libm::nextafterf(x, 0.0), 5.0), 2.125);
+    assert_eq!(derivative(|x: f32| libm::roundevenf(x) * x + libm::ilogbf(x) as f32 * x, 5.25), 7.0);
 }
 
 /// As std's functions, by the table in `docs/rules.md`.

@@ -14,6 +14,7 @@
 //! | [`policy`] | which functions are differentiated, which carry no derivative |
 //! | [`resolve`] | brings the bodies together that a derivative needs |
 //! | [`work`] | makes the derivatives of one module |
+//! | [`c_heap`] | lets functions of C's allocator be code that a derivative can be taken of |
 //! | [`nested`] | makes those first that functions to be differentiated ask for |
 //! | [`bug`] | makes our own panics into errors |
 //! | [`watch`] | makes crashes, LLVM's or our own, into errors |
@@ -24,6 +25,7 @@
 //! | [`trace`] | prints, times and saves what is asked for |
 
 mod bug;
+mod c_heap;
 mod floatless;
 mod inputs;
 mod line;

@@ -98,6 +98,7 @@ const RUNS_CLOSURES: &[&str] =
 /// Paths below those of the lists whose functions move or own values, or make them grow.
 const MOVES: &[&str] = &[
     "core::fmt::builders::from_fn",
+    "std::alloc::System",
     "std::io::stdio::Stdin",
     "std::panicking::set_hook",
     "std::panicking::take_hook",
@@ -108,10 +109,16 @@ const MOVES: &[&str] = &[
 /// slices of numbers, arrays or text, it calls them itself.
 const COMPARE: &[&str] = &["bcmp", "memcmp", "strcmp", "strncmp", "strlen", "strnlen"];
 
+/// How many bytes a block of C's heap has.
+const HEAP_SIZE: &str = "__pullback_heap_size";
+
 /// What becomes of a function of the program.
 pub fn policy(symbol: &str) -> Policy {
     if symbol.starts_with("llvm.") {
         return Policy::Import;
+    }
+    if symbol == HEAP_SIZE {
+        return Policy::Inactive;
     }
     if is_support(symbol) {
         return Policy::Declare;
@@ -131,6 +138,7 @@ pub fn only_reads(symbol: &str) -> bool {
     let is_text = |path: &str| is_below_any(path, TEXT) || path.starts_with("std::io::stdio::");
     is_marked(&path)
         || COMPARE.contains(&symbol)
+        || symbol == HEAP_SIZE
         || match Home::of(&path) {
             Some(Home::Impl { for_type, of_trait, .. }) => {
                 is_text(referred(for_type))
@@ -158,7 +166,8 @@ pub fn is_outside(ty: &str) -> bool {
 /// Whether this is a function of Pullback's run-time support, which derivatives call. (Those for derivatives that are
 /// differentiated are plain code.)
 pub fn is_support(symbol: &str) -> bool {
-    symbol.starts_with("__pullback_") && !symbol.starts_with("__pullback_nested_")
+    symbol.starts_with("__pullback_")
+        && !["__pullback_nested_", "__pullback_c_"].iter().any(|differentiated| symbol.starts_with(differentiated))
 }
 
 /// Whether this is what the wrapper of a derivative does besides calling it: it checks shadows and drops the tape.

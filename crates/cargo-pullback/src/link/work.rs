@@ -15,6 +15,7 @@
 //! are shared: they stay where they are, and those that only their module knows get a hidden name by which D can refer
 //! to them; so are functions that ask for derivatives themselves.
 
+use super::c_heap;
 use super::nested::{self, Inner};
 use super::opaque;
 use super::path::demangled;
@@ -362,6 +363,7 @@ pub fn prepare(
         Ok(applied) => applied,
         Err(error) => return Ok(Err(vec![error])),
     };
+    trace.step("C's heap", || c_heap::replace(program, &mut w))?;
     share_variables(&mut w)?;
     w.internalize(shims);
     applied.take_bodies(program, &mut w)?;
@@ -379,7 +381,7 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
     let functions = w.functions().into_iter().map(|f| f.name);
     let keep = functions.filter(|f| !f.starts_with("llvm.") && policy(f) != Policy::Import).collect();
     let free = |function| rule(function).is_bounded();
-    let options = NormaliseOptions { keep, target: TargetOptions::default(), free };
+    let options = NormaliseOptions { keep, free, ..NormaliseOptions::default() };
     let modes: Vec<Mode> = tasks.iter().map(|task| task.asked.request.mode).collect();
     trace.step("normalise", || -> Result<()> {
         normalise(&mut w, &shims, &options)?;
@@ -418,7 +420,10 @@ pub fn differentiate(ready: Ready, name: &str, tasks: &[Task], trace: &mut Trace
                 needs.insert(task.symbol.clone(), Needs { later, saves, disowns, renews, yields });
                 derivatives.push((task, [function].into_iter().chain(reverse_sweep).collect()));
             }
-            Err(error) => errors.push(render(&error, &request.name, &imported.ir, &task.asked.place)),
+            Err(error) => {
+                let one_sided = applied.one_sided(request.mode.other());
+                errors.push(render(&error, &request.name, &imported.ir, &task.asked.place, &one_sided));
+            }
         }
     }
     if trace.debugging.derivative {

@@ -11,8 +11,9 @@ use crate::analysis::types::unseen::{has_floats_of_two_widths, is_part};
 use crate::error::Result;
 use crate::linearise::augment::Augmenter;
 use crate::linearise::linear::{Beside, Linear};
+use crate::runtime::HEAP_ALLOC;
 use crate::session::cotangent_type;
-use pullback_ir::{CastOp, FuncId, Inst, InstData, Op, Type, Value};
+use pullback_ir::{CastOp, FuncId, Inst, InstData, IntPred, Op, Type, Value};
 
 /// How many bytes of a shared value count its owners: strong ones and weak ones.
 const COUNTS: u32 = 16;
@@ -209,7 +210,7 @@ impl Augmenter<'_, '_> {
         }
         let result = self.func.result(inst);
         let object = self.object(old_result).expect("a pointer with a shadow has an object");
-        let (size, align) = (self.get(size), self.get(align));
+        let (size, align) = (self.shadow_size(data, result, size, func), self.get(align));
         let shadows = match self.out.tape {
             Some(tape) => {
                 let callee = self.session.runtime.shadow_alloc;
@@ -235,6 +236,25 @@ impl Augmenter<'_, '_> {
         };
         self.bind_shadows(old_result, result, shadows);
         Ok(())
+    }
+
+    /// How many bytes the shadow of new memory has: none if there is no memory. (Where a few bytes could not be had, no
+    /// program goes on; and what lies at the first addresses is nobody's.) What C's heap gives out may be copied by as
+    /// many bytes as it has, see `pullback::rt::heap`.
+    fn shadow_size(&mut self, data: &InstData, memory: Value, size: Value, func: FuncId) -> Value {
+        const FEW: i128 = 4096;
+        if HEAP_ALLOC.contains(&self.session.module.func(func).name.as_str()) {
+            let callee = self.session.runtime.heap_size;
+            return self.builder().with_loc(data.loc).call(callee, vec![memory], Type::I64);
+        }
+        let size = self.get(size);
+        if self.func.as_int(size).is_some_and(|size| (0..=FEW).contains(&size)) {
+            return size;
+        }
+        let (null, none) = (self.func.zero(&Type::Ptr), self.func.i64(0));
+        let mut b = self.builder().with_loc(data.loc);
+        let is_there = b.icmp(IntPred::Ne, memory, null);
+        b.select(is_there, size, none)
     }
 
     fn zeros(&mut self, data: &InstData, dst: Value, len: Value) {

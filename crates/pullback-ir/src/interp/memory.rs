@@ -140,8 +140,21 @@ impl Memory {
         }
     }
 
-    /// Give heap memory back as Rust does, with the size and alignment it was asked for with.
+    /// How many bytes there are at the beginning of an allocation; none at null.
+    pub(super) fn size(&self, address: u64) -> Result<u64, Trap> {
+        match self.allocations.get(&address).filter(|a| a.content.is_some()) {
+            Some(allocation) => Ok(allocation.size),
+            None if address == 0 => Ok(0),
+            None => Err(Trap::InvalidFree { address, kind: Kind::Heap }),
+        }
+    }
+
+    /// Give heap memory back as Rust does, with the size and alignment it was asked for with; or as C does, if the
+    /// alignment is 0.
     pub(super) fn dealloc(&mut self, address: u64, size: u64, align: u64) -> Result<(), Trap> {
+        if align == 0 {
+            return if address == 0 { Ok(()) } else { self.free(address, Kind::Heap) };
+        }
         let heap = self.allocations.get(&address).filter(|a| a.kind == Kind::Heap && a.content.is_some());
         if let Some(a) = heap.filter(|a| (a.size, a.align) != (size, align)) {
             return Err(Trap::LayoutMismatch { address, allocated: (a.size, a.align), freed: (size, align) });

@@ -164,7 +164,7 @@ pub(super) fn call(
 ) -> Option<Result<Option<Val>, Trap>> {
     let function = name.strip_prefix("__pullback_")?;
     let arity = match function {
-        "tape_drop" | "tape_release" | "fits" | "out_of_memory" => 1,
+        "tape_drop" | "tape_release" | "fits" | "out_of_memory" | "heap_size" => 1,
         "tape_push" | "tape_pop" | "save_shadows" | "settle_shadows" | "set_repeatable" => 2,
         "shadow_alloc" | "recount" | "tape_push_at" | "tape_pop_at" | "tape_keep" => 3,
         "defer_dealloc" => 4,
@@ -214,6 +214,7 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
             memory.write(first, &owners.to_le_bytes())?;
             Ok(None)
         }
+        "heap_size" => Ok(Some(Val::i64(memory.size(first)? as i64))),
         "tape_keep" => {
             let tape = tapes.get(first, memory)?;
             let address = match number(2)? {
@@ -226,8 +227,8 @@ fn dispatch(function: &str, args: &[Val], tapes: &mut Tapes, memory: &mut Memory
         "defer_dealloc" => {
             let record = (operand_ptr(&args[1])?, number(2)?, number(3)?);
             let tape = tapes.get(first, memory)?;
-            // What has no size was never allocated.
-            if record.1 != 0 {
+            // What has no size was never allocated, unless it is C's.
+            if record.1 != 0 || record.2 == 0 {
                 tape.deferred.push(record);
             }
             Ok(None)

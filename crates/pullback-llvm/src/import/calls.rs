@@ -22,7 +22,7 @@ const HINTS: [&str; 10] = [
     "llvm.fake.use",
 ];
 
-/// A function of Rust's allocator.
+/// A function of Rust's allocator, or of C's in the same shape (`pullback::rt::heap`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Allocator {
     Alloc,
@@ -36,8 +36,12 @@ pub(crate) enum Allocator {
 impl Allocator {
     /// Which function of the allocator a symbol is.
     pub fn of(symbol: &str) -> Option<Allocator> {
-        if !symbol.contains("__rust_") {
-            return None;
+        match symbol {
+            "__pullback_heap_alloc" => return Some(Allocator::Alloc),
+            "__pullback_heap_alloc_zeroed" => return Some(Allocator::AllocZeroed),
+            "__pullback_heap_free" => return Some(Allocator::Dealloc),
+            _ if !symbol.contains("__rust_") => return None,
+            _ => {}
         }
         Some(match internal(symbol)?.as_str() {
             "__rust_alloc" => Allocator::Alloc,
@@ -145,7 +149,11 @@ impl Body<'_, '_> {
             if api.text(text, len).is_empty() && is_void {
                 return self.opaque(raw, "black_box", Effects { reads: true, writes: false });
             }
-            return self.opaque_call(raw, "asm");
+            let (params, ret) = self.imp.signature(llvm!(api, LLVMGetCalledFunctionType(raw)));
+            return match math::instruction(&api.text(text, len), &params, ret.as_ref()) {
+                Some(function) => self.math(raw, function),
+                None => self.opaque_call(raw, "asm"),
+            };
         }
         let ty = llvm!(api, LLVMGetCalledFunctionType(raw));
         let (params, ret) = self.imp.signature(ty);

@@ -2,7 +2,9 @@
 
 use super::function::{Body, Reason};
 use crate::ffi::{ValueRef, llvm};
-use crate::kinds::{BIN_OPS, CAST_OPS, FLOAT_PREDS, INT_PREDS, from_raw, gep_flags, opcode, type_kind, value_kind};
+use crate::kinds::{
+    BIN_OPS, CAST_OPS, FLOAT_PREDS, INSTRUCTION_NAMES, INT_PREDS, from_raw, gep_flags, opcode, type_kind, value_kind,
+};
 use pullback_ir::inst::OpaqueOp;
 use pullback_ir::{BinOp, CastOp, Flags, Op, Type, Value};
 
@@ -313,9 +315,7 @@ impl Body<'_, '_> {
             opcode::STORE if !self.is_ordered(raw) => Effects { reads: false, writes: true },
             _ => Effects::ANY,
         };
-        let text = self.imp.module.print_value(raw);
-        let words = text.trim().split_once("= ").map_or(text.trim(), |(_, rest)| rest);
-        let name = words.split(' ').next().unwrap_or_default();
+        let name = from_raw(&INSTRUCTION_NAMES, code).map_or_else(|| format!("instruction {code}"), str::to_owned);
         let access = match code {
             opcode::LOAD | opcode::STORE if self.is_atomic(raw) => "atomic ",
             opcode::LOAD | opcode::STORE if self.is_ordered(raw) => "volatile ",

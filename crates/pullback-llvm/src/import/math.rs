@@ -35,3 +35,16 @@ pub(super) fn library(name: &str, params: &[Type], ret: Option<&Type>) -> Option
     let fits = params.len() == function.arity() && params.iter().enumerate().all(|(i, p)| p == expected(i));
     fits.then_some(function)
 }
+
+/// The float function that a line of assembly computes in place: `sqrtsd ${0:x}, ${0:x}`, as the crate `libm` has it.
+pub(super) fn instruction(text: &str, params: &[Type], ret: Option<&Type>) -> Option<MathFn> {
+    let (name, operands) = text.trim().split_once(' ')?;
+    let (to, from) = operands.split_once(',')?;
+    let in_place = [to, from].iter().all(|operand| matches!(operand.trim(), "$0" | "${0}" | "${0:x}"));
+    let ty = match name {
+        "sqrtsd" => Type::F64,
+        "sqrtss" => Type::F32,
+        _ => return None,
+    };
+    (in_place && *params == [ty.clone()] && ret == Some(&ty)).then_some(MathFn::Sqrt)
+}

@@ -107,9 +107,11 @@ fn the_tape_owns_shadows_and_deferred_memory() {
         let boxed = Box::into_raw(Box::new(1.0f64));
         __pullback_defer_dealloc(&mut tape, boxed.cast(), 8, 8);
         __pullback_defer_dealloc(&mut tape, without_provenance_mut(8), 0, 8);
-        assert_eq!(*boxed, 1.0);
+        let of_c: *mut f64 = super::heap::__pullback_c_calloc(2, 8).cast();
+        __pullback_defer_dealloc(&mut tape, of_c.cast(), 0, 0);
+        assert_eq!((*boxed, *of_c), (1.0, 0.0));
     }
-    assert_eq!(tape.owned.len(), 2);
+    assert_eq!(tape.owned.len(), 3);
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! | `tan` `asin` `acos` `atan` `atan2` `sinh` `cosh` `tanh` | functions of C that the standard library calls (2) |
 //! | `exp_m1` `ln_1p` `cbrt` `hypot` `abs_sub` | the same (`exp_m1` is `expm1`) |
 //! | `erf` `erfc` `tgamma` `lgamma` `lgamma_r` `exp10` `j0` `j1` `jn` `y0` `y1` `yn` | here |
-//! | `fmod` `remainder` `scalbn` `frexp` `modf` `sincos` | here |
+//! | `fmod` `remainder` `remquo` `scalbn` `scalbln` `frexp` `modf` `nextafter` `logb` `sincos` | here |
 //!
 //! (1) They are in the engine's own table of partial derivatives, `docs/rules.md`. (2) So are these: see below.
 //!
@@ -30,7 +30,7 @@
 use super::NoTangent;
 use crate::{frule, rrule, scalar_rule};
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_10, PI};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_long};
 
 /// ψ, the derivative of the logarithm of Γ.
 pub(super) fn digamma(x: f64) -> f64 {
@@ -62,7 +62,8 @@ macro_rules! rules_for {
         $T:ident, $module:ident,
         $erf:ident $erfc:ident $tgamma:ident $lgamma:ident $lgamma_r:ident $exp10:ident
         $j0:ident $j1:ident $jn:ident $y0:ident $y1:ident $yn:ident
-        $fmod:ident $remainder:ident $scalbn:ident $frexp:ident $modf:ident $sincos:ident
+        $fmod:ident $remainder:ident $remquo:ident $scalbn:ident $scalbln:ident $frexp:ident $modf:ident $nextafter:ident
+        $sincos:ident $logb:ident
     ) => {
         mod $module {
             use super::*;
@@ -82,7 +83,11 @@ macro_rules! rules_for {
                 safe fn $yn(n: c_int, x: $T) -> $T;
                 safe fn $fmod(x: $T, y: $T) -> $T;
                 safe fn $remainder(x: $T, y: $T) -> $T;
+                fn $remquo(x: $T, y: $T, quotient: *mut c_int) -> $T;
                 safe fn $scalbn(x: $T, n: c_int) -> $T;
+                safe fn $scalbln(x: $T, n: c_long) -> $T;
+                safe fn $nextafter(x: $T, y: $T) -> $T;
+                safe fn $logb(x: $T) -> $T;
                 fn $frexp(x: $T, exponent: *mut c_int) -> $T;
                 fn $modf(x: $T, whole: *mut $T) -> $T;
                 fn $sincos(x: $T, sin: *mut $T, cos: *mut $T);
@@ -116,6 +121,13 @@ macro_rules! rules_for {
             scalar_rule!(default extern "C" $remainder(x: $T, y: $T) => r; d/dx = 1.0, d/dy = -((x - r) / y).round());
 
             scalar_rule!(default extern "C" $scalbn(x: $T, n: c_int) => r; d/dx = $scalbn(1.0, n));
+            scalar_rule!(default extern "C" $scalbln(x: $T, n: c_long) => r; d/dx = $scalbln(1.0, n));
+
+            // The neighbour of a number moves with it.
+            scalar_rule!(default extern "C" $nextafter(x: $T, y: $T) => r; d/dx = 1.0, d/dy = 0.0);
+
+            // The exponent is constant between its jumps.
+            scalar_rule!(default extern "C" $logb(x: $T) => r; d/dx = 0.0);
 
             // Results through pointers. A pointer to what has no derivative has no shadow.
 
@@ -129,6 +141,24 @@ macro_rules! rules_for {
             fn lgamma_r_frule(x: $T, dx: $T, sign: *mut c_int, _: NoTangent) -> ($T, $T) {
                 // SAFETY: S30, as above.
                 (unsafe { $lgamma_r(x, sign) }, dx * psi(x))
+            }
+
+            #[rrule(for = $remquo, abi = "C", default)]
+            fn remquo_rrule(
+                x: $T,
+                y: $T,
+                quotient: *mut c_int,
+            ) -> ($T, impl Fn($T, NoTangent) -> ($T, $T) + 'static) {
+                // SAFETY: S30, as above.
+                let r = unsafe { $remquo(x, y, quotient) };
+                (r, move |d, _: NoTangent| (d, -d * ((x - r) / y).round()))
+            }
+
+            #[frule(for = $remquo, abi = "C", default)]
+            fn remquo_frule(x: $T, dx: $T, y: $T, dy: $T, quotient: *mut c_int, _: NoTangent) -> ($T, $T) {
+                // SAFETY: S30, as above.
+                let r = unsafe { $remquo(x, y, quotient) };
+                (r, dx - dy * ((x - r) / y).round())
             }
 
             #[rrule(for = $frexp, abi = "C", default)]
@@ -205,11 +235,13 @@ macro_rules! rules_for {
 
 rules_for! {
     f64, double,
-    erf erfc tgamma lgamma lgamma_r exp10 j0 j1 jn y0 y1 yn fmod remainder scalbn frexp modf sincos
+    erf erfc tgamma lgamma lgamma_r exp10 j0 j1 jn y0 y1 yn
+    fmod remainder remquo scalbn scalbln frexp modf nextafter sincos logb
 }
 rules_for! {
     f32, single,
-    erff erfcf tgammaf lgammaf lgammaf_r exp10f j0f j1f jnf y0f y1f ynf fmodf remainderf scalbnf frexpf modff sincosf
+    erff erfcf tgammaf lgammaf lgammaf_r exp10f j0f j1f jnf y0f y1f ynf
+    fmodf remainderf remquof scalbnf scalblnf frexpf modff nextafterf sincosf logbf
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Rules for the crate `libm`, C's mathematical functions in Rust: it works on the bits of floats, which have no
 //! derivative. With the feature `libm`. They give way to rules of your own.
 //!
-//! The formulas are those of the engine's table for the functions of std, `docs/rules.md`, computed by std. `fabs`,
-//! `copysign`, `fdim`, `ldexp` and `scalbn` need no rule: the engine sees what they do. `frexp`, `lgamma_r` and `remquo`
-//! have none yet.
+//! The formulas are those of the engine's table for the functions of std, `docs/rules.md`, computed by std. `sqrt`, `fabs`,
+//! `copysign`, `fdim`, `ldexp`, `scalbn`, `fmin` and `fmax` need no rule: the engine sees what they do. (`sqrt` is one
+//! instruction, and rustc inlines it in crates that call it.)
 
 use super::libm::digamma;
 use crate::{frule, non_differentiable_fn, rrule, scalar_rule};
@@ -13,18 +13,18 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, LOG2_E, LOG10_E};
 macro_rules! rules_for {
     (
         $T:ident, $module:ident,
-        $sqrt:ident $cbrt:ident $hypot:ident $pow:ident
+        $cbrt:ident $hypot:ident $pow:ident
         $exp:ident $exp2:ident $exp10:ident $expm1:ident $log:ident $log2:ident $log10:ident $log1p:ident
         $sin:ident $cos:ident $tan:ident $asin:ident $acos:ident $atan:ident $atan2:ident $sincos:ident
         $sinh:ident $cosh:ident $tanh:ident $asinh:ident $acosh:ident $atanh:ident
-        $erf:ident $erfc:ident $tgamma:ident $lgamma:ident
+        $erf:ident $erfc:ident $tgamma:ident $lgamma:ident $lgamma_r:ident
         $j0:ident $j1:ident $jn:ident $y0:ident $y1:ident $yn:ident
-        $fma:ident $fmod:ident $remainder:ident $modf:ident
-        $floor:ident $ceil:ident $trunc:ident $round:ident $rint:ident
+        $fma:ident $fmod:ident $remainder:ident $remquo:ident $modf:ident $frexp:ident $ldexp:ident $nextafter:ident
+        $floor:ident $ceil:ident $trunc:ident $round:ident $rint:ident $roundeven:ident $ilogb:ident
     ) => {
         mod $module {
             use super::*;
-            use libm::{$j0, $j1, $jn, $modf, $sincos, $y0, $y1, $yn};
+            use libm::{$frexp, $j0, $j1, $jn, $ldexp, $lgamma_r, $modf, $remquo, $sincos, $y0, $y1, $yn};
 
             /// ψ in this precision.
             fn psi(x: $T) -> $T {
@@ -32,7 +32,6 @@ macro_rules! rules_for {
             }
 
             // Roots and powers.
-            scalar_rule!(default libm::$sqrt(x: $T) => r; d/dx = 0.5 / r);
             scalar_rule!(default libm::$cbrt(x: $T) => r; d/dx = 1.0 / (3.0 * r * r));
             scalar_rule!(default libm::$hypot(x: $T, y: $T) => r; d/dx = x / r, d/dy = y / r);
             scalar_rule!(default libm::$pow(x: $T, y: $T) => r;
@@ -84,6 +83,18 @@ macro_rules! rules_for {
             scalar_rule!(default libm::$erfc(x: $T) => r; d/dx = -(FRAC_2_SQRT_PI as $T) * (-x * x).exp());
             scalar_rule!(default libm::$tgamma(x: $T) => r; d/dx = r * psi(x));
             scalar_rule!(default libm::$lgamma(x: $T) => r; d/dx = psi(x));
+
+            #[rrule(for = libm::$lgamma_r, default)]
+            fn lgamma_r_rrule(x: $T) -> (($T, i32), impl Fn(&($T, i32)) -> $T + 'static) {
+                ($lgamma_r(x), move |(d, _): &($T, i32)| d * psi(x))
+            }
+
+            #[frule(for = libm::$lgamma_r, default)]
+            fn lgamma_r_frule(x: $T, dx: $T) -> (($T, i32), ($T, i32)) {
+                let (r, sign) = $lgamma_r(x);
+                ((r, sign), (dx * psi(x), sign))
+            }
+
             scalar_rule!(default libm::$j0(x: $T) => r; d/dx = -$j1(x));
             scalar_rule!(default libm::$j1(x: $T) => r; d/dx = if x == 0.0 { 0.5 } else { $j0(x) - r / x });
             scalar_rule!(default libm::$jn(n: i32, x: $T) => r; d/dx = 0.5 * ($jn(n - 1, x) - $jn(n + 1, x)));
@@ -95,6 +106,34 @@ macro_rules! rules_for {
             scalar_rule!(default libm::$fma(x: $T, y: $T, z: $T) => r; d/dx = y, d/dy = x, d/dz = 1.0);
             scalar_rule!(default libm::$fmod(x: $T, y: $T) => r; d/dx = 1.0, d/dy = -((x - r) / y).round());
             scalar_rule!(default libm::$remainder(x: $T, y: $T) => r; d/dx = 1.0, d/dy = -((x - r) / y).round());
+
+            // The neighbour of a number moves with it.
+            scalar_rule!(default libm::$nextafter(x: $T, y: $T) => r; d/dx = 1.0, d/dy = 0.0);
+
+            #[rrule(for = libm::$remquo, default)]
+            fn remquo_rrule(x: $T, y: $T) -> (($T, i32), impl Fn(&($T, i32)) -> ($T, $T) + 'static) {
+                let (r, quotient) = $remquo(x, y);
+                ((r, quotient), move |(d, _): &($T, i32)| (*d, -d * ((x - r) / y).round()))
+            }
+
+            #[frule(for = libm::$remquo, default)]
+            fn remquo_frule(x: $T, dx: $T, y: $T, dy: $T) -> (($T, i32), ($T, i32)) {
+                let (r, quotient) = $remquo(x, y);
+                ((r, quotient), (dx - dy * ((x - r) / y).round(), quotient))
+            }
+
+            /// The exponent is constant between its jumps.
+            #[rrule(for = libm::$frexp, default)]
+            fn frexp_rrule(x: $T) -> (($T, i32), impl Fn(&($T, i32)) -> $T + 'static) {
+                let (mantissa, power) = $frexp(x);
+                ((mantissa, power), move |(d, _): &($T, i32)| $ldexp(*d, -power))
+            }
+
+            #[frule(for = libm::$frexp, default)]
+            fn frexp_frule(x: $T, dx: $T) -> (($T, i32), ($T, i32)) {
+                let (mantissa, power) = $frexp(x);
+                ((mantissa, power), ($ldexp(dx, -power), power))
+            }
 
             /// The whole part is constant between its jumps.
             #[rrule(for = libm::$modf, default)]
@@ -109,29 +148,30 @@ macro_rules! rules_for {
 
             // Steps.
             non_differentiable_fn!(libm::$floor, libm::$ceil, libm::$trunc, libm::$round, libm::$rint);
+            non_differentiable_fn!(libm::$roundeven, libm::$ilogb);
         }
     };
 }
 
 rules_for! {
     f64, double,
-    sqrt cbrt hypot pow
+    cbrt hypot pow
     exp exp2 exp10 expm1 log log2 log10 log1p
     sin cos tan asin acos atan atan2 sincos
     sinh cosh tanh asinh acosh atanh
-    erf erfc tgamma lgamma
+    erf erfc tgamma lgamma lgamma_r
     j0 j1 jn y0 y1 yn
-    fma fmod remainder modf
-    floor ceil trunc round rint
+    fma fmod remainder remquo modf frexp ldexp nextafter
+    floor ceil trunc round rint roundeven ilogb
 }
 rules_for! {
     f32, single,
-    sqrtf cbrtf hypotf powf
+    cbrtf hypotf powf
     expf exp2f exp10f expm1f logf log2f log10f log1pf
     sinf cosf tanf asinf acosf atanf atan2f sincosf
     sinhf coshf tanhf asinhf acoshf atanhf
-    erff erfcf tgammaf lgammaf
+    erff erfcf tgammaf lgammaf lgammaf_r
     j0f j1f jnf y0f y1f ynf
-    fmaf fmodf remainderf modff
-    floorf ceilf truncf roundf rintf
+    fmaf fmodf remainderf remquof modff frexpf ldexpf nextafterf
+    floorf ceilf truncf roundf rintf roundevenf ilogbf
 }

@@ -45,3 +45,6 @@ fn thrice<F: Fn(f64) -> f64>(f: &F, x: f64) -> f64 {
 }
 
 fn main() {}
+
+// There is no name for the result.
+scalar_rule!(f(x, y) => 2.0 * y; d/dx = y);

@@ -3,13 +3,13 @@
 
 use super::super::nested::Inner;
 use super::super::opaque;
-use super::super::path::without_number;
+use super::super::path::{demangled, without_number};
 use super::super::program::{ModuleId, Program};
 use super::super::requests::Decoder;
 use super::super::resolve::{Callees, is_differentiated, link_part, resolve};
 use super::rule::{Rule, custom, read};
 use super::{Entry, Rules, described};
-use crate::diagnostics::{Place, show};
+use crate::diagnostics::{OneSided, Place, show};
 use crate::report::Rendered;
 use anyhow::{Context, Result};
 use pullback_abi::markers::{LATER, MARKER, RULE_MARKER, RULED_MARKER};
@@ -137,6 +137,21 @@ impl Applied {
             }
         }
         all
+    }
+
+    /// The functions of the working copy that have a rule for this mode alone.
+    pub fn one_sided(&self, mode: Mode) -> Vec<OneSided> {
+        let mode_of = |rule: &Rule| if rule.kind == RuleKind::Forward { Mode::Forward } else { Mode::Reverse };
+        let alone = self.stand_ins.iter().filter(|(_, rules)| rules.iter().all(|rule| mode_of(rule) == mode));
+        let said = |(stand_in, rules): (&String, &Vec<Rule>)| {
+            Some(OneSided {
+                function: demangled(self.targets.get(stand_in)?),
+                stand_in: demangled(stand_in),
+                rule: rules.first()?.name().to_owned(),
+                mode,
+            })
+        };
+        alone.filter_map(said).collect()
     }
 
     /// Bring the bodies of the rules' functions to the derivatives that call them, and those that were taken out.

@@ -31,6 +31,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// What the program calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The functions that derivatives call.
     pub fn functions(&self) -> impl Iterator<Item = &String> {
         [&self.augmented, &self.owning, &self.view, &self.pullback, &self.tangent].into_iter().flatten()

@@ -497,6 +497,6 @@ impl Analysis<'_> {
         if let Some(rule) = self.request.rules.get(id, self.request.mode.other()) {
             return rule_of_other_mode(&name, rule, self.request.mode).at(self.call_of(id));
         }
-        if name.starts_with(RUNTIME) { moves_words() } else { no_body(&name) }
+        if name.starts_with(RUNTIME) { moves_words() } else { no_body(&name, self.module.func(callee)) }
     }
 }

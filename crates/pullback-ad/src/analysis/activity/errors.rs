@@ -5,7 +5,7 @@ use crate::analysis::types::pieces::Lost;
 use crate::custom::{CustomRule, RuleArgument};
 use crate::error::{Error, ErrorKind};
 use crate::request::Mode;
-use pullback_ir::OpaqueOp;
+use pullback_ir::{Function, OpaqueOp, Type};
 
 pub(super) fn unknown_cell() -> Error {
     Error::new(ErrorKind::RuntimeActivity, "a float is read that may lie in a cell in which active data is stored")
@@ -79,7 +79,7 @@ pub(super) fn indirect_call() -> Error {
         "a call through a function pointer or trait object with data that depends on the inputs",
     )
     .label("which function is called here is not known when the program is built")
-    .help("call the function directly, or make the caller generic over it")
+    .help("call the function directly, make the caller generic over it, or `match` on an enum of those that it may be")
 }
 
 fn volatile() -> Error {
@@ -126,11 +126,13 @@ pub(super) fn put_together() -> Error {
     Error::new(ErrorKind::BitTrick, "the bits of an active float are taken apart and put together again")
         .label("the float is put together here")
         .note(
-            "the optimiser does so with the payload of an enum, where other variants have numbers or flags in the \
-             float's place",
+            "either a function does so by `to_bits` and `from_bits`, or the optimiser does, with the payload of an enum \
+             where other variants have numbers or flags in the float's place",
         )
+        .help("write what works on bits with float operations, or give that function a rule: `scalar_rule!(…)`")
         .help(
-            "put the float of each variant in a field of its own, beside the enum, or box the variant's other payloads",
+            "of an enum, put the float of each variant in a field of its own, beside the enum, or box the variant's \
+             other payloads",
         )
 }
 
@@ -178,19 +180,47 @@ pub(super) fn rule_of_other_mode(name: &str, rule: &CustomRule, mode: Mode) -> E
     Error::new(ErrorKind::NoBody, format!("`{name}` has a rule for {has} mode only, and no body"))
         .label("called here with data that depends on the inputs")
         .note(format!("the rule it has is `{}`", rule.name))
-        .help(format!("write one for this mode, too: `#[{wants}(for = …)]`"))
+        .help(format!("write one for this mode, too: `#[{wants}(for = {})]`", target(name)))
 }
 
-pub(super) fn no_body(name: &str) -> Error {
-    // A name without a path is one of C's.
-    let in_c = !name.contains("::");
-    let of = if in_c { format!("{name}, abi = \"C\"") } else { name.to_owned() };
+/// A name without a path is one of C's.
+fn is_in_c(name: &str) -> bool {
+    !name.contains("::")
+}
+
+/// How an attribute names a function.
+fn target(name: &str) -> String {
+    if is_in_c(name) { format!("{name}, abi = \"C\"") } else { name.to_owned() }
+}
+
+/// The line that gives a function of numbers both rules, but for the formulas.
+fn scalar_rule(name: &str, function: &Function) -> Option<String> {
+    const NAMES: [&str; 4] = ["x", "y", "z", "w"];
+    let declared = |(param, name): (&Type, &&str)| {
+        Some(match param {
+            Type::F64 => (*name).to_owned(),
+            Type::F32 => format!("{name}: f32"),
+            Type::Int(bits @ (32 | 64)) => format!("{name}: i{bits}"),
+            _ => return None,
+        })
+    };
+    let fits = function.params.len() <= NAMES.len() && function.ret.as_ref().is_some_and(Type::is_float);
+    let params: Vec<String> = function.params.iter().zip(&NAMES).map(declared).collect::<Option<_>>()?;
+    let floats = function.params.iter().zip(NAMES).filter(|(param, _)| param.is_float());
+    let partials: Vec<String> = floats.map(|(_, name)| format!("d/d{name} = …")).collect();
+    let abi = if is_in_c(name) { "extern \"C\" " } else { "" };
+    let line = format!("scalar_rule!({abi}{name}({}) => r; {})", params.join(", "), partials.join(", "));
+    (fits && !partials.is_empty()).then_some(line)
+}
+
+pub(super) fn no_body(name: &str, function: &Function) -> Error {
+    let (in_c, of) = (is_in_c(name), target(name));
+    let rule = scalar_rule(name, function)
+        .map_or_else(|| format!("`#[rrule(for = {of})]`, `#[frule(for = {of})]`"), |rule| format!("`{rule}`"));
     let error = Error::new(ErrorKind::NoBody, format!("`{name}` has neither a body nor a derivative rule"))
         .label("called here with data that depends on the inputs")
         .note("the function's code is not part of the program's bitcode (a C library, or the operating system)")
-        .help(format!(
-            "give it a rule: `#[rrule(for = {of})]`, `#[frule(for = {of})]`; or keep active data away from the call"
-        ));
+        .help(format!("give it a rule: {rule}; or keep active data away from the call"));
     let for_c =
         "rules for C's mathematical functions and for BLAS are in `pullback`, with its features `libm` and `cblas`";
     if in_c { error.help(for_c) } else { error }

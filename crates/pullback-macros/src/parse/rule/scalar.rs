@@ -107,7 +107,9 @@ impl ScalarRule {
         input
             .parse::<Token![=>]>()
             .map_err(|cause| error(cause.span(), "expected `=>` and a name for the result", EXAMPLE))?;
-        let result = input.call(Ident::parse_any)?;
+        let result = input.call(Ident::parse_any).map_err(|cause| {
+            error(cause.span(), "expected a name for the result; the partial derivatives follow after a `;`", EXAMPLE)
+        })?;
         input
             .parse::<Token![;]>()
             .map_err(|cause| error(cause.span(), "expected `;` and the partial derivatives", EXAMPLE))?;
