@@ -238,7 +238,8 @@ impl Augmenter<'_, '_> {
         Ok(())
     }
 
-    /// How many bytes the shadow of new memory has: none if there is no memory. (Where a few bytes could not be had, no
+    /// How many bytes the shadow of new memory has: none if there is no memory. In forward mode the program's allocator is
+    /// asked for them, which must not be asked for none: a byte then. (Where a few bytes could not be had, no
     /// program goes on; and what lies at the first addresses is nobody's.) What C's heap gives out may be copied by as
     /// many bytes as it has, see `pullback::rt::heap`.
     fn shadow_size(&mut self, data: &InstData, memory: Value, size: Value, func: FuncId) -> Value {
@@ -251,7 +252,8 @@ impl Augmenter<'_, '_> {
         if self.func.as_int(size).is_some_and(|size| (0..=FEW).contains(&size)) {
             return size;
         }
-        let (null, none) = (self.func.zero(&Type::Ptr), self.func.i64(0));
+        let least = i64::from(self.out.tape.is_none());
+        let (null, none) = (self.func.zero(&Type::Ptr), self.func.i64(least));
         let mut b = self.builder().with_loc(data.loc);
         let is_there = b.icmp(IntPred::Ne, memory, null);
         b.select(is_there, size, none)
